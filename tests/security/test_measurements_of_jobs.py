@@ -21,7 +21,7 @@ from localgcp.runner.gcsfuse import storage_client
 from tests.unit.localcloud.conftest import PROJECT, Cloud
 from tests.unit.vt.jobs import submitting
 from tests.unit.vt.jobs.event_files import event, file, part, record, scalar
-from tests.unit.vt.jobs.test_metrics import cloud, vt
+from tests.unit.vt.jobs.measured_jobs import cloud, vt
 from vertex_training_cli.cli import app
 from vertex_training_cli.jobs import objects, scalars
 from vertex_training_cli.jobs.compare import curves

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 from localgcp.home import Home, ToolEnvironment
 from tests.unit.localcloud.conftest import Cloud
 from tests.unit.vt.jobs import submitting
-from tests.unit.vt.jobs.test_metrics import cloud
+from tests.unit.vt.jobs.measured_jobs import cloud
 from vertex_training_cli.cli import app
 from vertex_training_cli.jobs import tensorboard
 

@@ -47,7 +47,3 @@ def test_without_an_environment_it_is_wrong_usage(
     done = vt("iam")
     assert (done.exit_code, done.stdout) == (2, "")
     assert done.stderr == "vt iam: bootstrap/ has no environment here. Hint: vt iam STACK\n"
-
-
-def test_an_environment_without_a_file_of_bootstrap_has_none_of_its_resources(root: Path) -> None:
-    assert iam._bootstrap(root, "own") == []

@@ -1,16 +1,11 @@
 """`vt render`: the exact request, equal bytes for equal input."""
 
 import json
-from types import SimpleNamespace
 
-import pytest
 import yaml
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from vertex_training.customjob import provider
-from vertex_training.errors import CheckUnavailableError
-from vertex_training.stack import load
 from vertex_training_cli import render
 
 
@@ -24,19 +19,6 @@ def test_a_rendered_request_is_a_job_file(project, vt):
 def test_a_file_means_the_job_that_has_it(project, vt):
     by_name = vt("render", "train", "-s", "dev").stdout
     assert vt("render", "jobs/train.yaml", "-s", "dev").stdout == by_name
-
-
-def test_as_sent_has_the_labels_the_provider_sends(project, vt):
-    done = vt("render", "train", "-s", "dev", "--as-sent")
-    stack = load(project, "dev")
-    _, _, verdict = render.check_job(stack, "train")
-    props = {
-        "options": {"labels": stack.settings.labels},
-        "requestId": verdict.request.request_id,
-        "request": verdict.request.body,
-        "submission": {"stack": "dev", "job": "train", "run": 1.0},
-    }
-    assert json.loads(done.stdout)["labels"] == provider._labels(props)
 
 
 def test_mistakes_exit_1_and_nothing_is_printed_as_a_request(project, vt):
@@ -67,22 +49,6 @@ def test_outside_of_a_project_there_is_no_stack(vt, tmp_path, monkeypatch):
     assert (done.exit_code, done.stdout, done.stderr) == (
         2, "", "vt render: no Pulumi.yaml here or above: a stack needs a project\n",
     )  # fmt: skip
-
-
-def test_a_rung_is_that_of_the_ladder_and_named_beside_it(capsys):
-    def rung(number, words):
-        return SimpleNamespace(words=words, number=number)
-
-    first, second = rung(1, ""), rung(2, "spot in us-east1")
-    ladder = SimpleNamespace(rungs=(first, second), ladder=("x",))
-    assert [render._rung(ladder, number) for number in (1, 2)] == [first, second]
-    assert capsys.readouterr().err == ("rung 1 of 2: the job file\nrung 2 of 2: spot in us-east1\n")
-    with pytest.raises(CheckUnavailableError) as refused:
-        render._rung(ladder, 3)
-    assert str(refused.value) == "the job has no rung 3: it has 2"
-    alone = SimpleNamespace(rungs=(first,), ladder=())
-    assert render._rung(alone, 1) is first
-    assert capsys.readouterr().err == ""
 
 
 @given(st.dictionaries(st.text(max_size=8), st.text(max_size=60), max_size=4))

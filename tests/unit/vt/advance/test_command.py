@@ -114,21 +114,3 @@ def test_a_time_that_nothing_can_go_by_is_refused(
     assert done.exit_code == 2
     assert told in " ".join(done.stderr.replace("│", " ").split())
     assert ticks == []
-
-
-def test_live_jobs_are_listed_once_for_all_steps(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[Any] = []
-
-    class Jobs:
-        def __init__(self, ref: Any) -> None:
-            asked.append(ref)
-
-        def list(self, **given: Any) -> list[str]:
-            asked.append(given)
-            return ["a job"]
-
-    monkeypatch.setattr("vertex_training_cli.advance.tick.Jobs", Jobs)
-    ref: Any = _Ref()
-    tick = Tick(ref, STATE)
-    assert (tick.live, tick.live) == (["a job"], ["a job"])
-    assert asked == [ref, {"live_only": True}]

@@ -9,7 +9,6 @@ import pytest
 from localgcp.root_directory import RootDirectory
 from vertex_training_cli.deploy.working_tree import (
     CommittedFile,
-    uncommitted_inputs,
 )
 
 #: As ``git hash-object`` prints it for a file that holds ``one``; the second by SHA-256.
@@ -51,31 +50,3 @@ def test_a_file_is_that_of_the_commit_byte_by_byte(
     write(tmp_path, "a", text=text)
     (tmp_path / "a").chmod(rights)
     assert CommittedFile(mode, object_id, "a").is_in(RootDirectory(tmp_path)) is same
-
-
-def test_a_tracked_link_must_lead_to_tracked_files_below(tmp_path: Path) -> None:
-    root, outside = tmp_path / "root", tmp_path / "outside"
-    write(outside, "mod.py", "notes.txt")
-    write(root, "own.py", "extra/deep/mod.py", "jobs/deep/train.yaml", "new/mod.yaml")
-    targets = {
-        "whole": ".",
-        "fine.py": "own.py",
-        "jobs2": "jobs",
-        "jobs3": "jobs/deep",
-        "later.py": "none",
-        "away": outside,
-        "away.py": outside / "mod.py",
-        "notes.txt": outside / "notes.txt",
-        "new2": "new",
-        "near.yaml": "new/mod.yaml",
-    }
-    for name, target in targets.items():
-        (root / name).symlink_to(target)
-    tracked = {*targets, "own.py", "extra/deep/mod.py", "jobs/deep/train.yaml"}
-    assert uncommitted_inputs(root, tracked, (), targets) == [
-        f"away -> {outside}",
-        f"away.py -> {outside}/mod.py",
-        "later.py -> none",
-        "near.yaml -> new/mod.yaml",
-        "new2 -> new",
-    ]

@@ -7,9 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner
 
-from vertex_training_cli.cli import app
 from vertex_training_cli.destroy import command
 from vertex_training_cli.destroy.look import Contents
 from vertex_training_cli.destroy.losses import Loss, Losses
@@ -176,42 +174,6 @@ def test_a_destruction_takes_the_name_of_the_stack(
     assert command._confirmation("first", yes, name)() is confirmed
     told = ["Type the name of the stack to destroy it (first): "]
     assert asked == (told if typed is not None else [])
-
-
-def test_the_command_clears_dead_locks_and_ends_with_the_code_of_the_destruction(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    steps: list[Any] = []
-
-    class Engine:
-        def __init__(self, root: Path, env: Any) -> None:
-            steps.append((root, env))
-
-        def backend_url(self) -> str:
-            return "gs://state"
-
-    def destroy(ref: StackRef, pulumi: Any, arguments: list[str], *, confirmed: Any) -> int:
-        steps.append((ref, type(pulumi), arguments, confirmed()))
-        return 7
-
-    def note(name: str) -> Any:
-        return lambda *given: steps.append((name, *given))
-
-    monkeypatch.setattr(command.stacks, "find", lambda stack: REF if stack == "first" else None)
-    monkeypatch.setattr(StackRef, "environment", lambda ref, log: {"LOG": log})
-    monkeypatch.setattr(command, "PulumiCli", Engine)
-    monkeypatch.setattr(command.locks, "clear_dead", note("locks"))
-    monkeypatch.setattr(command.attributes_file, "remove_truncated", note("file"))
-    monkeypatch.setattr(command, "destroy_stack", destroy)
-    for words, confirmed in (((), False), (("--yes", "--name", "first"), True)):
-        steps.clear()
-        done = CliRunner().invoke(app, ["destroy", "-s", "first", *words, "--refresh", "x"])
-        assert done.exit_code == 7, done.output
-        where = ("gs://state", "p", "first", command.print_status)
-        assert steps == [
-            (REF.root, {"LOG": command.print_status}), ("locks", *where), ("file", *where),
-            (REF, Engine, ["--refresh", "x"], confirmed),
-        ]  # fmt: skip
 
 
 STACK_FILE = """\

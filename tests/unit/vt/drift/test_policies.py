@@ -15,11 +15,10 @@ import requests
 from tests.unit.vt.review import plans
 from vertex_training.errors import CommandError
 from vertex_training.settings.model import AllowedMember
-from vertex_training_cli.drift import exceptions, policies
+from vertex_training_cli.drift import exceptions
 from vertex_training_cli.drift.policies import Declared, Membership, declared, undeclared
 from vertex_training_cli.drift.policy_clients import GooglePolicies
 from vertex_training_cli.drift.rest import RestClient
-from vertex_training_cli.engine.plan import ResourceState, Step
 
 TRAINER = "serviceAccount:trainer-dev@p-1.iam.gserviceaccount.com"
 PROJECT = "gcp:projects/iAMMember:IAMMember"
@@ -237,25 +236,3 @@ def test_a_policy_that_cannot_be_read_is_an_error_and_not_an_empty_one(
         client.read("b/forbidden")
     with pytest.raises(CommandError, match="no service is known"):
         client.read("folders/1")
-
-
-@pytest.mark.parametrize(
-    ("given", "filled"),
-    [
-        ({}, {"project": "p-1", "location": "us-central1", "region": "us-central1"}),
-        ({"location": "EU"}, {"project": "p-1", "location": "EU"}),
-        ({"region": "r", "project": "own"}, {"project": "own", "region": "r"}),
-    ],
-)
-def test_what_a_team_leaves_to_the_provider_is_the_stacks(
-    given: dict[str, str], filled: dict[str, str]
-) -> None:
-    new = ResourceState(given, {})
-    made = Step("create", "urn:pulumi:dev::p::a:b:C::x", "a:b:C", None, new)
-    assert policies._with_defaults(made, CONFIG) == filled
-    there = ResourceState({}, {"project": "found", "location": "at", "region": "in"})
-    changed = Step("update", "urn:pulumi:dev::p::a:b:C::x", "a:b:C", there, new)
-    found = {"project": "found", "location": "at", "region": "in"}
-    assert policies._with_defaults(changed, CONFIG) == {
-        key: given.get(key) or found[key] for key in filled
-    }

@@ -8,13 +8,7 @@ import pytest
 import typer
 
 from vertex_training_cli.drift import command
-from vertex_training_cli.drift.findings import (
-    Drift,
-    DriftOutcome,
-    PropertyDifference,
-    ResourceDifference,
-)
-from vertex_training_cli.drift.policies import Declared, Membership
+from vertex_training_cli.drift.policies import Membership
 
 LEFT = [
     Membership("projects/acme-ml-dev", "roles/viewer", "user:b@acme.example"),
@@ -76,39 +70,3 @@ def test_another_digest_removes_nothing(
         f"vt drift: {shown} is not the digest of what is undeclared; {told}.\n"
         "Nothing was removed. Hint: read the report anew.\n"
     )
-
-
-OWN = Membership("b/acme-data", "roles/viewer", "user:own@acme.example")
-#: One of the project, which is judged by the stack's own members alone.
-OTHER = Membership("projects/acme-ml-dev", "roles/viewer", "user:b@acme.example")
-#: SHA-256 of ``LEFT[1]`` alone, likewise.
-DIGEST_OF_ONE = "cac5bb6f17c8ceedf62cf3b41570553427bb13d2cbecfc6d4973c6fb078f951b"
-
-
-@pytest.mark.parametrize("remove", ["", DIGEST_OF_ONE])
-def test_members_are_read_of_each_policy_and_judged_by_what_is_declared(
-    remove: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    client = _Client([OWN, LEFT[1], OTHER])
-    monkeypatch.setattr(command.rest, "connect", str)
-    monkeypatch.setattr(command.policy_clients, "GooglePolicies", lambda _: client)
-    declared = Declared(
-        frozenset({OWN}), ("b/acme-data", "b/gone"), ("projects/acme-ml-dev",), frozenset()
-    )
-    before = Drift("dev", DriftOutcome.CLEAN, declared=declared)
-    found = command._with_members("ref", before, remove, [])  # pyright: ignore
-    role = "roles/storage.admin if request.time < x"
-    field = PropertyDifference(role, "user:a@acme.example", "")
-    left = ResourceDifference("granted", "b/acme-data", "IAM policy", "", (field,))
-    not_judged = (
-        "projects/acme-ml-dev: roles/viewer of user:b@acme.example (drift.projectPolicy: own)",
-    )
-    assert found == Drift(
-        "dev",
-        DriftOutcome.CLEAN if remove else DriftOutcome.DRIFTED,
-        () if remove else (left,),
-        declared=declared,
-        undeclared="" if remove else DIGEST_OF_ONE,
-        not_looked_at=not_judged,
-    )
-    assert client.removed == ([[LEFT[1]]] if remove else [])

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 import requests
-from google.auth.exceptions import DefaultCredentialsError
 
 from vertex_training.errors import CommandError, ForbiddenReadError
 from vertex_training_cli.drift import rest
 from vertex_training_cli.drift.policies import Membership
 from vertex_training_cli.drift.policy_clients import GooglePolicies
 from vertex_training_cli.drift.rest import RestClient
-from vertex_training_cli.engine.stacks import StackRef
 
 NONE: Any = object()
 
@@ -69,15 +66,6 @@ def test_what_is_no_answer_is_told(found: Any, error: type[Exception], text: str
     assert (type(failed.value), str(failed.value)) == (error, text)
 
 
-def test_who_listens_gets_each_call(monkeypatch: pytest.MonkeyPatch) -> None:
-    heard: list[Any] = []
-    monkeypatch.setattr(rest, "LISTENERS", [lambda *call: heard.append(call)])
-    local = RestClient(Session(answer({"a": 1}), answer(NONE, 404)), "127.0.0.1:1")
-    local.get(URL, "x")
-    local.get(URL, "x")
-    assert heard == [("GET", URL, 200, {"a": 1}), ("GET", URL, 404, None)]
-
-
 LIST = "https://compute.googleapis.com/l"
 
 
@@ -116,39 +104,3 @@ def test_a_policy_that_somebody_else_writes_meanwhile_is_read_anew() -> None:
     gone = Session(answer(REFUSED, 404))
     GooglePolicies(RestClient(gone)).remove([member])
     assert gone.answers == []
-
-
-def test_a_stack_of_the_local_cloud_is_read_there_without_a_proxy(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    connected: list[StackRef] = []
-    monkeypatch.setattr(StackRef, "connect_clients", lambda ref: connected.append(ref))
-    monkeypatch.setattr(rest, "local_address", lambda project: f"{project}:1")
-    ref = StackRef(Path("/srv"), "p", "local", "local-ml", "us-central1")
-    client = rest.connect(ref)
-    assert (client._local, client._session.trust_env, connected) == ("local-ml:1", False, [ref])
-
-
-@pytest.mark.parametrize("impersonated", ["robot", None])
-def test_a_stack_of_google_is_read_with_the_callers_credentials(
-    monkeypatch: pytest.MonkeyPatch, impersonated: str | None
-) -> None:
-    asked: list[Any] = []
-    monkeypatch.setattr(rest, "impersonated_credentials", lambda: impersonated)
-    monkeypatch.setattr(
-        rest.google.auth, "default", lambda *, scopes: asked.append(scopes) or ("own", "project")
-    )
-    ref = StackRef(Path("/srv"), "p", "dev", "acme-ml", "us-central1")
-    client = rest.connect(ref)
-    assert (client._local, client._session.credentials) == (None, impersonated or "own")
-    scope = "https://www.googleapis.com/auth/cloud-platform"
-    assert asked == ([] if impersonated else [[scope]])
-
-    def refuse(**_: Any) -> Any:
-        raise DefaultCredentialsError("none here")
-
-    monkeypatch.setattr(rest, "impersonated_credentials", lambda: None)
-    monkeypatch.setattr(rest.google.auth, "default", refuse)
-    with pytest.raises(CommandError) as refused:
-        rest.connect(ref)
-    assert str(refused.value) == "no Google Cloud credentials: none here"

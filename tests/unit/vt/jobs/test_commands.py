@@ -69,6 +69,26 @@ def test_the_list_is_narrowed_by_state_label_and_number(vt: Vt, cloud: Cloud) ->
     assert "1 older ones are not shown" in short.stderr
     assert good not in short.stdout
     assert "no such jobs" in vt("list", "--state", "paused").stderr
+    wide = {"COLUMNS": "150"}
+    wrong = vt("list", "--state", "runing", code=2, env=wide).stderr
+    assert "there is no state 'runing': did you mean 'running'?" in wrong
+    assert "choose one of --follow and" in vt("logs", "good", "-f", "--tail", "3", code=2).output
+
+
+def test_only_a_confirmed_cancellation_cancels_a_job(
+    vt: Vt, cloud: Cloud, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    long = until_running(cloud, submit(cloud, "sleep 600", "long"))
+    told = "nobody can be asked here: add --yes. Nothing was cancelled."
+    assert told in vt("cancel", "long", code=2).stderr
+    stdin = "typer.testing._NamedTextIOWrapper.isatty"
+    monkeypatch.setattr(stdin, lambda stream: stream.name == "<stdin>")
+    asked = vt("cancel", "long", input="n\n", code=1).stderr
+    assert f"Cancel long ({long})?" in asked
+    assert "nothing was cancelled" in asked
+    until_running(cloud, long)
+    vt("cancel", "long", input="y\n")
+    assert "job long: CANCELLED" in vt("wait", done(cloud, long), code=1).stderr
 
 
 def test_a_job_that_is_not_there_is_said_with_what_there_is(vt: Vt, cloud: Cloud) -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from tests.unit.vt.review import plans
 from vertex_training.errors import CommandError, OperatorError
-from vertex_training_cli.engine.plan import Plan
+from vertex_training_cli.engine.plan import Observations, Plan
 from vertex_training_cli.engine.stacks import StackRef
 from vertex_training_cli.jobs import observe
 from vertex_training_cli.review import markdown
@@ -112,6 +112,35 @@ def test_a_new_job_whose_request_has_one_already_is_adopted_and_costs_nothing_mo
     assert asked == ([] if offline else [("id-of-a-1", "customJobs")])
     adopted = "adopted: it was submitted before, and nothing is sent"
     assert (adopted in reported(plan, observed)[1]) == (headline.startswith("1 job adopted"))
+
+
+def test_a_later_rung_an_ended_job_and_a_deleted_record_are_observed(
+    ref: StackRef, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rung, ended, running = (message(each, 3) for each in ("FAILED", "SUCCEEDED", "RUNNING"))
+    rung.labels = {"vt-job": "fit", "vt-request-id": "x", "vt-rung": "1"}
+    ended.end_time = ended.start_time + timedelta(hours=1)
+
+    class WithRungs(Service):
+        def find(self, title: str) -> Any:
+            assert title == "fit"
+            return running
+
+    use(monkeypatch, WithRungs(rung, ended))
+    found = observe.observe_by_name(ref, [NAME.format(number) for number in range(3)])
+    states = {name[-1]: (job.state, job.last_line) for name, job in found.jobs.items()}
+    assert states == {
+        "0": ("RUNNING", "step 100"),
+        "1": ("SUCCEEDED", ""),
+        "2": ("RECORD_DELETED", ""),
+    }
+    assert found.jobs[NAME.format(1)].cost == pytest.approx(0.2, rel=0.2)
+    monkeypatch.setattr(StackRef, "connect_clients", refuse)
+    assert observe.observe_by_name(ref, ["a", "b"]) == Observations({}, "no credentials")
+
+
+def refuse(_: StackRef) -> None:
+    raise OperatorError("no credentials")
 
 
 def reported(plan: Plan, observed: Any) -> tuple[str, str]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
 
 import pytest
 from typer.testing import CliRunner
@@ -18,7 +17,6 @@ from localgcp.tuning.records import (
     TuningTable,
 )
 from localgcp.vertex.records import JobState, JobTable
-from tests.unit.localcloud.conftest import Cloud
 from tests.unit.localcloud.vertex.rows import job_row
 from vertex_training_cli.cli import app
 
@@ -38,23 +36,6 @@ def table(home: Home, monkeypatch: pytest.MonkeyPatch) -> TuningTable:
         job = job_row(f"7{number}", {}, state=JobState.SUCCEEDED if over else JobState.RUNNING)
         made.add_trial(TrialRecord("7", number, job.job_id, job.name, {"x": 1}, state), job)
     return made
-
-
-def test_down_cancels_tuning_jobs_so_that_the_next_server_starts_no_further_trial(
-    table: TuningTable, make_cloud: Callable[[], Cloud]
-) -> None:
-    done = CliRunner().invoke(app, ["local", "down"])
-    assert done.exit_code == 0, done.output
-    assert "job tuned (7) was cancelled" in done.stdout + done.stderr
-    found = table.get("7")
-    assert found is not None
-    assert found.state is JobState.CANCELLED
-    cloud = make_cloud()
-    assert [job.state for job in cloud.jobs.list()].count(JobState.CANCELLED) == 1
-    assert [trial.state for trial in table.trials("7")] == [
-        TrialState.SUCCEEDED,
-        TrialState.INFEASIBLE,
-    ]
 
 
 @pytest.fixture

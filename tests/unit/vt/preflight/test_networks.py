@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tests.unit.infra.stacks import HOST, HOST_NETWORK, HOST_SUBNET, planned
-from tests.unit.vt.preflight.documents import COMPUTE, PROJECT, context
-from vertex_training_cli.preflight import networks
+from tests.unit.vt.preflight.documents import PROJECT
 from vertex_training_cli.preflight.address_ranges import (
     Block,
     HeldBlock,
@@ -15,7 +14,6 @@ from vertex_training_cli.preflight.address_ranges import (
     in_the_way,
     wanted_blocks,
 )
-from vertex_training_cli.preflight.answers import Answer
 
 ID = f"projects/{PROJECT}/global/networks/training-prod"
 LINK = f"https://www.googleapis.com/compute/v1/{ID}"
@@ -76,34 +74,3 @@ def test_nothing_is_in_the_way_of_what_is_there_already() -> None:
     there = HeldBlock(WANTED.block, "subnet a", WANTED.name)
     other = HeldBlock(Block("10.0.0.0/8"), "w", "us-central1/b")
     assert in_the_way(WANTED, [other, there]) == []
-
-
-def asked(documents: dict[str, Any], **sections: Any) -> list[Answer]:
-    return list(networks.ask(context(documents, **sections)))
-
-
-def lists(
-    subnets: Any = None, addresses: Any = None, routes: Any = None, project: str = PROJECT
-) -> dict[str, Any]:
-    base = f"{COMPUTE}projects/{project}"
-    by_place = {"regions/us-central1": {"subnetworks": subnets or []}, "regions/other": {}}
-    return {
-        f"{base}/aggregated/subnetworks": {"items": by_place},
-        f"{base}/global/addresses": {"items": addresses or []},
-        f"{base}/global/routes": {"items": routes or []},
-    }
-
-
-GET_HOST = f"{COMPUTE}projects/{PROJECT}/getXpnHost"
-
-
-THERE = {"existing": HOST_NETWORK, "mode": "psc", "subnet": {"existing": HOST_SUBNET}}
-
-
-def existing(subnets: Any, **more: Any) -> list[Answer]:
-    documents = {
-        GET_HOST: {"name": "acme-net-prod"},
-        COMPUTE + HOST_NETWORK: {"name": "production"},
-        **lists(subnets, project="acme-net-prod"),
-    }
-    return asked(documents, network=THERE, sharedVpc=HOST, **more)[1:]

@@ -25,20 +25,6 @@ def of(part: str, *answers: Answer) -> list[Answer]:
     return [dataclasses.replace(each, part=part) for each in answers]
 
 
-def test_a_preflight_has_these_parts_in_this_order() -> None:
-    modules = [(name, each.__module__.rpartition(".")[2]) for name, each in parts.PARTS.items()]
-    assert modules == [
-        ("project", "identity"),
-        ("rights", "rights"),
-        ("names", "names"),
-        ("images", "images"),
-        ("organization policies", "organization_policies"),
-        ("quotas", "quotas"),
-        ("networks", "networks"),
-        ("reservations", "reservations"),
-    ]
-
-
 def test_a_mistake_that_no_answer_made_ends_its_part_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     def ask(_: PreflightContext) -> Iterator[Answer]:
         yield FINE.ok("before")

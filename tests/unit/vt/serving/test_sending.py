@@ -11,10 +11,8 @@ from google.api_core import exceptions
 from google.auth.exceptions import RefreshError
 from google.cloud.aiplatform_v1.types import Endpoint, PredictResponse
 from google.protobuf.struct_pb2 import Value
-from typer.testing import CliRunner
 
 from vertex_training.errors import CommandError, OperatorError
-from vertex_training_cli.cli import app
 from vertex_training_cli.engine.stacks import StackRef
 from vertex_training_cli.serving import endpoints, service
 from vertex_training_cli.serving.rows import RowsRefusedError
@@ -106,8 +104,3 @@ def test_an_endpoint_that_cannot_answer_is_told(
     local = StackRef(Path("/srv"), "p", "local", "local-x", "us-central1")
     if "network" in more:  # the local cloud has no networks
         assert endpoints.sender(local, endpoint(**more))([1]) == [2]
-
-
-def vt(*words: str, text: bytes = b"") -> tuple[int, str, str]:
-    done = CliRunner().invoke(app, ["endpoints", *words, "--stack", "dev"], input=text)
-    return done.exit_code, done.stdout, done.stderr

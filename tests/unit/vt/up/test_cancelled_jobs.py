@@ -12,7 +12,6 @@ import pytest
 from vertex_training.customjob.protocol.withdrawal import CancelledJob
 from vertex_training_cli.engine.stacks import StackRef
 from vertex_training_cli.up.flow import (
-    _files_of,  # pyright: ignore[reportPrivateUsage]
     report_cancelled_jobs,
 )
 
@@ -100,36 +99,3 @@ def test_a_stack_file_that_cannot_be_read_leaves_the_whole_checkout(stack: Stack
     git(stack, "commit", "-qm", "gone")
     assert way_back(stack).startswith("git revert --no-edit ")
     assert expected not in way_back(stack)
-
-
-IMAGES = """\
-  vertex-training:include: [more.yaml]
-  vertex-training:images:
-    serve: {context: jobs/serve, include: [jobs/lib]}
-    pinned: {digest: "sha256:DIGEST"}
-    unused: {context: jobs/unused}
-""".replace("DIGEST", "a" * 64)
-
-
-@pytest.mark.parametrize(
-    ("used", "found"),
-    [
-        ("${packages.code}", ["jobs/code"]),
-        ("${images.serve} ${packages.other}", ["jobs/serve", "jobs/lib", "jobs/other"]),
-        ("${images.pinned} ${images.none} ${packages.none} ${buckets.artifacts}", []),
-        ("${images.code} ${packages.serve}", []),
-    ],
-)
-def test_a_request_is_made_of_the_stack_its_job_file_and_what_that_uses(
-    stack: StackRef, used: str, found: list[str]
-) -> None:
-    (stack.root / "Pulumi.dev.yaml").write_text(STACK + IMAGES)
-    (stack.root / "more.yaml").write_text("config: {}\n")
-    for folder in ("serve", "lib", "unused"):
-        (stack.root / "jobs" / folder).mkdir()
-        (stack.root / "jobs" / folder / "Dockerfile").write_text("FROM scratch\n")
-    (stack.root / "jobs/train.yaml").write_text(f"# {used}\n")
-    expected = ["Pulumi.dev.yaml", "more.yaml", "jobs/train.yaml", *found]
-    for name in ("train", "renamed"):
-        assert _files_of(stack, name) == expected
-    assert _files_of(stack, "another") == ["."]

@@ -103,21 +103,31 @@ def test_live_jobs_are_refused_and_so_is_a_request_that_has_run(root: Path) -> N
     assert "raise jobs.titanic.run" in ended.hint
 
 
+UNUSED = "403 Vertex AI API has not been used in project 1 before"
+BUCKET = {"type": "gcp:storage/bucket:Bucket", "custom": True}
+
+
 @pytest.mark.parametrize(
-    ("text", "code"),
-    [("403 Vertex AI API has not been used in project 1 before", 2), ("503 unavailable", 1)],
+    ("text", "resources", "code", "told"),
+    [
+        (UNUSED, [], 2, ""),
+        ("503 unavailable", [], 1, "503 unavailable"),
+        (UNUSED, [BUCKET], 3, "stack first has 1 resources already."),
+    ],
 )
-def test_jobs_that_cannot_be_listed_are_not_taken_for_none(
-    root: Path, monkeypatch: pytest.MonkeyPatch, text: str, code: int
-) -> None:
+def test_unlisted_jobs_and_existing_resources_end_a_run_before_it_begins(
+    root: Path, monkeypatch: pytest.MonkeyPatch, text: str, resources: list[Any], code: int,
+    told: str,
+) -> None:  # fmt: skip
     def unread(*_: object) -> None:
         raise OperatorError(text)
 
     stack(root)
     monkeypatch.setattr(StackRef, "deployment_environment", lambda *_: {})
     monkeypatch.setattr(StackRef, "connect_clients", lambda *_: None)
-    monkeypatch.setattr(PulumiCli, "export_deployment", lambda *_: {})
+    monkeypatch.setattr(PulumiCli, "export_deployment", lambda *_: {"resources": resources})
     monkeypatch.setattr(Jobs, "__init__", unread)
     done = CliRunner().invoke(app, ["verify", "--stack", "first", "--max-usd", "5"])
     assert done.exit_code == code
-    assert (text in done.stderr) == (code == 1)
+    assert told in done.stderr
+    assert ("refused; nothing was made." in done.stderr) == (code == 3)

@@ -1,4 +1,4 @@
-"""`vt jobs list --metrics`, `show` and `compare`: read through the real client and emulator."""
+"""Two jobs with metrics in the local cloud, and `vt jobs` of their stack."""
 
 from __future__ import annotations
 
@@ -17,7 +17,6 @@ from localgcp.vertex.service import JobService
 from tests.unit.localcloud.conftest import PROJECT, Cloud
 from tests.unit.vt.jobs.submitting import done, submit_with
 from vertex_training_cli.cli import app
-from vertex_training_cli.jobs.metrics import columns
 
 HISTORY = "epoch,loss,accuracy\n1,1.0,0.2\n2,0.5,0.6\n3,0.25,0.9\n"
 
@@ -66,20 +65,3 @@ def vt(cloud: Cloud) -> Callable[..., str]:
         return result.stdout
 
     return run
-
-
-@pytest.mark.parametrize(
-    "data",
-    [b"", b"a", b"a,b\n", b"a,b\n1,x\n", b"\xff,\xfe\n1,\n", b"a,b\n1,2\n1," + b"2" * 131_073],
-    ids=range(6),
-)
-def test_a_history_that_is_none_has_no_curves(data: bytes) -> None:
-    assert columns(data) == {}
-
-
-def test_a_page_that_cannot_be_written_is_one_line(vt: Callable[..., str]) -> None:
-    result = CliRunner().invoke(
-        app, ["jobs", "compare", "a", "--stack", "local", "--html", "no/folder.html"]
-    )
-    assert result.exit_code == 1
-    assert "cannot be written: No such file or directory" in result.output
