@@ -153,17 +153,6 @@ def test_an_image_that_cannot_be_had_or_runs_nothing_is_refused(
     assert str(refused.value) == f"the image {image} {text}"
 
 
-def test_an_engine_that_cannot_inspect_an_image_is_told(
-    folders: Folders, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(Engine, "inspect", lambda *_: ["/none/docker"])
-    with pytest.raises(ImageError, match=f"the image {IMAGE} cannot be inspected: .*No such file"):
-        Container(folders, IMAGE).program.launch({}, {})
-    monkeypatch.setattr(Engine, "inspect", lambda *_: ["false"])
-    with pytest.raises(ImageError, match=r"cannot be inspected: .* non-zero exit status 1"):
-        Container(folders, IMAGE).program.launch({}, {})
-
-
 @pytest.mark.parametrize("name", ["buildah-chroot-exec", "other"])
 def test_a_containers_first_process_alone_is_asked_to_end(
     folders: Folders, tmp_path: Path, name: str

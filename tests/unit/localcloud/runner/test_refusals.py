@@ -12,7 +12,6 @@ from localgcp.runner.refusals import Refusal, refusals
 
 PREBUILT = "us-docker.pkg.dev/vertex-ai/training"
 LOCAL = f"us-central1-docker.pkg.dev/local-training/training/x@sha256:{'0' * 64}"
-SKLEARN = f"{PREBUILT}/sklearn-cpu.1-6.py310:latest"
 FREE = 8 << 30
 
 
@@ -121,26 +120,6 @@ def test_fields_that_nothing_here_carries_out_are_notes() -> None:
     ]
 
 
-def test_another_python_than_the_images_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(executors, "python_version", lambda _executor: "3.11")
-    monkeypatch.setattr(executors, "version_of", lambda _path: "3.11")
-    other = "on Python 3.11, not the image's 3.10"
-    prebuilt = f"{PREBUILT}/pytorch-gpu.2-4.py310:latest"
-    deep = "us-docker.pkg.dev/deeplearning-platform-release/gcr.io/pytorch-gpu.2-0.py310"
-    assert [(each.what, each.level) for each in found(package(prebuilt))] == [
-        (f"its code runs {other}", "note")
-    ]
-    for image in (prebuilt, deep):
-        for command in (["python3", "t.py"], ["bash", "-c", "pip list && python3 -m t"]):
-            [only] = found(container(image, command=command))
-            assert only.level == "warning"
-            assert only.what.endswith(other)
-        assert other not in str(found(container(image, command=["bash", "-c", "./python-less"])))
-    for image in ("docker.io/library/python:3.11-slim", "docker.io/acme/own:1"):
-        [only] = found(container(image, command=["python3"]))
-        assert "Python" not in only.what
-
-
 def test_a_python_that_is_missing_here_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     missing = found(container("docker.io/x:1", command=["python3.99", "t.py"]))
     assert "starts python3.99, and this machine has none" in missing[0].what
@@ -161,21 +140,3 @@ def test_each_pool_is_judged_at_its_place_and_an_empty_one_is_not() -> None:
         (*pools, 0, "containerSpec", "command"),
         (*pools, 2, "pythonPackageSpec", "executorImageUri"),
     ]
-
-
-def test_without_an_environment_no_python_is_there_by_itself(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr("shutil.which", lambda _name: None)
-    told = found(container("docker.io/x:1", command=["sh", "-c", "python a; python3 b"]))
-    assert [each.hint for each in told] == ["install python", "install python3", ""]
-
-
-def test_where_the_environments_python_is_unknown_nothing_is_said_of_it(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    def none(_executor: object) -> str:
-        raise ExecutorError("this machine has none")
-
-    monkeypatch.setattr(executors, "python_version", none)
-    assert found(container(SKLEARN, command=["python3"])) == []
