@@ -64,8 +64,8 @@ def test_a_job_ends_in_its_state_with_its_error(
 
 
 def test_package_job_of_an_image_without_stand_in_is_refused(cloud_with_storage: Cloud) -> None:
-    cloud_with_storage.bucket("b").blob("a.tar.gz").upload_from_string(b"")
-    spec = {"executor_image_uri": OLD_IMAGE, "package_uris": ["gs://b/a.tar.gz"]}
+    cloud_with_storage.bucket("box").blob("a.tar.gz").upload_from_string(b"")
+    spec = {"executor_image_uri": OLD_IMAGE, "package_uris": ["gs://box/a.tar.gz"]}
     ended = cloud_with_storage.run(task("python_package_spec", python_module="a", **spec))
     assert (ended.state.name, ended.error.code) == ("JOB_STATE_FAILED", 9)
     assert f"the executor image {OLD_IMAGE} has no stand-in here" in ended.error.message
