@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from localgcp.errors import LocalCloudError
-from localgcp.faults.model import Fault, Service
+from localgcp.faults.model import Fault
 
 
 def refusal(**given: Any) -> str:
@@ -15,27 +15,6 @@ def refusal(**given: Any) -> str:
     with pytest.raises(LocalCloudError) as caught:
         Fault.parse(**given)
     return caught.value.message
-
-
-def parse(kind: str = "error", service: str = "jobs", **given: Any) -> Fault:
-    return Fault.parse(service=service, kind=kind, **({"code": "INTERNAL"} | given))
-
-
-@pytest.mark.parametrize(
-    ("given", "subjects", "fits"),
-    [
-        ({}, [], True),
-        ({"method": "Create*"}, [], True),
-        ({"method": "GetCustomJob"}, [], False),
-        ({"match": "titanic"}, ["local-titanic"], True),
-        ({"match": "titanic"}, ["other"], False),
-    ],
-)
-def test_it_fits_by_method_and_by_text(
-    given: dict[str, Any], subjects: list[str], fits: bool
-) -> None:
-    assert parse(**given).fits(Service.JOBS, "CreateCustomJob", subjects) is fits
-    assert not parse(**given).fits(Service.STORAGE, "CreateCustomJob", subjects)
 
 
 @pytest.mark.parametrize(

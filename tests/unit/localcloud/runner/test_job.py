@@ -109,12 +109,6 @@ def test_a_stopped_cloud_fails_running_jobs_and_keeps_queued_ones(
     wait_until(lambda: second.client.get_custom_job(name=queued).state == 4)
 
 
-def test_a_file_of_a_running_job_appears_in_the_bucket(cloud_with_storage: Cloud) -> None:
-    out = cloud_with_storage.bucket("out")
-    cloud_with_storage.submit(command_job("sh", "-c", "echo one >/gcs/out/one; sleep 600"))
-    wait_until(lambda: out.get_blob("one"))
-
-
 @pytest.fixture
 def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Stands for the ``/gcs`` of a machine on which the user may write to ``/``.

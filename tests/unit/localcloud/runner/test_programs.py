@@ -33,17 +33,6 @@ def folders(tmp_path: Path) -> Folders:
     return made
 
 
-def machine(folders: Folders, path: str) -> dict[str, str]:
-    return {
-        "PATH": path,
-        "HOME": str(folders.work),
-        "TMPDIR": str(folders.tmp),
-        "LANG": "C.UTF-8",
-        "PYTHONUNBUFFERED": "1",
-        "STORAGE_EMULATOR_HOST": URL,
-    }
-
-
 class Host(ContainerHost):
     """Removes containers by a note."""
 
