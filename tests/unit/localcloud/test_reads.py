@@ -135,3 +135,10 @@ def test_the_first_fault_that_fits_a_job_says_what_it_does(still: RestCloud) -> 
         for each in asked(still)["timeSeries"]
     }
     assert found == {labelled: 0.1, named: 0.2}
+
+
+def test_series_without_an_interval_are_refused(still: RestCloud) -> None:
+    still.fault("monitoring", "utilization", value=1, seconds=600)
+    start(still, GPU)
+    refused = still.refusal("GET", f"{SERIES}?{urlencode({'filter': TYPE})}")
+    assert refused == (400, "interval.startTime: Unparseable filter: '' is no time.")

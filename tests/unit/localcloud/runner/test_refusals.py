@@ -120,6 +120,26 @@ def test_fields_that_nothing_here_carries_out_are_notes() -> None:
     ]
 
 
+def test_another_python_than_the_images_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(executors, "python_version", lambda _executor: "3.11")
+    monkeypatch.setattr(executors, "version_of", lambda _path: "3.11")
+    other = "on Python 3.11, not the image's 3.10"
+    prebuilt = f"{PREBUILT}/pytorch-gpu.2-4.py310:latest"
+    deep = "us-docker.pkg.dev/deeplearning-platform-release/gcr.io/pytorch-gpu.2-0.py310"
+    assert [(each.what, each.level) for each in found(package(prebuilt))] == [
+        (f"its code runs {other}", "note")
+    ]
+    for image in (prebuilt, deep):
+        for command in (["python3", "t.py"], ["bash", "-c", "pip list && python3 -m t"]):
+            [only] = found(container(image, command=command))
+            assert only.level == "warning"
+            assert only.what.endswith(other)
+        assert other not in str(found(container(image, command=["bash", "-c", "./python-less"])))
+    for image in ("docker.io/library/python:3.11-slim", "docker.io/acme/own:1"):
+        [only] = found(container(image, command=["python3"]))
+        assert "Python" not in only.what
+
+
 def test_a_python_that_is_missing_here_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     missing = found(container("docker.io/x:1", command=["python3.99", "t.py"]))
     assert "starts python3.99, and this machine has none" in missing[0].what
