@@ -9,9 +9,8 @@ import pytest
 from localgcp import home
 from localgcp.environment import (
     environment,
-    installer_environment,
-    server_environment,
 )
+from localgcp.errors import LocalCloudError
 from localgcp.home import Home
 
 
@@ -42,29 +41,6 @@ def test_elsewhere_it_serves_the_checkout_of_this_program_else_where_one_is(
     assert Home.find({"VT_LOCAL_HOME": str(root)}, tmp_path) == Home(root, tmp_path)
 
 
-#: What a user's shell may hold, and who gets it beside the programs of the local shell:
-#: the server, which is the parent of every job, and installers of packages.
-VARIABLES = {
-    "PATH": "si", "HOME": "si", "USER": "si", "LOGNAME": "si", "TMPDIR": "si",
-    "LANG": "si", "LANGUAGE": "si", "TZ": "si", "LC_ALL": "si", "XDG_CACHE_HOME": "si",
-    "SSL_CERT_FILE": "si", "SSL_CERT_DIR": "si", "REQUESTS_CA_BUNDLE": "si",
-    "CURL_CA_BUNDLE": "si", "NETRC": "si",
-    "HTTP_PROXY": "si", "https_proxy": "si", "ALL_PROXY": "si", "no_proxy": "si",
-    "PIP_INDEX_URL": "si", "UV_INDEX_URL": "si",
-    "VT_LOCAL_HOME": "s", "PYTHONPATH": "s", "GRPC_VERBOSITY": "s", "LD_LIBRARY_PATH": "s",
-    "DYLD_LIBRARY_PATH": "s",
-    "UV_PUBLISH_TOKEN": "", "AWS_SECRET_ACCESS_KEY": "", "GH_TOKEN": "", "SSH_AUTH_SOCK": "",
-    "LD_PRELOAD": "", "EDITOR": "", "path": "", "MY_VT_X": "", "X_PROXY": "",
-}  # fmt: skip
-
-
-def test_the_server_and_installers_get_listed_variables_and_nothing_else() -> None:
-    env = dict.fromkeys(VARIABLES, "x")
-    for letter, made in (("s", server_environment), ("i", installer_environment)):
-        wanted = [name for name, who in VARIABLES.items() if letter in who]
-        assert list(made(env)) == wanted
-
-
 def test_the_local_clouds_own_variables_win(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PULUMI_HOME", "of the user")
     monkeypatch.setenv("PULUMI_ACCESS_TOKEN", "of the user")
@@ -73,3 +49,42 @@ def test_the_local_clouds_own_variables_win(home: Home, monkeypatch: pytest.Monk
     assert own.items() <= found.items()
     assert "PULUMI_ACCESS_TOKEN" not in found
     assert found["OTHER"] == "kept"
+
+
+HINT = "point VT_LOCAL_HOME at a new folder."
+
+
+@pytest.fixture
+def new_home(tmp_path: Path) -> Home:
+    return Home(tmp_path / "home", tmp_path)
+
+
+def refusal(home: Home) -> tuple[str, str]:
+    with pytest.raises(LocalCloudError) as refused:
+        home.create()
+    return refused.value.message, refused.value.hint
+
+
+def test_a_folder_that_is_no_home_is_left_alone(new_home: Home) -> None:
+    new_home.root.mkdir()
+    (new_home.root / "file").touch()
+    assert refusal(new_home) == (
+        f"{new_home.root} is not empty and was not made by `vt local` here.",
+        "point VT_LOCAL_HOME at a new folder, or remove it: a checkout may have brought it.",
+    )
+    assert [path.name for path in new_home.root.iterdir()] == ["file"]
+
+
+def test_a_copy_or_a_link_of_a_home_is_none(new_home: Home, tmp_path: Path) -> None:
+    new_home.create()
+    link = Home(tmp_path / "link", new_home.repo)
+    link.root.symlink_to(new_home.root)
+    assert link.is_ours() is False
+    assert refusal(link) == (f"{link.root} is a link.", HINT)
+    copy = tmp_path / "copy"
+    copy.mkdir()
+    for path in new_home.root.glob(".vt-*"):
+        (copy / path.name).touch()
+    assert Home(copy, new_home.repo).is_ours() is False
+    moved = new_home.root.rename(tmp_path / "moved")
+    assert Home(moved, new_home.repo).is_ours() is True

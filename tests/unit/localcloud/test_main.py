@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import os
-import shlex
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from localgcp import __main__ as command
 from localgcp import lifecycle
-from localgcp.errors import LocalCloudError
 from localgcp.gcp import emulator
-from localgcp.home import Home, Ports
+from localgcp.home import Home
 from localgcp.inventory.store import BUCKET, SERVICE, Store
 from localgcp.server_info import ServerInfo
 
@@ -56,43 +52,11 @@ def test_remove_stops_it_and_removes_its_files(
     assert stopped == [True]
 
 
-def test_a_folder_of_others_is_not_removed(
-    here: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    other = Home(tmp_path, here.repo)
-    monkeypatch.setattr(command.Home, "find", lambda: other)
-    assert run(capsys, "remove") == (
-        1, "", f"localgcp: {tmp_path} was not made by `vt local`; nothing was removed. "
-        "Hint: look at VT_LOCAL_HOME.\n",
-    )  # fmt: skip
-    assert here.root.exists()
-
-
-def test_status_says_where_it_is(running: Home, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(capsys, "status") == (
-        0, f"process 999999, since yesterday; files in {running.root}\n"
-        "vertex: 127.0.0.1:4711\nstorage: http://127.0.0.1:4712\n", "",
-    )  # fmt: skip
-
-
 @pytest.mark.parametrize("words", [["status"], ["env"], ["project", "local-p"]])
 def test_what_asks_a_server_that_does_not_run_fails(
     here: Home, capsys: pytest.CaptureFixture[str], words: list[str]
 ) -> None:
     assert run(capsys, *words) == (1, "", NOT_RUNNING)
-
-
-def test_env_prints_variables_as_a_shell_reads_them(
-    running: Home, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setenv("PATH", "/with space:/usr/bin")
-    code, out, err = run(capsys, "env")
-    assert (code, err) == (0, "")
-    words = [shlex.split(line) for line in out.splitlines()]
-    assert {word[0] for word in words} == {"export"}
-    found = dict(word[1].split("=", 1) for word in words)
-    assert found == running.environment(Ports(4711, 4712, 4713))
-    assert found["VERTEX_EMULATOR_HOST"] == "127.0.0.1:4711"
 
 
 def test_a_project_has_every_api_and_its_buckets(
@@ -147,23 +111,6 @@ def test_a_project_of_google_is_not_made(running: Home, capsys: pytest.CaptureFi
     assert run(capsys, "project", "acme") == (
         1, "", "localgcp: acme does not begin with local-.\n",
     )  # fmt: skip
-
-
-def test_files_are_for_this_user_alone_and_the_umask_comes_back(
-    here: Home, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    def stop(_home: Home) -> bool:
-        found.append(os.umask(0o077))
-        raise LocalCloudError("no", "try.")
-
-    found: list[int] = []
-    monkeypatch.setattr(lifecycle, "stop", stop)
-    before = os.umask(0o022)
-    try:
-        assert run(capsys, "stop") == (1, "", "localgcp: no Hint: try.\n")
-        assert (found, os.umask(before)) == ([0o077], 0o022)
-    finally:
-        os.umask(before)
 
 
 @pytest.mark.parametrize("words", [[], ["nothing"], ["project"], ["stop", "x"]])

@@ -81,20 +81,6 @@ def test_a_record_that_is_none_names_no_process(text: str, found: ChildProcess |
     assert ChildProcess.parse(text) == found
 
 
-def test_a_process_may_be_asked_to_end_in_another_way(start: Start) -> None:
-    process = start("trap 'exit 3' INT; echo; while :; do sleep 0.05; done", stdout=subprocess.PIPE)
-    assert process.stdout is not None
-    process.stdout.readline()
-
-    def interrupt(found: ChildProcess) -> bool:
-        os.kill(found.pid, signal.SIGINT)
-        return True
-
-    child(process).end(20, interrupt)
-    assert process.wait() == 3
-    process.stdout.close()
-
-
 def test_a_process_of_anothers_group_is_not_signalled() -> None:
     with subprocess.Popen(["sleep", "600"]) as process:  # in the group of this test
         found = ChildProcess(process.pid, "gone", "job")
@@ -102,14 +88,6 @@ def test_a_process_of_anothers_group_is_not_signalled() -> None:
         time.sleep(0.05)
         assert process.poll() is None
         process.kill()
-
-
-@pytest.mark.parametrize(
-    ("command", "well"),
-    [(["true"], True), (["false"], False), (["/none"], False), (["sleep", "600"], False)],
-)
-def test_a_command_succeeds_within_its_time(command: list[str], well: bool) -> None:
-    assert processes.succeeds(command, 0.5 if "sleep" in command else 20) is well
 
 
 def test_records_of_the_dead_and_of_nothing_are_removed(start: Start, tmp_path: Path) -> None:

@@ -114,12 +114,6 @@ def test_jobs_of_each_kind_are_taken_in_their_order_and_have_succeeded(sent: Sen
     assert sent.recorder.refused == []
 
 
-def test_a_job_that_was_not_sent_is_not_there(sent: Sent) -> None:
-    name = f"{PARENT}/customJobs/1"
-    with pytest.raises(exceptions.NotFound, match=f"{name} does not exist"):
-        sent.jobs.get_custom_job(name=name)
-
-
 def test_a_bucket_is_there_as_soon_as_it_is_named(sent: Sent) -> None:
     client = storage_client(sent.storage)
     client.bucket("data-1").blob("a/b.txt").upload_from_string("content")

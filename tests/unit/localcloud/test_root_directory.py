@@ -55,12 +55,6 @@ def test_a_folder_is_listed_with_all_below_it(root: RootDirectory) -> None:
     assert list(RootDirectory(root.path / "none").entries()) == []
 
 
-def test_deep_folders_are_listed_as_far_as_a_path_can_name(tmp_path: Path) -> None:
-    (tmp_path / "a" / "b" / "c").mkdir(parents=True)
-    (tmp_path / "a" / "b" / "c" / "d").touch()
-    assert [path for path, _ in RootDirectory(tmp_path).files()] == ["a/b/c/d"]
-
-
 def test_files_move_and_go(root: RootDirectory, tmp_path: Path) -> None:
     root.move("a/b", "new/c")
     assert (root.read("a/b"), root.read("new/c")) == (None, b"a/b")

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
-import grpc
 import pytest
-from google.api_core import exceptions
-from google.cloud import secretmanager_v1 as secretmanager
-from google.cloud.secretmanager_v1.services.secret_manager_service import transports
 
 from localgcp.inventory.store import SERVICE, project_number
 from localgcp.secretmanager import add_version
@@ -49,13 +47,6 @@ def secret(cloud: Cloud) -> Cloud:
     return cloud
 
 
-def client_of(cloud: Cloud) -> secretmanager.SecretManagerServiceClient:
-    channel = grpc.insecure_channel(f"127.0.0.1:{cloud.port}")
-    cloud.undo.append(channel.close)
-    transport = transports.SecretManagerServiceGrpcTransport(channel=channel)
-    return secretmanager.SecretManagerServiceClient(transport=transport)
-
-
 def read_in_job(cloud: Cloud, **spec: str) -> list[str]:
     """What a job says that reads the secret over REST, then over gRPC."""
     job = cloud.run(command_job(sys.executable, "-c", READ, LATEST, **spec))
@@ -84,33 +75,9 @@ def test_a_job_whose_account_may_not_is_refused_whatever_it_sends(
         assert f"'secretmanager.versions.access' denied for resource '{LATEST}'" in line
 
 
-@pytest.mark.parametrize(
-    ("name", "error", "said"),
-    [
-        (f"{NAME}/versions/9", exceptions.NotFound, r"Secret Version \[.*/versions/9\] not found"),
-        (f"projects/{PROJECT}/secrets/other/versions/latest", exceptions.NotFound, "not found or"),
-        (f"{NAME}/versions/../../x", exceptions.InvalidArgument, "Invalid resource field"),
-        (f"projects/{PROJECT}/secrets/../versions/1", exceptions.InvalidArgument, "Invalid"),
-        (f"{NAME}/versions/1.part", exceptions.InvalidArgument, "Invalid resource field"),
-        ("projects/local-other/secrets/x/versions/1", exceptions.PermissionDenied, "disabled"),
-    ],
-)
-def test_what_is_not_there_is_refused_as_the_service_does(
-    secret: Cloud, name: str, error: type[Exception], said: str
-) -> None:
-    with pytest.raises(error, match=said):
-        client_of(secret).access_secret_version(name=name)
-
-
-def test_a_secret_that_was_deleted_has_no_value(secret: Cloud) -> None:
-    secret.store.delete("gcp:secretmanager/secret:Secret", NAME)
-    with pytest.raises(exceptions.NotFound):
-        client_of(secret).access_secret_version(name=LATEST)
-
-
-def test_a_name_of_a_connection_cannot_be_invented(secret: Cloud) -> None:
-    """Metadata that names no connection is no way around the caller's own."""
-    with pytest.raises(exceptions.ServiceUnavailable):
-        client_of(secret).access_secret_version(
-            name=LATEST, metadata=[("vt-connection", "0" * 32)], retry=None, timeout=60
-        )
+def test_concurrent_commands_add_a_version_each(tmp_path: Path) -> None:
+    folder, values = tmp_path / "secrets", [b"%d" % number for number in range(16)]
+    with ThreadPoolExecutor(8) as pool:
+        added = [*pool.map(lambda value: add_version(folder, "p", "s", value), values)]
+    assert sorted(added) == [*range(1, 17)]
+    assert [(folder / "p" / "s" / str(each)).read_bytes() for each in added] == values

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import datetime
 import json
 import os
 import signal
 import subprocess
 import threading
-import urllib.error
-import urllib.request
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
-from types import SimpleNamespace
-from typing import Any, cast
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -21,31 +18,12 @@ from localgcp import processes, server
 from localgcp.faults.model import Fault
 from localgcp.faults.table import FaultTable
 from localgcp.home import Home, Ports
-from localgcp.inventory.store import ACCOUNT, SERVICE, Store, connection
+from localgcp.inventory.store import connection
 from localgcp.server_info import ServerInfo
-from tests.unit.localcloud.conftest import PARENT, PROJECT, TRAINER, wait_until
+from tests.unit.localcloud.conftest import wait_until
 
-APIS = ("aiplatform", "compute", "batch", "cloudbuild", "logging", "secretmanager", "bigquery")
-#: What an empty project answers, by service.
-ANSWERS = {
-    f"/v1/{PARENT}/customJobs": {},
-    f"/v1/{PARENT}/hyperparameterTuningJobs": {},
-    f"/v1/{PARENT}/trainingPipelines": {},
-    f"/v1/{PARENT}/metadataStores/default": 404,
-    f"/v1/{PARENT}/tensorboards": {},
-    f"/v1/{PARENT}/models": {},
-    f"/v1/{PARENT}/endpoints": {},
-    f"/v1/{PARENT}/jobs": {},
-    f"/v1/projects/{PROJECT}/builds": {},
-    f"/v1/projects/{PROJECT}/secrets/none/versions/latest:access": 404,
-    f"/bigquery/v2/projects/{PROJECT}/jobs": {"kind": "bigquery#jobList", "jobs": []},
-    f"/v1/projects/{PROJECT}/locations/us-central1/models/7": 404,
-}
-NO_REFUSAL = cast(Any, SimpleNamespace(refusal=None))
 #: When the server started that a test has killed.
 KILLED = "then"
-#: Whether there is a registry -> what a server says of it.
-REGISTRY_LINES = {True: [], False: ["no container registry: `make containers` installs one"]}
 
 
 @dataclass
@@ -55,18 +33,6 @@ class Running:
     home: Home
     info: ServerInfo
     ended: threading.Event
-    seen: dict[str, Any] = field(default_factory=dict)
-
-    def ask(self, path: str, body: dict[str, Any] | None = None) -> Any:
-        """The answer, or the code of a refusal."""
-        url = f"http://127.0.0.1:{self.info.vertex_port}{path}"
-        data = None if body is None else json.dumps(body).encode()
-        asked = urllib.request.Request(url, data, {"Content-Type": "application/json"})
-        try:
-            with urllib.request.urlopen(asked, timeout=30) as answer:
-                return json.loads(answer.read())
-        except urllib.error.HTTPError as error:
-            return error.code
 
 
 def is_ready(info: ServerInfo | None) -> bool:
@@ -75,15 +41,15 @@ def is_ready(info: ServerInfo | None) -> bool:
 
 
 Look = Callable[[Running], None]
-Serve = Callable[[Look], tuple[ServerInfo, dict[str, Any]]]
+Serve = Callable[[Look], ServerInfo]
 
 
 @pytest.fixture
 def serve(home: Home) -> Iterator[Serve]:
-    """Serves while another thread looks, and ends then; returns how it was found, and what seen."""
+    """Run the server while another thread inspects it; return its description."""
     handlers = {each: signal.getsignal(each) for each in (signal.SIGTERM, signal.SIGINT)}
 
-    def run(look: Look) -> tuple[ServerInfo, dict[str, Any]]:
+    def run(look: Look) -> ServerInfo:
         found: list[Running] = []
         errors: list[BaseException] = []
         ended = threading.Event()
@@ -109,60 +75,11 @@ def serve(home: Home) -> Iterator[Serve]:
             thread.join()
         if errors:
             raise errors[0]
-        return found[0].info, found[0].seen
+        return found[0].info
 
     yield run
     for number, handler in handlers.items():
         signal.signal(number, handler)
-
-
-def test_a_server_answers_for_each_service_and_runs_jobs(
-    home: Home, serve: Serve, capfd: pytest.CaptureFixture[str]
-) -> None:
-    store = Store(home.database)
-    for api in APIS:
-        store.put(SERVICE, f"{PROJECT}/{api}.googleapis.com", PROJECT, {}, {})
-    store.put(ACCOUNT, TRAINER, PROJECT, {}, {"email": TRAINER})
-
-    def look(running: Running) -> None:
-        seen = running.seen
-        seen["answers"] = {path: running.ask(path) for path in ANSWERS}
-        seen["project"] = running.ask(f"/v3/projects/{PROJECT}")["projectId"]
-        script = "echo $STORAGE_EMULATOR_HOST; env | grep -o 'http://127.0.0.1:[0-9]*/' | sort -u"
-        pool = {
-            "machineSpec": {"machineType": "n1-standard-4"},
-            "replicaCount": "1",
-            "containerSpec": {"imageUri": "python:3.11", "command": ["sh", "-c", script]},
-        }
-        job = {"displayName": "j", "jobSpec": {"workerPoolSpecs": [pool]}}
-        name = running.ask(f"/v1/{PARENT}/customJobs", job)["name"]
-        ended = ("JOB_STATE_SUCCEEDED", "JOB_STATE_FAILED")
-        wait_until(lambda: running.ask(f"/v1/{name}")["state"] in ended)
-        seen["state"] = running.ask(f"/v1/{name}")["state"]
-        id_ = name.rpartition("/")[2]
-        asked = {
-            "resourceNames": [f"projects/{PROJECT}"],
-            "filter": f'resource.labels.job_id="{id_}"',
-        }
-        entries = running.ask("/v2/entries:list", asked)["entries"]
-        seen["log"] = [each["textPayload"] for each in entries]
-
-    info, seen = serve(look)
-    ports = info.ports
-    assert (info.pid, info.warnings) == (os.getpid(), server._warnings(NO_REFUSAL))
-    assert all(port >= 20_000 for port in ports if port)
-    assert datetime.datetime.strptime(info.started, "%Y-%m-%dT%H:%M:%S%z").tzinfo
-    assert seen["answers"] == ANSWERS
-    assert seen["project"] == PROJECT
-    storage, api = f"http://127.0.0.1:{ports.storage}", f"http://127.0.0.1:{ports.vertex}/"
-    assert seen["state"] == "JOB_STATE_SUCCEEDED"
-    assert {storage, f"{storage}/", api} <= {*seen["log"]}
-    assert not home.server_file.exists()
-    assert capfd.readouterr().out.splitlines() == [
-        *REGISTRY_LINES[bool(ports.registry)],
-        f"ready: vertex 127.0.0.1:{ports.vertex}, storage {storage}",
-        "stopped",
-    ]
 
 
 def test_the_next_server_keeps_the_ports_and_clears_what_a_killed_one_left(
@@ -184,7 +101,7 @@ def test_the_next_server_keeps_the_ports_and_clears_what_a_killed_one_left(
             home.server_file.write_text("{")
             wait_until(lambda: ServerInfo.read(home.server_file) == running.info)
 
-        info, _ = serve(look)
+        info = serve(look)
         assert orphan.wait(10) == -signal.SIGTERM
     assert info.ports == Ports(vertex, storage, registry if info.registry_port else 0)
     assert not left.exists()
@@ -204,5 +121,29 @@ def test_a_server_whose_folder_is_gone_ends_and_leaves_its_successor_alone(
         home.server_lock.touch()
         running.ended.wait(30)
 
-    info, _ = serve(look)
+    info = serve(look)
     assert ServerInfo.read(home.server_file) == info
+
+
+LEAST = {"pid": 7, "vertex_port": 1, "storage_port": 2, "started": 5}
+
+
+@pytest.mark.parametrize(
+    ("changes", "found"),
+    [
+        ({}, ServerInfo(7, 1, 2, "5", 0, ())),
+        ({"vertex_port": 65535}, ServerInfo(7, 65535, 2, "5")),
+        ({"vertex_port": 65536}, None),
+        ({"storage_port": -1}, None),
+        ({"registry_port": "3"}, None),
+        ({"warnings": 5}, None),
+        *(({key: None}, None) for key in LEAST if key != "started"),
+    ],
+)
+def test_server_file_with_wrong_values_is_ignored(
+    tmp_path: Path, changes: dict[str, Any], found: ServerInfo | None
+) -> None:
+    file = tmp_path / "server.json"
+    assert ServerInfo.read(file) is None
+    file.write_text(json.dumps(LEAST | changes))
+    assert ServerInfo.read(file) == found

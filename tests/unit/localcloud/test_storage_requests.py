@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import gzip
 import json
+import socket
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
-from localgcp.errors import RefusedRequestError
-from localgcp.storage import completed, layout_source
+from localgcp.errors import LocalCloudError, RefusedRequestError
+from localgcp.storage import StorageEmulator, completed, layout_source
 from localgcp.storage_requests import (
     StorageRequest,
     accepted,
     condition_source,
-    is_content,
     unmet_condition,
 )
 
@@ -48,31 +48,6 @@ def test_a_request_is_accepted_or_refused_as_recorded(case: dict[str, Any]) -> N
     found = answer(StorageRequest(verb, target, case.get("headers", {}), body))
     sent = {key: case[key] for key in ("request", "headers", "body") if key in case}
     assert {**sent, **found} == case
-
-
-def test_names_that_are_encoded_often_or_deeply_nested_are_refused() -> None:
-    dots = (400, "a name has a part `..`.")
-    name = "a/../b"
-    for _ in range(5):
-        name = name.replace("%", "%25").replace(".", "%2e").replace("/", "%2f")
-        assert answer(request(target=f"/storage/v1/b/b-1/o/{name}"))["refused"] == [*dots]
-    nested = request("POST", f"{UPLOAD}?uploadType=resumable", b"[" * 100_000)
-    assert answer(nested)["refused"] == [400, "the metadata is no JSON."]
-
-
-@pytest.mark.parametrize(
-    ("verb", "target", "wanted"),
-    [
-        ("GET", OBJECT, True),
-        ("DELETE", OBJECT, True),
-        ("PATCH", OBJECT, False),
-        ("POST", "/storage/v1/b", False),
-        ("POST", UPLOAD, True),
-        ("POST", f"{UPLOAD}?uploadType=media", True),
-    ],
-)
-def test_content_of_an_object_names_nothing(verb: str, target: str, wanted: bool) -> None:
-    assert is_content(StorageRequest(verb, target, {})) is wanted
 
 
 def test_a_compressed_body_is_read_and_goes_on_in_the_clear() -> None:
@@ -155,3 +130,16 @@ def test_a_deletion_is_answered_with_nothing() -> None:
     target = "/storage/v1/b/box/o/a"
     assert completed("DELETE", target, (200, JSON, b"null\n")) == (204, [("Date", "today")], b"")
     assert completed("DELETE", target, (404, JSON, b"null")) == (404, JSON, b"null")
+
+
+def test_emulator_at_a_port_in_use_is_reported(tmp_path: Path) -> None:
+    notes = tmp_path / "notes"
+    notes.mkdir()
+    emulator = StorageEmulator(tmp_path / "a" / "objects", tmp_path / "log", notes)
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        with pytest.raises(LocalCloudError, match=f"did not start on port {port}. Hint: see"):
+            emulator.start(port)
+    assert "in use" in (tmp_path / "log").read_text()
+    assert list(notes.iterdir()) == []
+    assert not emulator.alive()

@@ -97,12 +97,6 @@ def test_an_upload_that_is_whole_is_one_insertion(
     assert found.size == len(found.head) + 7 + len(found.tail)
 
 
-def test_the_query_of_an_insertion_is_that_of_the_first_request(sessions: UploadSessions) -> None:
-    found = send(sessions, begin(sessions, target=f"{FIRST}&userProject=a?b"))
-    query = "name=a%2Fb&ifGenerationMatch=0&userProject=a%3Fb&uploadType=multipart"
-    assert found.target == f"{PATH}?{query}"
-
-
 FIT = "Content-Range does not fit the length of the body."
 FORM = "Content-Range is not of the form bytes A-B/SIZE."
 

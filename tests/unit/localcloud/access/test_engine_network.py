@@ -6,52 +6,13 @@ import json
 import os
 import signal
 import socket
-import struct
-import subprocess
-import sys
 import threading
-import time
 from collections.abc import Callable, Iterator
 from typing import Any, NoReturn
 
 import pytest
 
 from localgcp.access import engine_network
-
-RESET = struct.pack("ii", 1, 0)
-
-
-@pytest.mark.parametrize("resets", [True, False])
-@pytest.mark.parametrize("by", ["client", "server"])
-def test_both_sides_of_a_connection_end_in_the_same_manner(resets: bool, by: str) -> None:
-    with (
-        socket.create_server(("127.0.0.1", 0)) as outside,
-        socket.create_server(("127.0.0.1", 0)) as inside,
-    ):
-        client = socket.create_connection(inside.getsockname(), timeout=20)
-        inner, _ = inside.accept()
-        open_ones = [inner]
-        arguments = (inner, outside.getsockname()[1], open_ones)
-        passing = threading.Thread(target=engine_network._connect, args=arguments, daemon=True)
-        passing.start()
-        server, _ = outside.accept()
-        server.settimeout(120)
-    for sender, receiver in ((client, server), (server, client)):
-        sender.sendall(b"text")
-        assert receiver.recv(100) == b"text"
-    first, second = (client, server) if by == "client" else (server, client)
-    if resets:
-        first.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, RESET)
-    first.close()
-    if resets:
-        with pytest.raises(ConnectionResetError):
-            second.recv(100)
-    else:
-        assert second.recv(100) == b""
-    second.close()
-    passing.join(20)
-    assert not passing.is_alive()
-    assert not open_ones
 
 
 def said_by_child(act: Callable[[], Any]) -> Any:
@@ -154,52 +115,3 @@ def test_where_there_is_no_such_network_nothing_is_changed(
     port = machine(b"here")
     assert not engine_network._is_possible()
     assert said_by_child(lambda: [engine_network.enter([]), ask(port)]) == [False, "here?"]
-
-
-def passing_on(engine: subprocess.Popen[bytes]) -> tuple[int, socket.socket]:
-    """A process that passes on for another one, and where it gets its listeners."""
-    ours, theirs = socket.socketpair()
-    child = os.fork()
-    if child == 0:
-        try:
-            signal.alarm(20)
-            ours.close()
-            engine_network._pass_on(theirs, engine.pid)
-        finally:
-            os._exit(7)
-    theirs.close()
-    return child, ours
-
-
-def end_of(child: int) -> int:
-    """Exit code of a process, once it has ended."""
-    _, status = os.waitpid(child, 0)
-    return os.waitstatus_to_exitcode(status)
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="only Linux has such networks")
-def test_passing_on_outlives_the_process_by_connections(monkeypatch: pytest.MonkeyPatch) -> None:
-    def connect(inner: socket.socket, port: int, open_ones: list[socket.socket]) -> None:
-        inner.sendall(str(port).encode())
-        inner.recv(1)
-        inner.close()
-        open_ones.remove(inner)
-
-    monkeypatch.setattr(engine_network, "_connect", connect)
-    engine = subprocess.Popen(["sleep", "20"])
-    child, ours = passing_on(engine)
-    with ours, socket.create_server(("127.0.0.1", 0)) as listener:
-        address = listener.getsockname()
-        socket.send_fds(ours, [b"l"], [listener.fileno()])
-    first, second = (socket.create_connection(address, timeout=10) for _ in range(2))
-    assert [int(each.recv(100)) for each in (first, second)] == [address[1]] * 2
-    assert os.getsid(child) == child
-    assert [os.readlink(f"/proc/{child}/fd/{number}") for number in range(3)] == ["/dev/null"] * 3
-    second.close()
-    time.sleep(0.05)
-    engine.kill()
-    engine.wait()
-    time.sleep(0.05)
-    assert os.waitpid(child, os.WNOHANG) == (0, 0)
-    first.close()
-    assert end_of(child) == 7

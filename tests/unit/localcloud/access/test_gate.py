@@ -97,12 +97,6 @@ def test_connection_of_peer_is_reset(server: grpc_server.LocalServer, service: S
         assert not reset_peer(over)
 
 
-def test_a_connection_that_ended_a_moment_ago_is_not_reset(monkeypatch: pytest.MonkeyPatch) -> None:
-    with socket.socket() as connection:
-        monkeypatch.setitem(gate._OPEN, "c7", connection)
-        assert not reset_peer("unix:c7")  # it is not connected
-
-
 REQUESTS = {
     "GET": b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n",
     "a name that points here": b"GET / HTTP/1.1\r\nHost: evil.example\r\n\r\n",
@@ -127,14 +121,6 @@ def test_what_is_not_http_2_from_the_first_byte_is_answered_403(
     assert service.peers == []
 
 
-def test_a_preface_may_come_in_pieces(server: grpc_server.LocalServer) -> None:
-    with socket.create_connection(("127.0.0.1", server.port), timeout=60) as connection:
-        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        for byte in PREFACE:
-            connection.sendall(bytes([byte]))
-        assert connection.recv(9)[3] == 4  # SETTINGS: the server waits for no more
-
-
 def test_wrong_preface_is_answered_though_nothing_follows(server: grpc_server.LocalServer) -> None:
     with socket.create_connection(("127.0.0.1", server.port), timeout=20) as connection:
         connection.sendall(b"PRO")
@@ -146,33 +132,6 @@ def test_a_call_whose_connection_is_over_has_nobody_behind_it() -> None:
     context: Any = SimpleNamespace(invocation_metadata=lambda: (), peer=lambda: "unix:/gone")
     with pytest.raises(ApiError, match="the connection is over"):
         gate.guest_behind(context)
-
-
-def test_ended_connection_and_lack_of_files_end_no_gate(monkeypatch: pytest.MonkeyPatch) -> None:
-    steps: Iterator[Any] = iter(
-        [ConnectionAbortedError(), "one", OSError("too many open files"), "two", OSError("closed")]
-    )
-
-    class Listener:
-        done = 0
-
-        def accept(self) -> tuple[Any, None]:
-            self.done += 1
-            step = next(steps)
-            if isinstance(step, OSError):
-                raise step
-            return step, None
-
-        def fileno(self) -> int:
-            return -1 if self.done == 5 else 7
-
-    served: list[object] = []
-    made: Any = gate.Gate.__new__(gate.Gate)
-    made._listener = Listener()
-    monkeypatch.setattr(made, "_serve", served.append)
-    made._accept()
-    wait_until(lambda: len(served) == 2)
-    assert sorted(map(str, served)) == ["one", "two"]
 
 
 @pytest.mark.parametrize("origin", ["https://evil.example", "null", "http://127.0.0.1:1", ""])

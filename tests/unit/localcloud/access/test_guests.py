@@ -6,27 +6,10 @@ import os
 import socket
 import subprocess
 import sys
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 from localgcp.access import gate, guests
-
-ROOT = Path(__file__).parents[4] / "localcloud"
-PROGRAM = """\
-import sys
-sys.path.insert(0, sys.argv[1])
-from localgcp.access import guests
-before = "psutil" in sys.modules
-print(before, guests.holds(("127.0.0.1", 1), ("127.0.0.1", 2)), "psutil" in sys.modules)
-"""
-
-
-def test_while_no_job_runs_nobody_is_one_and_no_process_is_looked_at() -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", PROGRAM, str(ROOT)], capture_output=True, text=True, check=True
-    )
-    assert done.stdout.split() == ["False", "False", "False"]
 
 
 def test_owner_of_connection_is_looked_up_again_when_replicas_change(monkeypatch) -> None:

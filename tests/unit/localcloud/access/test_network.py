@@ -7,7 +7,6 @@ import socket
 import subprocess
 import sys
 import tempfile
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -15,7 +14,7 @@ from types import SimpleNamespace
 import pytest
 
 from localgcp import storage
-from localgcp.access import network, network_launcher
+from localgcp.access import network
 from localgcp.access.network import PrivateNetwork
 from localgcp.errors import NoPrivateNetworkError
 from localgcp.faults.proxy import StorageFront
@@ -98,34 +97,6 @@ def test_a_connection_that_is_refused_breaks_nothing(started: Started) -> None:
         made.connect(4712, 20)
     wait_until(lambda: is_up(made))
     assert not made.broken
-
-
-def test_a_connection_has_the_time_that_was_asked_for_and_does_not_wait_for_more() -> None:
-    ours, theirs = socket.socketpair()
-    helper = threading.Thread(target=network_launcher.hand_out_sockets, args=(theirs,))
-    helper.start()
-    made = PrivateNetwork(ours)
-    with theirs, socket.create_server(("127.0.0.1", 0)) as server:
-        for timeout in (7.0, None):
-            with made.connect(server.getsockname()[1], timeout) as found:
-                assert found.gettimeout() == timeout
-                assert found.getpeername() == server.getsockname()
-                assert found.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
-        assert not made.broken
-        made.close()
-        made.close()
-        helper.join(20)
-        assert not helper.is_alive()
-
-
-def test_a_helper_that_has_no_socket_is_gone() -> None:
-    ours, theirs = socket.socketpair()
-    with ours, theirs:
-        made = PrivateNetwork(ours)
-        theirs.sendall(b"s")
-        with pytest.raises(ConnectionError, match="the network of the process is gone"):
-            made.connect(1, 1)
-        assert (made.broken, theirs.recv(10)) == (True, b"c")
 
 
 def test_refusal_of_the_system_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -156,15 +156,3 @@ def test_where_the_system_does_not_tell_callers_get_in_and_that_can_be_asked(
     with client, server:
         assert caller(server) == callers.Caller(allowed=True, uid=None)
     assert not callers.can_check()
-
-
-def test_many_refused_callers_write_a_line_a_second_which_counts_the_others(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    log, clock = callers.RefusalLog("storage"), iter((50.0, 50.5, 50.9, 51.0, 52.0))
-    monkeypatch.setattr(callers, "time", SimpleNamespace(monotonic=lambda: next(clock)))
-    for _ in range(5):
-        log.refused(callers.Caller(allowed=False, uid=1001))
-    line = "storage: refused a connection of user 1001"
-    more = f"{line} (and 2 connections before)"
-    assert capsys.readouterr().out.splitlines() == [line, more, line]

@@ -112,19 +112,3 @@ def test_server_listens_for_this_user_until_stopped(capsys: pytest.CaptureFixtur
     with pytest.raises(OSError, match="refused"):
         socket.create_connection(("127.0.0.1", port), 1).close()
     assert capsys.readouterr().err == ""
-
-
-@pytest.mark.parametrize(
-    ("error", "is_told"), [(ConnectionResetError("gone"), False), (ValueError("ours"), True)]
-)
-def test_a_client_that_went_away_is_no_news_and_a_mistake_of_ours_is(
-    error: Exception, is_told: bool, capsys: pytest.CaptureFixture[str]
-) -> None:
-    server = LocalServer(0, LocalHandler)
-    try:
-        raise error
-    except (OSError, ValueError):
-        server.handle_error(None, ("127.0.0.1", 1))
-    finally:
-        server.stop()
-    assert ("ValueError: ours" in capsys.readouterr().err) is is_told

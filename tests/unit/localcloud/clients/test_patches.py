@@ -7,7 +7,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from types import ModuleType, SimpleNamespace
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -53,44 +53,6 @@ def test_a_key_is_shown_to_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
     python_clients._patch_service_account(accounts)
     assert accounts.Credentials.from_service_account_file("/key.json") == "nobody"
     assert accounts.Credentials.from_service_account_info({"key": "x"}, scopes=[]) == "nobody"
-
-
-def test_a_channel_to_google_comes_here_without_credentials() -> None:
-    def secure(*args: Any, **options: Any) -> Any:
-        return "secure", args, options
-
-    def insecure(*args: Any, **options: Any) -> Any:
-        return "insecure", args, options
-
-    grpc = module(secure_channel=secure, insecure_channel=insecure)
-    python_clients._patch_grpc(grpc)
-    assert grpc.secure_channel("logging.googleapis.com:443", "c", [1], compression=2) == (
-        "insecure", ("127.0.0.1:1", [1]), {"compression": 2},
-    )  # fmt: skip
-    assert grpc.secure_channel("example.com", "c", [1]) == ("secure", ("example.com", "c", [1]), {})
-
-
-def test_requests_to_google_come_here() -> None:
-    class HTTPAdapter:
-        def send(self, request: Any, *args: Any, **options: Any) -> Any:
-            return request.url, args, options
-
-    requests = module(HTTPAdapter=HTTPAdapter)
-    python_clients._patch_requests(requests)
-    sent = SimpleNamespace(url="https://storage.googleapis.com/b")
-    assert requests.HTTPAdapter().send(sent, 1, timeout=2) == (
-        "http://127.0.0.1:2/b", (1,), {"timeout": 2},
-    )  # fmt: skip
-
-    class Http:
-        def request(self, uri: str, *args: Any, **options: Any) -> Any:
-            return uri, args, options
-
-    httplib2 = module(Http=Http)
-    python_clients._patch_httplib2(httplib2)
-    assert httplib2.Http().request("https://logging.googleapis.com/x", "GET", body=b"") == (
-        "http://127.0.0.1:1/x", ("GET",), {"body": b""},
-    )  # fmt: skip
 
 
 @pytest.fixture

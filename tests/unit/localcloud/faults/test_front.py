@@ -124,20 +124,6 @@ def test_an_answer_is_cut_in_its_middle_by_one_kind_alone(served: Served) -> Non
     assert cut.value.partial.decode() == whole[: len(whole) // 2]
 
 
-def test_a_fault_of_one_object_leaves_others(served: Served) -> None:
-    served.table.add(Fault.parse(service="storage", kind="error", code="404", match="x/a", times=0))
-    codes = [served.send("GET", f"/storage/v1/b/x/o/{name}")[0] for name in ("b", "a", "c", "a")]
-    assert codes == [200, 404, 200, 404]
-
-
-@pytest.mark.parametrize("verb", ["GET", "POST"])
-def test_a_web_page_is_refused(served: Served, verb: str) -> None:
-    status, text, _ = served.send(verb, "/storage/v1/b", "{}", Origin="http://evil.example")
-    message = "local cloud: requests of web pages are refused."
-    assert (status, json.loads(text)) == (403, {"error": {"code": 403, "message": message}})
-    assert served.emulator.calls == []
-
-
 def test_a_request_whose_end_is_unknown_ends_its_connection(served: Served) -> None:
     lines = ("POST /storage/v1/b HTTP/1.1", f"Host: localhost:{served.front.port}")
     with socket.create_connection(("127.0.0.1", served.front.port), timeout=5) as connection:

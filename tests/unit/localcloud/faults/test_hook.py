@@ -11,16 +11,14 @@ from typing import Any, cast
 import grpc
 import pytest
 from google.cloud import aiplatform_v1 as vertex
-from google.cloud import batch_v1
 
 from localgcp.apis.server import Call
 from localgcp.errors import ApiError, ServerStoppingError
-from localgcp.faults.calls import CallFaults, OperationFaults, rewrite
+from localgcp.faults.calls import CallFaults, OperationFaults
 from localgcp.faults.model import Fault
 from localgcp.faults.table import FaultTable
 from localgcp.tuning.records import TuningTable
 from localgcp.vertex.records import JobTable
-from tests.unit.localcloud.conftest import wait_until
 
 PARENT = "projects/local-training/locations/us-central1"
 
@@ -137,24 +135,6 @@ def test_a_lost_record_leaves_lists_and_operations_and_others_stay(way: Way) -> 
     assert way.call("GetOperation", get("b/operations/1")) == "answer"
 
 
-@pytest.mark.parametrize(
-    ("method", "request_", "service", "match"),
-    [
-        ("CreateCustomJob", vertex.CreateCustomJobRequest(custom_job=JOB), "jobs", "train"),
-        ("CreateCustomJob", vertex.CreateCustomJobRequest(custom_job=JOB), "jobs", "b"),
-        ("CreateJob", batch_v1.CreateJobRequest(job_id="mine", job={}), "jobs", "mine"),
-        ("ListCustomJobs", vertex.ListCustomJobsRequest(filter="x"), "jobs", "x"),
-        ("UploadModel", vertex.UploadModelRequest(model={"display_name": "d"}), "models", "d"),
-    ],
-)  # fmt: skip
-def test_a_request_is_matched_by_what_it_sends(
-    way: Way, method: str, request_: Any, service: str, match: str
-) -> None:
-    way.add("error", service, code="INTERNAL", match="none")
-    way.add("error", service, code="ABORTED", match=match)
-    assert way.refusal(method, request_) == ("ABORTED", "fault 2 of the local cloud")
-
-
 def job(name: str, seconds: float) -> vertex.CustomJob:
     """A job that was made so many seconds ago."""
     made = datetime.now(UTC) - timedelta(seconds=seconds)
@@ -169,19 +149,6 @@ def test_of_several_faults_the_first_is_the_outermost(way: Way) -> None:
     assert way.refusal("ListCustomJobs", asked) == ("ABORTED", "fault 2 of the local cloud")
     assert way.made == 1
     assert [each.name for each in way.call("ListCustomJobs", asked).custom_jobs] == ["1"]
-
-
-def answers(kind: str, requests: list[Any], **given: Any) -> list[Any]:
-    """What a list of two jobs, each page of which has as many as asked, becomes."""
-    fault = Fault.parse(service="jobs", kind=kind, **given)
-    found: list[Any] = []
-    for request in requests:
-
-        def true(request: Any = request) -> Any:
-            return (request.page_token, request.page_size)
-
-        found.append(rewrite(fault, request, true, vertex.ListCustomJobsResponse))
-    return found
 
 
 class Operations:
@@ -224,12 +191,3 @@ def test_an_operation_is_delayed_and_left_by_a_server_that_stops(operations: Ope
     operations.stopping.set()
     with pytest.raises(ServerStoppingError):
         operations.meet("before")
-
-
-def test_a_held_operation_is_shown_and_goes_on(operations: Operations) -> None:
-    fault = operations.add("hold", method="DeployModel")
-    thread = threading.Thread(target=operations.meet, args=("before", "DeployModel"))
-    thread.start()
-    assert operations.table.wait_held(fault, 20) == "DeployModel before"
-    operations.table.release(fault)
-    wait_until(lambda: not thread.is_alive(), 20)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from localgcp.errors import LocalCloudError
-from localgcp.faults.model import Fault, Service
+from localgcp.faults.model import Fault
 
 
 def refusal(**given: Any) -> str:
@@ -15,55 +15,6 @@ def refusal(**given: Any) -> str:
     with pytest.raises(LocalCloudError) as caught:
         Fault.parse(**given)
     return caught.value.message
-
-
-def parse(kind: str = "error", service: str = "jobs", **given: Any) -> Fault:
-    return Fault.parse(service=service, kind=kind, **({"code": "INTERNAL"} | given))
-
-
-@pytest.mark.parametrize(
-    ("given", "text"),
-    [
-        ({"service": "jobs", "kind": "error", "code": "503"}, "'503' is no gRPC code"),
-        ({"service": "jobs", "kind": "error"}, "an error needs a code, like UNAVAILABLE"),
-        ({"service": "storage", "kind": "error", "code": "200"}, "no HTTP status from 400 to 599"),
-        ({"service": "storage", "kind": "stale", "seconds": 3}, "strongly consistent"),
-        ({"service": "jobs", "kind": "delay"}, "delay needs seconds"),
-        ({"service": "jobs", "kind": "drop", "seconds": 3}, "drop takes no seconds"),
-        ({"service": "jobs", "kind": "drop", "code": "INTERNAL"}, "drop takes no code"),
-        ({"service": "jobs", "kind": "truncate", "when": "after"}, "neither before nor after"),
-        ({"service": "jobs", "kind": "drop", "method": "Creat"}, "has no method 'Creat'"),
-        ({"service": "jobs", "kind": "stale", "seconds": 1, "method": "GetCustomJob"},
-         "applies to ListCustomJobs"),
-        ({"service": "jobs", "kind": "stockout", "method": "GetCustomJob"}, "leave the method out"),
-        ({"service": "jobs", "kind": "preempt", "nth": 2}, "neither nth nor probability"),
-    ],
-)  # fmt: skip
-def test_a_fault_that_makes_no_sense_is_refused_in_words(given: dict[str, Any], text: str) -> None:
-    with pytest.raises(LocalCloudError, match=text):
-        Fault.parse(**given)
-
-
-@pytest.mark.parametrize(
-    ("given", "subjects", "fits"),
-    [
-        ({}, [], True),
-        ({"method": "Create*"}, [], True),
-        ({"method": "GetCustomJob"}, [], False),
-        ({"match": "titanic"}, ["local-titanic"], True),
-        ({"match": "titanic"}, ["other"], False),
-    ],
-)
-def test_it_fits_by_method_and_by_text(
-    given: dict[str, Any], subjects: list[str], fits: bool
-) -> None:
-    assert parse(**given).fits(Service.JOBS, "CreateCustomJob", subjects) is fits
-    assert not parse(**given).fits(Service.STORAGE, "CreateCustomJob", subjects)
-
-
-def test_it_is_described_in_the_words_of_the_command() -> None:
-    described = parse(when="after", method="CreateCustomJob").describe()
-    assert described == "jobs error --method CreateCustomJob --when after --code INTERNAL"
 
 
 @pytest.mark.parametrize(

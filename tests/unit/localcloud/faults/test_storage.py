@@ -11,7 +11,7 @@ from google.api_core import exceptions
 from google.cloud import storage
 
 from localgcp.faults.model import Fault
-from localgcp.faults.proxy import StorageFront, describe
+from localgcp.faults.proxy import StorageFront
 from localgcp.faults.table import FaultTable
 from localgcp.home import Home
 from localgcp.runner.gcsfuse import storage_client
@@ -78,17 +78,3 @@ def test_a_write_is_held_until_it_is_released(
         table.release(held)
         answer.result(60)
     assert bucket.blob("a").exists()
-
-
-def test_the_name_of_an_upload_is_read_from_its_metadata() -> None:
-    body = b'--x\r\ncontent-type: application/json\r\n\r\n{"name": "a\\u00fc"}\r\n--x\r\n'
-    path = "/upload/storage/v1/b/x/o?uploadType=multipart"
-    assert describe("POST", path, body) == ("objects.insert", "x/aü")
-
-
-@pytest.mark.parametrize(
-    ("verb", "method"),
-    [("GET", "objects.download"), ("PUT", "objects.other"), ("DELETE", "objects.other")],
-)
-def test_only_reading_has_a_name_there(verb, method):
-    assert describe(verb, "/bucket/a%20b?X-Goog-Signature=1") == (method, "bucket/a b")

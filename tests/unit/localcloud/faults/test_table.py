@@ -27,11 +27,6 @@ def count_call(table: FaultTable, method: str = "CreateCustomJob") -> list[int]:
     return [entry.id for entry in taken]
 
 
-def test_without_a_fault_no_file_is_made(table: FaultTable) -> None:
-    assert (count_call(table), table.entries(), table.clear()) == ([], (), 0)
-    assert not table.path.exists()
-
-
 def test_a_held_call_goes_on_when_released_and_later_ones_pass(table: FaultTable) -> None:
     held = table.add(HOLD)
     with ThreadPoolExecutor(1) as pool:

@@ -11,7 +11,6 @@ from localgcp.inventory import addresses
 from localgcp.inventory.addresses import AllocatedRange, Block
 from localgcp.inventory.store import Store
 from localgcp.inventory.vpc import ADDRESS, NETWORK, SUBNETWORK
-from localgcp.projects import local_project_number
 
 PROJECT = "local-p1"
 VPC = f"projects/{PROJECT}/global/networks/vpc"
@@ -70,19 +69,6 @@ def test_a_network_in_auto_mode_holds_the_upper_half_of_ten(store: Store) -> Non
     assert list(addresses.allocated_ranges(store, f"{VPC}2")) == []
 
 
-def test_an_overlap_is_with_the_first_range_that_is_of_something_else(store: Store) -> None:
-    own = add_subnet(store, "a", "10.1.0.0/24")
-    add_range(store, "r", "10.1.0.0", 16)
-    found = addresses.find_overlap(store, VPC, Block("10.1.0.0/26"))
-    assert found == AllocatedRange(
-        Block("10.1.0.0/24"), "existing subnetwork 'a' in region 'us-west1'", own
-    )
-    beside = addresses.find_overlap(store, VPC, Block("10.1.0.0/26"), own)
-    assert beside is not None
-    assert beside.owner == "allocated range 'r'"
-    assert addresses.find_overlap(store, VPC, Block("10.2.0.0/26")) is None
-
-
 @pytest.mark.parametrize(
     ("held", "prefix", "free"),
     [
@@ -101,21 +87,3 @@ def test_a_free_block_is_the_first_one_of_the_private_ranges(
         add_subnet(store, f"s{number}", cidr)
     found = addresses.free_block(store, VPC, prefix)
     assert found == (free and Block(free))
-
-
-def test_a_range_for_services_is_found_by_its_name_in_its_network(store: Store) -> None:
-    path = add_range(store, "r", "10.9.1.2")
-    add_range(store, "foreign", "10.8.0.0", network=OTHER)
-    add_range(store, "nat", "10.7.0.0", purpose="NAT")
-    found = addresses.find_peering_range(store, VPC, "r")
-    assert found is not None
-    assert (found.id, addresses.peering_block(found)) == (path, Block("10.9.0.0/16"))
-    for name in ("foreign", "nat", "none"):
-        assert addresses.find_peering_range(store, VPC, name) is None
-
-
-def test_a_project_may_be_named_by_its_number(store: Store) -> None:
-    number = local_project_number(PROJECT)
-    link = f"https://www.googleapis.com/compute/v1/projects/{number}/global/networks/vpc"
-    add_subnet(store, "a", "10.1.0.0/24", network=link)
-    assert [each.block for each in addresses.allocated_ranges(store, VPC)] == [Block("10.1.0.0/24")]

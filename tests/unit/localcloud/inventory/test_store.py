@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import sqlite3
 from pathlib import Path
 
 import pytest
 
-from localgcp.inventory import store as stores
 from localgcp.inventory.store import (
     BUCKET,
     EMPTY_POLICY,
@@ -49,26 +47,3 @@ def test_a_member_that_is_gone_is_in_no_policy(store: Store) -> None:
         "b/a": (Binding("r1", ("stays",)),), "b/c": before["b/c"],
     }  # fmt: skip
     assert {name for name in found if found[name].etag == etags[name]} == {"b/c"}
-
-
-def test_a_new_file_is_made_when_others_let_go_of_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    other = sqlite3.connect(tmp_path / "cloud.sqlite", isolation_level=None)
-    other.execute("BEGIN IMMEDIATE")
-    waited: list[float] = []
-
-    def sleep(seconds: float) -> None:
-        waited.append(seconds)
-        if len(waited) == 2:
-            other.execute("ROLLBACK")
-
-    monkeypatch.setattr(stores.time, "sleep", sleep)
-    monkeypatch.setattr(stores, "BUSY_SECONDS", -1)
-    with pytest.raises(sqlite3.OperationalError, match="locked"):
-        Store(tmp_path / "cloud.sqlite").list()
-    assert waited == []
-    monkeypatch.setattr(stores, "BUSY_SECONDS", 60)
-    assert Store(tmp_path / "cloud.sqlite").list() == []
-    assert waited == [0.01, 0.01]
-    other.close()

@@ -57,26 +57,6 @@ def test_a_bucket_that_the_account_may_only_read_is_read_only(cloud_with_storage
     assert [blob.name for blob in data.list_blobs()] == ["a/b.txt"]
 
 
-@pytest.mark.parametrize(
-    ("program", "reason"),
-    [
-        ("no-such-program", "No such file or directory"),
-        ("./no-such-file", "No such file or directory"),
-        ("/gcs/out/run.sh", "Permission denied"),
-        ("/gcs/out/none", "No such file or directory"),
-        ("/etc", "Permission denied"),
-    ],
-)
-def test_a_program_that_cannot_be_started_is_told(
-    cloud_with_storage: Cloud, program: str, reason: str
-) -> None:
-    cloud = cloud_with_storage
-    cloud.bucket("out").blob("run.sh").upload_from_string("#!/bin/sh\n")
-    job = cloud.run(command_job(program))
-    assert job.state == JobState.JOB_STATE_FAILED
-    assert f"could not be started: {program}: {reason}" in job.error.message
-
-
 @dataclass
 class Rights:
     """What the account of a job may do with the bucket."""

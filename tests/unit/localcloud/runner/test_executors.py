@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import functools
-import os
 import subprocess
-import sys
 import tarfile
 import threading
 import zipfile
@@ -18,7 +16,6 @@ import pytest
 from localgcp.errors import ExecutorError, PackageError
 from localgcp.runner import executors, packages
 from localgcp.runner.executors import Executor
-from localgcp.runner.joblog import JobLog
 
 
 @pytest.fixture
@@ -36,28 +33,6 @@ def sdist(tmp_path: Path) -> Path:
     with tarfile.open(archive, "w:gz") as tar:
         tar.add(source, "demo-1.0")
     return archive
-
-
-def test_a_package_installs_without_network_over_the_executor(tmp_path: Path, sdist: Path) -> None:
-    executor = Path(sys.prefix)  # this environment plays the executor's part
-    python = packages.layer(executor, tmp_path / "venv")
-    log = JobLog(tmp_path / "log")
-
-    def run(command: list[str], env: object) -> int:
-        offline = {**os.environ, "PIP_NO_INDEX": "1"}
-        offline.pop("PIP_FIND_LINKS", None)
-        with log.open() as output:
-            return subprocess.run(
-                command, env=offline, stdout=output, stderr=output, check=False
-            ).returncode
-
-    wheels = tmp_path / "wheels"
-    packages.build(python, [sdist], wheels, tmp_path, run)
-    packages.install(python, list(wheels.iterdir()), tmp_path, run)
-    ran = subprocess.run(
-        [str(python), "-m", "demo.task", "--x"], capture_output=True, text=True, check=True
-    )
-    assert ran.stdout == "ran ['--x']\n"
 
 
 def test_a_package_that_pip_refuses_is_named(tmp_path: Path, sdist: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,6 @@ from localgcp.faults.model import Fault
 from localgcp.faults.table import FaultTable
 from localgcp.runner import stray_writes
 from localgcp.runner.gang import hosts
-from localgcp.runner.stray_writes import RootWatch
 from tests.unit.localcloud.conftest import TRAINER, Cloud, command_job, wait_until
 
 JobState = vertex.JobState
@@ -22,6 +20,18 @@ JobState = vertex.JobState
 
 def many(job: dict[str, Any], replicas: int) -> dict[str, Any]:
     job["job_spec"]["worker_pool_specs"][0]["replica_count"] = replicas
+    return job
+
+
+OLD_IMAGE = "us-docker.pkg.dev/vertex-ai/training/sklearn-cpu.1-0:latest"
+OWN_IMAGE = "us-central1-docker.pkg.dev/local-training/training/x:1"
+
+
+def task(kind: str, **spec: Any) -> dict[str, Any]:
+    job = command_job()
+    pool = job["job_spec"]["worker_pool_specs"][0]
+    del pool["container_spec"]
+    pool[kind] = spec
     return job
 
 
@@ -35,6 +45,8 @@ def many(job: dict[str, Any], replicas: int) -> dict[str, Any]:
          "The replica workerpool0-0 could not be started: no-such-program: No such file"),
         (command_job(), "FAILED", 9, "what its ENTRYPOINT does is unknown"),
         (many(command_job("true"), 17), "FAILED", 9, "at most 16"),
+        (task("container_spec", image_uri=OWN_IMAGE), "FAILED", 9,
+         "cannot run here: there is no container registry"),
         (command_job("sleep", "600", scheduling={"timeout": {"seconds": 1}}), "CANCELLED", 1,
          "The job was cancelled: it ran longer than scheduling.timeout (1s)."),
         (command_job("true", service_account=TRAINER,
@@ -49,6 +61,14 @@ def test_a_job_ends_in_its_state_with_its_error(
     assert (ended.state.name, ended.error.code) == (f"JOB_STATE_{state}", code), ended.error
     assert text in ended.error.message
     assert f"job {ended.name.rpartition('/')[2]} {state}" in cloud.log(ended)
+
+
+def test_package_job_of_an_image_without_stand_in_is_refused(cloud_with_storage: Cloud) -> None:
+    cloud_with_storage.bucket("box").blob("a.tar.gz").upload_from_string(b"")
+    spec = {"executor_image_uri": OLD_IMAGE, "package_uris": ["gs://box/a.tar.gz"]}
+    ended = cloud_with_storage.run(task("python_package_spec", python_module="a", **spec))
+    assert (ended.state.name, ended.error.code) == ("JOB_STATE_FAILED", 9)
+    assert f"the executor image {OLD_IMAGE} has no stand-in here" in ended.error.message
 
 
 def test_a_stockout_fails_a_job_and_delays_one_that_may_wait(cloud: Cloud) -> None:
@@ -89,12 +109,6 @@ def test_a_stopped_cloud_fails_running_jobs_and_keeps_queued_ones(
     wait_until(lambda: second.client.get_custom_job(name=queued).state == 4)
 
 
-def test_a_file_of_a_running_job_appears_in_the_bucket(cloud_with_storage: Cloud) -> None:
-    out = cloud_with_storage.bucket("out")
-    cloud_with_storage.submit(command_job("sh", "-c", "echo one >/gcs/out/one; sleep 600"))
-    wait_until(lambda: out.get_blob("one"))
-
-
 @pytest.fixture
 def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Stands for the ``/gcs`` of a machine on which the user may write to ``/``.
@@ -123,35 +137,3 @@ def test_a_job_that_only_reads_there_succeeds(cloud: Cloud, root: Path) -> None:
     (root / "mine.txt").write_text("a file of the user")
     job = cloud.run(command_job("cat", str(root / "mine.txt")))
     assert job.state.name == "JOB_STATE_SUCCEEDED"
-
-
-def test_buckets_are_where_the_service_mounts_them() -> None:
-    assert Path("/gcs") == stray_writes.ROOT
-
-
-def test_a_file_that_goes_while_it_is_looked_at_is_none(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    watch, lstat = RootWatch(tmp_path), os.lstat
-    for name in ("a", "gone", "z"):
-        (tmp_path / name).touch()
-
-    def late(path: str) -> os.stat_result:
-        if path.endswith("gone"):
-            raise FileNotFoundError(path)
-        return lstat(path)
-
-    with monkeypatch.context() as patched:
-        patched.setattr(os, "lstat", late)
-        assert watch.written() == [str(tmp_path / "a"), str(tmp_path / "z")]
-
-
-def test_a_folder_that_is_not_there_and_one_with_too_much_are_no_mistake(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    assert RootWatch(tmp_path / "none").written() == []
-    monkeypatch.setattr(stray_writes, "_MOST", 2)
-    watch = RootWatch(tmp_path)
-    for name in "abcd":
-        (tmp_path / name).touch()
-    assert watch.written() == []

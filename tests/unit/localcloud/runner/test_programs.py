@@ -33,17 +33,6 @@ def folders(tmp_path: Path) -> Folders:
     return made
 
 
-def machine(folders: Folders, path: str) -> dict[str, str]:
-    return {
-        "PATH": path,
-        "HOME": str(folders.work),
-        "TMPDIR": str(folders.tmp),
-        "LANG": "C.UTF-8",
-        "PYTHONUNBUFFERED": "1",
-        "STORAGE_EMULATOR_HOST": URL,
-    }
-
-
 class Host(ContainerHost):
     """Removes containers by a note."""
 
@@ -151,17 +140,6 @@ def test_an_image_that_cannot_be_had_or_runs_nothing_is_refused(
     with pytest.raises(ImageError) as refused:
         Container(folders, image, code).program.launch({}, {})
     assert str(refused.value) == f"the image {image} {text}"
-
-
-def test_an_engine_that_cannot_inspect_an_image_is_told(
-    folders: Folders, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(Engine, "inspect", lambda *_: ["/none/docker"])
-    with pytest.raises(ImageError, match=f"the image {IMAGE} cannot be inspected: .*No such file"):
-        Container(folders, IMAGE).program.launch({}, {})
-    monkeypatch.setattr(Engine, "inspect", lambda *_: ["false"])
-    with pytest.raises(ImageError, match=r"cannot be inspected: .* non-zero exit status 1"):
-        Container(folders, IMAGE).program.launch({}, {})
 
 
 @pytest.mark.parametrize("name", ["buildah-chroot-exec", "other"])

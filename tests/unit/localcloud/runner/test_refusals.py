@@ -12,7 +12,6 @@ from localgcp.runner.refusals import Refusal, refusals
 
 PREBUILT = "us-docker.pkg.dev/vertex-ai/training"
 LOCAL = f"us-central1-docker.pkg.dev/local-training/training/x@sha256:{'0' * 64}"
-SKLEARN = f"{PREBUILT}/sklearn-cpu.1-6.py310:latest"
 FREE = 8 << 30
 
 
@@ -161,21 +160,3 @@ def test_each_pool_is_judged_at_its_place_and_an_empty_one_is_not() -> None:
         (*pools, 0, "containerSpec", "command"),
         (*pools, 2, "pythonPackageSpec", "executorImageUri"),
     ]
-
-
-def test_without_an_environment_no_python_is_there_by_itself(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr("shutil.which", lambda _name: None)
-    told = found(container("docker.io/x:1", command=["sh", "-c", "python a; python3 b"]))
-    assert [each.hint for each in told] == ["install python", "install python3", ""]
-
-
-def test_where_the_environments_python_is_unknown_nothing_is_said_of_it(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    def none(_executor: object) -> str:
-        raise ExecutorError("this machine has none")
-
-    monkeypatch.setattr(executors, "python_version", none)
-    assert found(container(SKLEARN, command=["python3"])) == []

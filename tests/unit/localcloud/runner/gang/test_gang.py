@@ -11,6 +11,7 @@ from google.cloud import aiplatform_v1 as vertex
 
 from localgcp.faults.model import Fault
 from localgcp.faults.table import FaultTable
+from localgcp.runner.gang.life_cycle import End, LifeCycle
 from tests.unit.localcloud.conftest import Cloud, command_job, wait_until
 
 JobState = vertex.JobState
@@ -98,3 +99,49 @@ def test_a_flex_start_job_waits_no_longer_than_max_wait_duration(cloud: Cloud, s
     done = cloud.run(job)
     assert done.state == JobState.JOB_STATE_FAILED
     assert "None came within scheduling.maxWaitDuration (1s)" in done.error.message
+
+
+def test_killed_replica_restarts_alone_with_an_empty_disk(cloud: Cloud, shared: str) -> None:
+    worker = (
+        'ls >>"$SHARED/seen"; touch left; echo x >>"$SHARED/worker"; '
+        'test $(wc -l <"$SHARED/worker") = 2 || kill -9 $$; exec sleep 600'
+    )
+    chief = (
+        'echo x >>"$SHARED/chief"; '
+        'until test "$(cat "$SHARED/worker" | wc -l)" = 2; do sleep 0.05; done'
+    )
+    done = cloud.run(pools(shared, chief, worker))
+    assert done.state == JobState.JOB_STATE_SUCCEEDED, done.error.message
+    assert "workerpool1-0 was killed (restart 1 of 5)" in log(cloud, done)
+    assert Path(shared, "chief").read_text() == "x\n"
+    assert Path(shared, "seen").read_text() == ""
+
+
+def test_transient_exit_retries_the_whole_job(cloud: Cloud, shared: str) -> None:
+    chief = 'echo x >>"$SHARED/chief"; test $(wc -l <"$SHARED/chief") = 2 || exit 6'
+    done = cloud.run(pools(shared, chief, "sleep 600"))
+    assert done.state == JobState.JOB_STATE_SUCCEEDED, done.error.message
+    text = "workerpool0-0 exited with status 6: the whole job is retried (1 of 3)"
+    assert text in log(cloud, done)
+
+
+def decisions(life: LifeCycle, code: int, count: int) -> list[str]:
+    """Return what follows each time when a worker ends with this code."""
+    return [life.decide([End("worker", code)]).action.name for _ in range(count)]
+
+
+def test_restarts_retries_and_preemptions_are_bounded() -> None:
+    restarts = ["RESTART_REPLICAS"] * 5
+    killed = [*[*restarts, "RETRY_JOB"] * 3, *restarts, "FAIL"]
+    assert decisions(LifeCycle("chief"), 137, 24) == killed
+    assert decisions(LifeCycle("chief"), 6, 4) == ["RETRY_JOB"] * 3 + ["FAIL"]
+    assert decisions(LifeCycle("chief"), 1, 1) == ["FAIL"]
+    assert decisions(LifeCycle("chief"), 0, 1) == ["CONTINUE"]
+    every = {"restartJobOnWorkerRestart": True}
+    assert decisions(LifeCycle.of("chief", every), 137, 1) == ["RESTART_ALL"]
+    once = LifeCycle.of("chief", {**every, "disableRetries": True})
+    assert decisions(once, 137, 1) == ["FAIL"]
+    assert once.preempt(["worker"]).stockout
+    life = LifeCycle("chief")
+    lost = [life.preempt(["chief", "worker"]) for _ in range(7)]
+    assert [each.stockout for each in lost] == [False] * 6 + [True]

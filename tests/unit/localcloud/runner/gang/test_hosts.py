@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import json
-import sys
-import tempfile
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 
 from localgcp.errors import StartRefusedError
-from localgcp.runner.gang import host_launcher, hosts
+from localgcp.runner.gang import hosts
 from localgcp.runner.gang.cluster import Replica
-from localgcp.runner.gang.hosts import Host
 
 MEMBERS = [Replica(0, 0, {}), Replica(1, 0, {}), Replica(1, 1, {})]
 NAMES = ["workerpool0-0", "workerpool1-0", "workerpool1-1"]
@@ -69,66 +64,3 @@ def test_addresses_that_are_taken_are_passed_over_and_at_last_the_job_is_refused
         "port 2222 is taken at the loopback addresses of this machine.",
     )
     assert len(limits) == 2 * 50
-
-
-def test_a_machine_without_a_hosts_file_has_localhost(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def refused(*_: object, **_more: object) -> str:
-        raise PermissionError
-
-    with monkeypatch.context() as patched:
-        patched.setattr(Path, "read_text", refused)
-        hosts.write_hosts(tmp_path / "hosts", {"a": Host("127.64.0.1", 2222, "chief")})
-    assert (tmp_path / "hosts").read_text() == "127.0.0.1 localhost\n127.64.0.1 chief\n"
-
-
-LAUNCH = [sys.executable, "-I", "-S", host_launcher.__file__]
-
-
-@pytest.fixture
-def launched(monkeypatch: pytest.MonkeyPatch) -> list[tuple[list[str], float]]:
-    """The commands by which the system is asked for namespaces; all succeed."""
-    asked: list[tuple[list[str], float]] = []
-
-    def succeeds(command: list[str], seconds: float) -> bool:
-        asked.append((command, seconds))
-        view = json.loads(command[4]).get("gcs")
-        return view is None or (
-            all(
-                Path(view[of], *name).is_dir()
-                for of, *name in (("root",), ("folder", "a"), ("folder", "b"))
-            )
-            and Path(view["objects"]["b"]).is_dir()
-        )
-
-    monkeypatch.setattr(hosts, "succeeds", succeeds)
-    return asked
-
-
-def test_a_system_is_asked_by_the_launcher_itself(launched: list[tuple[list[str], float]]) -> None:
-    assert hosts.has_namespaces.__wrapped__() is True
-    view = {"host": {"name": "replica-0", "hosts": "/etc/hosts"}}
-    assert launched.pop() == ([*LAUNCH, json.dumps(view), "true"], 10.0)
-    assert hosts.has_mounts.__wrapped__() is True
-    command, seconds = launched.pop()
-    asked = json.loads(command[4])["gcs"]
-    base = Path(asked["root"]).parent
-    assert asked == {
-        "root": f"{base}/root",
-        "folder": f"{base}/gcs",
-        "read_only": ["a"],
-        "objects": {"b": f"{base}/objects"},
-    }
-    assert (command[:4], command[5:], seconds) == (LAUNCH, ["true"], 10.0)
-    assert not base.exists()
-
-
-def test_no_system_but_linux_has_namespaces(
-    launched: list[tuple[list[str], float]], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(sys, "platform", "darwin")
-    monkeypatch.setattr(tempfile, "TemporaryDirectory", lambda: pytest.fail("a folder was made"))
-    assert hosts.has_namespaces.__wrapped__() is False
-    assert hosts.has_mounts.__wrapped__() is False
-    assert launched == []
