@@ -83,40 +83,29 @@ class Point:
         return f"{self.side}: {self.what}"
 
 
+_IMAGES: Final = "vertex_training_cli.images"
 _STEPS: Final = (
-    (
-        "the registry is asked for the tag",
-        "vertex_training_cli.images.registry.RegistryClient.digest_of",
-        1,
-    ),
-    (
-        "the repository is looked for",
-        "vertex_training_cli.images.registry.RegistryClient.lacks_repository",
-        1,
-    ),
-    ("the build is locked", "vertex_training_cli.images.building.fcntl.flock", 2),
-    (
-        "the registry is asked once more",
-        "vertex_training_cli.images.registry.RegistryClient.digest_of",
-        2,
-    ),
-    ("the context is archived", "vertex_training_cli.images.building._write_archive", 1),
-    ("the context is unpacked", "vertex_training_cli.images.engines.commands._unpack", 1),
-    ("the image is built", "vertex_training_cli.images.engines.processes.run", 1),
-    (
-        "the registry is asked before the push",
-        "vertex_training_cli.images.registry.RegistryClient.digest_of",
-        3,
-    ),
-    ("the image is pushed", "vertex_training_cli.images.engines.processes.run", 2),
-    ("the digest is read", "vertex_training_cli.images.registry.RegistryClient.digest_of", 4),
-    ("the stack file is edited", "vertex_training_cli.images.pinning.set_value", 1),
-    ("the stack file is written", "vertex_training_cli.images.pinning.os.fsync", 1),
-    ("the stack file is replaced", "vertex_training_cli.images.pinning.os.replace", 1),
+    ("the registry is asked for the tag", "registry.RegistryClient.digest_of", 1),
+    ("the repository is looked for", "registry.RegistryClient.lacks_repository", 1),
+    ("the build is locked", "building.fcntl.flock", 2),
+    ("the registry is asked once more", "registry.RegistryClient.digest_of", 2),
+    ("the context is archived", "building._write_archive", 1),
+    ("the context is unpacked", "engines.commands._unpack", 1),
+    ("the image is built", "engines.processes.run", 1),
+    ("the registry is asked before the push", "registry.RegistryClient.digest_of", 3),
+    ("the image is pushed", "engines.processes.run", 2),
+    ("the digest is read", "registry.RegistryClient.digest_of", 4),
+    ("the stack file is edited", "pinning.set_value", 1),
+    ("the stack file is written", "pinning.os.fsync", 1),
+    ("the stack file is replaced", "pinning.os.replace", 1),
 )
-_LINE: Final = "vertex_training_cli.images.engines.processes.LastLines.write"
+_LINE: Final = f"{_IMAGES}.engines.processes.LastLines.write"
 POINTS: Final = (
-    *(Point(*step, side) for step in _STEPS for side in ("before", "after")),
+    *(
+        Point(what, f"{_IMAGES}.{name}", call, side)
+        for what, name, call in _STEPS
+        for side in ("before", "after")
+    ),
     Point("an instruction runs", _LINE, 1, "in the middle"),
     Point("layers are pushed", _LINE, 1, "Copying blob"),
 )

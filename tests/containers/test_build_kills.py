@@ -8,6 +8,7 @@ import pytest
 
 from localgcp.containers import mirror
 from tests.containers.build_kills import BASE, POINTS, SAMPLE, Builds, Point, builds
+from tests.unit.localcloud.conftest import wait_until
 
 pytestmark = pytest.mark.timeout(600)
 
@@ -26,22 +27,29 @@ def test_killed_at_a_step_the_next_build_pins_one_digest_and_nothing_is_left(
 
 
 @pytest.mark.parametrize(
-    ("command", "options", "line"),
+    ("dockerfile", "options", "texts"),
     [
-        ("exit 3", (), "ended with exit code 3"),
-        ("sleep 4711", ("--timeout", "10s"), "took longer than 10 s; cancelled"),
+        (f"FROM {BASE}\nRUN echo sum $((40 + 2)) && exit 3\n", (),
+         ("  | sum 42", "ended with exit code 3")),
+        ("FROM localhost:1/nothing:v1\n", (),
+         ("localhost:1/nothing:v1", "buildah build ended with exit code")),
+        (f"FROM {BASE}\nRUN sleep 4711\n", ("--timeout", "10s"),
+         ("took longer than 10 s; cancelled",)),
     ],
-)
-def test_a_build_that_fails_or_takes_too_long_leaves_no_container_and_no_mount(
-    made: Builds, command: str, options: tuple[str, ...], line: str
+)  # fmt: skip
+def test_a_build_that_fails_or_takes_too_long_says_why_and_leaves_nothing(
+    made: Builds, dockerfile: str, options: tuple[str, ...], texts: tuple[str, ...]
 ) -> None:
     file = made.source.with_name("Dockerfile")
     good = file.read_text()
-    file.write_text(f"FROM {BASE}\nRUN {command}\n")
+    file.write_text(dockerfile)
     try:
-        assert line in made.build(*options)
+        printed = made.build(*options)
     finally:
         file.write_text(good)
+    assert [text for text in texts if text not in printed] == []
+    assert made.stack.read_bytes() == made.new
+    wait_until(lambda: not made.processes())
     assert made.left() == []
 
 

@@ -58,8 +58,6 @@ JOBS = """\
   vertex-training:jobs:
     titanic: {file: jobs/titanic-image.yaml}
 """
-#: Seconds that no other process sleeps.
-MARK = "4711081516"
 CONTEXT = "{context: jobs/titanic, dockerfile: Dockerfile.cuda}"
 
 
@@ -164,13 +162,6 @@ def images_of_builder() -> list[bytes]:
     return [file.read_bytes() for file in sorted(graph.rglob("images.json"))]
 
 
-def command_line(file: Path) -> str:
-    try:
-        return file.read_bytes().decode(errors="replace")
-    except OSError:
-        return ""
-
-
 def build(checkout: Checkout) -> tuple[str, str]:
     done = checkout.run("vt", "images", "build", "titanic", "--stack", "one")
     return done.stdout, done.stderr
@@ -251,57 +242,6 @@ def test_an_unchanged_context_is_not_built(story: Checkout):
     story.shell("pulumi preview -s one --expect-no-changes")
 
 
-def test_a_second_promotion_is_reviewed_with_the_commit_and_the_context(story: Checkout):
-    told = story.run("vt", "promote", "titanic", "--from", "one", "--to", "two").stdout
-    digest = pin(story, "one")["digest"]
-    assert f"titanic: promoted {digest}" in told
-    report = json.loads(story.shell("vt review --stack two --format json").stdout)
-    [image] = report["images"]
-    [job] = jobs(story, "two")
-    assert image["old"] in json.dumps(job.spec)
-    assert image["new"] == digest
-    assert re.fullmatch(r"jobs/titanic at commit [0-9a-f]{12}-dirty", image["origin"])
-
-
-def fail_to_build(checkout: Checkout, dockerfile: str, *options: str) -> str:
-    """Build another Dockerfile, which fails and changes no stack file; what was told."""
-    file = checkout.path / "jobs" / "titanic" / "Dockerfile.cuda"
-    stack = checkout.path / "Pulumi.one.yaml"
-    good, before = file.read_text(), stack.read_bytes()
-    file.write_text(dockerfile)
-    try:
-        command = ("vt", "images", "build", "titanic", "--stack", "one", *options)
-        done = checkout.run(*command, expect=1)
-    finally:
-        file.write_text(good)
-    assert stack.read_bytes() == before
-    assert "Traceback" not in done.stderr
-    return done.stderr
-
-
-def base(checkout: Checkout) -> str:
-    return (checkout.path / "jobs/titanic/Dockerfile").read_text().split("FROM ")[1].split(" ")[0]
-
-
-def test_a_failing_instruction_shows_its_last_lines(story: Checkout):
-    told = fail_to_build(story, f"FROM {base(story)}\nRUN echo sum $((40 + 2)) && exit 9\n")
-    assert "  | sum 42" in told
-    assert "titanic: buildah build ended with exit code" in told
-
-
-def test_a_base_that_is_not_there_is_named(story: Checkout):
-    told = fail_to_build(story, "FROM localhost:1/nothing:v1\n")
-    assert "localhost:1/nothing:v1" in told
-    assert "titanic: buildah build ended with exit code" in told
-
-
-def test_a_build_that_takes_too_long_leaves_no_process(story: Checkout):
-    text = f"FROM {base(story)}\nRUN sleep {MARK}\n"
-    told = fail_to_build(story, text, "--timeout", "20s")
-    assert "the build took longer than 20 s; cancelled" in told
-    assert not [each for each in Path("/proc").glob("[0-9]*/cmdline") if MARK in command_line(each)]
-
-
 def test_two_builds_at_once_pin_one_digest_and_only_one_of_them_builds(story: Checkout):
     data = story.path / "jobs" / "titanic" / "data.py"
     good, stack = data.read_text(), story.path / "Pulumi.one.yaml"
@@ -317,22 +257,6 @@ def test_two_builds_at_once_pin_one_digest_and_only_one_of_them_builds(story: Ch
         data.write_text(good)
     assert "titanic: found sha256:" in build(story)[0]
     assert stack.read_text() == before
-
-
-def test_a_full_disk_of_the_registry_is_named_and_the_next_build_goes_on(story: Checkout):
-    data = story.home / "registry" / "data"
-    mounted = ["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", str(data)]
-    refused = subprocess.run(mounted, capture_output=True, text=True, check=False)
-    if refused.returncode:
-        pytest.skip(f"this machine mounts no file system of 64 KiB: {refused.stderr.strip()}")
-    try:
-        text = f"FROM {base(story)}\nRUN head -c 1000000 /dev/urandom > /noise\n"
-        told = fail_to_build(story, text)
-    finally:
-        subprocess.run(["umount", "--lazy", str(data)], check=True)
-    # Whether the builder reads the answer (507) or a closed connection depends on its timing.
-    assert "titanic: buildah push ended with exit code" in told
-    assert "titanic: unchanged sha256:" in build(story)[0]
 
 
 def local_image(checkout: Checkout) -> tuple[str, list[str]]:

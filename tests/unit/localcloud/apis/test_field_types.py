@@ -108,6 +108,8 @@ def test_some_messages_have_a_form_of_their_own(name: str, good: Any, wrong: Any
     ("body", "wanted"),
     [
         ({"colour": "BLUE"}, {"colour": "BLUE"}),
+        ({"colour": "GREEN"},
+         [("colour", "Invalid value at 'colour' (type.googleapis.com/t.Colour), \"GREEN\"")]),
         ({"inner": {"inner": {"aBool": True}}}, {"inner": {"inner": {"aBool": True}}}),
         ({"inner": 5},
          [("inner", "Invalid value at 'inner' (type.googleapis.com/t.Message), 5")]),
@@ -156,6 +158,10 @@ def unknown(name: str) -> list[tuple[str, str]]:
         *(([("aBool", text)], "", {"aBool": True}) for text in ("true", "True", "1")),
         *(([("aBool", text)], "", {}) for text in ("false", "False")),
         ([("aBool", "0")], "", [("aBool", "Invalid value at 'aBool' (TYPE_BOOL), \"0\"")]),
+        ([("aInt32", "many")], "", [("", "Failed to parse aInt32 field: invalid literal for int() "
+                                         "with base 10: 'many'.")]),
+        ([("fieldmask", "a"), ("fieldmask.paths", "b")], "",
+         [("fieldmask.paths", '"fieldmask.paths" is in a field that has a value of its own.')]),
         ([("nothing", "1")], "", unknown("nothing")),
         ([("inner.nothing", "1")], "", unknown("inner.nothing")),
         ([("aString.x", "1")], "", unknown("aString.x")),

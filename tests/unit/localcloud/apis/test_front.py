@@ -38,25 +38,6 @@ def ask(
     return answer.status, json.loads(text)
 
 
-@pytest.mark.parametrize(
-    ("verb", "target", "body", "status", "name"),
-    [
-        ("GET", f"{JOBS}/1", None, 404, "NOT_FOUND"),
-        ("POST", JOBS, {"displayName": "x"}, 400, "INVALID_ARGUMENT"),
-        ("POST", JOBS, {"invented": "x"}, 400, "INVALID_ARGUMENT"),
-        ("POST", JOBS, "{", 400, "INVALID_ARGUMENT"),
-        ("GET", "/", None, 404, "NOT_FOUND"),
-        ("GET", JOBS.replace("local-training", "other"), None, 403, "PERMISSION_DENIED"),
-    ],
-)
-def test_errors_have_the_status_and_the_form_of_googles(
-    cloud: Cloud, verb: str, target: str, body: Any, status: int, name: str
-) -> None:
-    found, answer = ask(cloud, verb, target, body)
-    assert (found, answer["error"]["code"], answer["error"]["status"]) == (status, status, name)
-    assert answer["error"]["message"]
-
-
 PAGES = {
     "origin": {"Origin": "http://evil.example"},
     "origin of this machine": {"Origin": "http://127.0.0.1:8080"},

@@ -15,7 +15,6 @@ import pytest
 from google.api import httpbody_pb2
 from google.cloud import aiplatform_v1 as vertex
 
-from localgcp.apis import rest
 from localgcp.apis.rest import RestFront
 from localgcp.apis.server import serve
 from localgcp.errors import (
@@ -190,7 +189,3 @@ def test_a_beta_is_served_where_a_server_takes_it() -> None:
     target = "/v1beta1/projects/p/locations/l/customJobs/NOT_FOUND"
     assert ask(made.port, "GET", target).status == 404
     made.stop(None).wait()
-
-
-def test_an_error_that_is_no_call_has_no_code() -> None:
-    assert rest._told(grpc.RpcError("lost")) == (grpc.StatusCode.UNKNOWN, "lost")

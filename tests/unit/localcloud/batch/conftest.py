@@ -24,12 +24,10 @@ from localgcp.batch.service import Batch
 from localgcp.containers.host import ContainerHost
 from localgcp.faults.calls import CallFaults
 from localgcp.faults.table import FaultTable
-from localgcp.home import Home
 from localgcp.inventory.store import SERVICE
 from localgcp.reads.serving import Reads
 from localgcp.vertex.log_entries import LogService
 from localgcp.vertex.service import JobService
-from tests.unit.localcloud.batch.machines import Estate
 from tests.unit.localcloud.conftest import PARENT, PROJECT, TRAINER, Cloud, wait_until
 
 State = batch_v1.JobStatus.State
@@ -121,7 +119,7 @@ def make_jobs(make_cloud: Callable[..., Cloud]) -> Iterator[Callable[..., Jobs]]
                       Reads(cloud.store, faults, threading.Event()).answer)  # fmt: skip
         service = JobService(cloud.store, cloud.jobs, cloud.scheduler)
         logs = LogService(cloud.home, cloud.store, cloud.jobs, batch.entries())
-        hooks = [CallFaults(faults, cloud.jobs, batch.scheduler._stopping)]
+        hooks = [CallFaults(faults, cloud.jobs, threading.Event())]
         server = serve([service, batch.service, logs], 0, hooks)
         if start:
             batch.scheduler.start()
@@ -144,8 +142,3 @@ def jobs(make_jobs: Callable[..., Jobs]) -> Jobs:
 
 def a_uuid() -> str:
     return str(uuid.uuid4())
-
-
-@pytest.fixture
-def estate(home: Home) -> Estate:
-    return Estate(home)

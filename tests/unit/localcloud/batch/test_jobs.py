@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,18 +14,17 @@ import pytest
 from google.api_core import exceptions
 from google.cloud import batch_v1
 
-from localgcp.access.guests import Guest
 from localgcp.alerting import spool
-from localgcp.batch import checks
+from localgcp.batch.records import State as Stored
+from localgcp.batch.records import TaskState as StoredTask
 from localgcp.batch.volumes import HOSTS_FILE
 from localgcp.containers.engines import Docker
-from localgcp.errors import ApiError
 from localgcp.faults.model import Fault
 from localgcp.faults.table import clear, inject
 from localgcp.inventory.store import ACCOUNT
 from localgcp.secretmanager import add_version
 from tests.unit.localcloud.batch.conftest import Jobs, State, a_uuid, job, python
-from tests.unit.localcloud.conftest import OFTEN, PROJECT, TRAINER, wait_until
+from tests.unit.localcloud.conftest import OFTEN, PARENT, PROJECT, TRAINER, wait_until
 from tests.unit.localcloud.vertex.estate import Estate
 
 
@@ -31,6 +32,8 @@ def script(text: str, **more: object) -> dict[str, object]:
     return {"script": {"text": text}, **more}
 
 
+QUICK = job(python("print('hello')"))
+SLOW = job(python("import time; time.sleep(60)"))
 TaskState = batch_v1.TaskStatus.State
 RETRY_PREEMPTED = [{"action": "RETRY_TASK", "action_condition": {"exit_codes": [50001]}}]
 
@@ -138,6 +141,13 @@ def test_secrets_reach_the_task_and_neither_a_record_nor_a_log(jobs: Jobs):
     jobs.cloud.grant(f"projects/{PROJECT}/secrets/token", "roles/secretmanager.secretAccessor")
     ended = jobs.run(made)
     assert str(len(value)) in jobs.log(ended).splitlines()
+    secret = made["task_groups"][0]["task_spec"]["environment"]["secret_variables"]
+    secret["TOKEN"] = latest = f"projects/{PROJECT}/secrets/token/versions/latest"
+    add_version(jobs.cloud.home.secrets, PROJECT, "token", b"\xff")
+    assert f"{latest} is no text" in jobs.log(jobs.run(made), "agent")
+    secret["TOKEN"] = f"projects/{PROJECT}/secrets/token/versions/9"
+    hint = "not found. Give it a value: vt local secret set token"
+    assert hint in jobs.log(jobs.run(made), "agent")
     below = [*jobs.cloud.home.batch.rglob("*"), jobs.cloud.home.database]
     for file in (each for each in below if each.is_file()):
         assert value.encode() not in file.read_bytes(), file
@@ -168,14 +178,50 @@ def test_commands_and_images_that_are_not_there_say_so_in_the_agents_log(jobs: J
     assert "debian:12" in jobs.log(ended, "agent")
 
 
-def test_two_days_in_the_queue_end_a_job(make_jobs):
+def test_two_days_in_the_queue_end_a_job(make_jobs: Callable[..., Jobs]):
     jobs = make_jobs(start=False)
     made = jobs.create(job(python("1")))
     jobs.advance(days=2.1)
-    jobs.batch.scheduler._admit(jobs.batch.service.jobs.get(made.name))
-    ended = jobs.client.get_job(name=made.name)
+    jobs.batch.scheduler.start()
+    ended = jobs.ended(made.name)
+    jobs.batch.scheduler.stop()
     assert ended.status.state is State.FAILED
     assert "2 days" in ended.status.status_events[-1].description
+
+
+def test_next_server_settles_what_a_killed_one_left(make_jobs: Callable[..., Jobs]) -> None:
+    jobs = make_jobs(start=False)
+    names = ("lost", "cancelled", "gone", "waits")
+    made = {each: jobs.create(job(script("true"), group={"task_count": 4}), each) for each in names}
+    table, begun = jobs.batch.service.jobs, (Stored.SCHEDULED, Stored.RUNNING)
+    for name, states in (
+        ("lost", begun), ("cancelled", (*begun, Stored.CANCELLING)), ("gone", (Stored.DELETING,)),
+    ):  # fmt: skip
+        for before, state in itertools.pairwise((Stored.QUEUED, *states)):
+            assert table.move(made[name].name, state, (before,))
+    for number, state in enumerate(("RUNNING", "ASSIGNED", "SUCCEEDED")):
+        table.move_task(made["lost"].uid, number, StoredTask(state))
+    jobs.batch.scheduler.start()
+    lost = jobs.ended(made["lost"].name)
+    assert lost.status.state is State.FAILED
+    assert "was stopped while the job ran" in lost.status.status_events[-1].description
+    states = [task.status.state.name for task in jobs.tasks(lost.name)]
+    assert states == ["FAILED", "FAILED", "SUCCEEDED", "UNEXECUTED"]
+    assert [jobs.codes(lost.name, number) for number in (0, 1, 2)] == [[50002], [50002], []]
+    with pytest.raises(exceptions.NotFound):
+        jobs.client.get_job(name=made["gone"].name)
+    assert jobs.ended(made["cancelled"].name).status.state is State.CANCELLED
+    assert jobs.ended(made["waits"].name).status.state is State.SUCCEEDED
+    jobs.batch.scheduler.stop()
+
+
+def test_of_three_jobs_two_run_and_the_third_stays_queued(jobs: Jobs) -> None:
+    first, second, third = (jobs.create(SLOW).name for _ in range(3))
+    for name in (first, second):
+        jobs.reaches(name, State.RUNNING)
+    assert jobs.client.get_job(name=third).status.state is State.QUEUED
+    jobs.client.cancel_job(name=first)
+    jobs.reaches(third, State.RUNNING)
 
 
 def test_script_runs_although_another_process_has_its_file_open_for_writing(jobs: Jobs):
@@ -192,12 +238,24 @@ def test_script_runs_although_another_process_has_its_file_open_for_writing(jobs
     assert "ran by" in jobs.log(ended)
 
 
+def test_a_container_has_the_variables_of_a_file_that_a_script_wrote(jobs: Jobs) -> None:
+    write = script("printf '# A=no\\nA=1=2\\nB=file\\nnothing\\nC=\\n' > \"$TMPDIR/env\"")
+    shows = python("import os; print('has', [os.environ.get(name) for name in 'ABC'])")
+    shows["container"]["options"] = "-x --env-file /tmp/env --y"
+    ended = jobs.run(job(write, shows, environment={"variables": {"B": "job"}}))
+    assert "has ['1=2', 'job', '']" in jobs.log(ended).splitlines(), jobs.log(ended, "agent")
+    shows["container"]["options"] = "--env-file=/tmp/none"
+    refused = jobs.run(job(shows))
+    assert "--env-file=/tmp/none: No such file or directory" in jobs.log(refused, "agent")
+
+
 @pytest.mark.parametrize(
     ("runnable", "code", "cause"),
     [
         (script("#!/no/such/shell\n"), 127, "/no/such/shell: No such file or directory"),
         (script("#! \trelative\r\n"), 127, "./relative\\r: No such file or directory"),
         (script("#!/bin/sh -e -u\n"), 2, "exited with status 2"),  # one argument, "-e -u"
+        ({"script": {"path": "/no/such/file"}}, 50000, "/no/such/file: No such file or directory"),
         (python("", container={"image_uri": "python:3.11", "entrypoint": "/etc/passwd"}), 126,
          "/etc/passwd: Permission denied"),
     ],
@@ -206,10 +264,6 @@ def test_agents_log_gives_the_cause_of_a_program_that_cannot_start(jobs, runnabl
     ended = jobs.run(job(runnable))
     assert jobs.codes(ended.name) == [code]
     assert cause in jobs.log(ended, "agent")
-
-
-QUICK = job(python("print('hello')"))
-SLOW = job(python("import time; time.sleep(60)"))
 
 
 def test_a_request_is_carried_out_once_within_the_hour(jobs: Jobs):
@@ -254,7 +308,6 @@ def test_logs_are_in_cloud_logging_if_the_job_asks_and_its_account_may(jobs: Job
     channel.close()
 
 
-CAPACITY_QUICK = job(python("print(1)"))
 RESERVATION = f"projects/{PROJECT}/zones/us-central1-a/reservations/cpu"
 
 
@@ -270,7 +323,7 @@ def said(jobs: Jobs, name: str) -> str:
 def test_a_stock_out_is_waited_for_until_it_ends_or_is_cleared(jobs: Jobs, seconds: float | None):
     given = {} if seconds is None else {"seconds": seconds}
     inject(jobs.cloud.home, Fault.parse(service="jobs", kind="stockout", match="red", **given))
-    made = jobs.create(CAPACITY_QUICK)
+    made = jobs.create(QUICK)
     assert "STOCKOUT" in said(jobs, made.name)
     if seconds is None:
         clear(jobs.cloud.home)
@@ -294,28 +347,59 @@ def test_a_job_waits_for_the_machines_of_the_reservation_it_names(jobs: Jobs):
     assert jobs.ended(waits.name).status.state is State.SUCCEEDED
 
 
-def test_a_job_may_call_what_its_account_may(make_jobs):
-    """A program of the owner may all; what descends from a job is asked for its roles."""
-    jobs = make_jobs(start=False)
-    store, guest = jobs.cloud.store, Guest(TRAINER)
-    read = (guest, PROJECT, "batch.jobs.get", "x")
-    write = (guest, PROJECT, "batch.jobs.create", "x")
-    checks.check_caller(store, None, *write[1:])
-    for call in (read, write):
-        with pytest.raises(ApiError, match=r"Permission 'batch.jobs.\w+' denied"):
-            checks.check_caller(store, *call)
+#: Sends the calls of ``argv``, and prints the code and the text of each answer.
+CALLER = """
+import http.client, json, sys
+for verb, path, body in json.loads(sys.argv[2]):
+    connection = http.client.HTTPConnection(sys.argv[1])
+    connection.request(verb, path, body and json.dumps(body))
+    answer = connection.getresponse()
+    error = json.loads(answer.read() or b"{}").get("error", {})
+    print("answered", json.dumps([answer.status, error.get("message", "")]))
+"""
+
+
+def answers(jobs: Jobs, *calls: tuple[str, str, Any]) -> list[tuple[int, str]]:
+    """Codes and texts of the answers to calls that the code of a job sends."""
+    runnable = python(CALLER)
+    paths = [(verb, f"/v1/{path}", body) for verb, path, body in calls]
+    runnable["container"]["commands"] += [jobs.address, json.dumps(paths)]
+    ended = jobs.run(job(runnable))
+    lines = [line.partition(" ") for line in jobs.log(ended).splitlines()]
+    return [tuple(json.loads(line)) for word, _, line in lines if word == "answered"]
+
+
+def test_code_of_a_job_calls_what_its_account_may(jobs: Jobs) -> None:
+    place = jobs.run(QUICK, "j").name.partition("/jobs/")[0]
+    name, store = f"{place}/jobs/j", jobs.cloud.store
+    body: dict[str, Any] = {"taskGroups": [{"taskSpec": {"runnables": [script("true")]}}]}
+    of_trainer = body | {"allocationPolicy": {"serviceAccount": {"email": TRAINER}}}
+    group = f"{name}/taskGroups/group0/tasks"
+    calls = [
+        ("POST", f"{PARENT}/jobs", of_trainer, "jobs.create", PARENT),
+        ("GET", f"{PARENT}/jobs", None, "jobs.list", PARENT),
+        ("GET", name, None, "jobs.get", name),
+        ("POST", f"{name}:cancel", {}, "jobs.cancel", name),
+        ("DELETE", name, None, "jobs.delete", name),
+        ("GET", f"{group}/0", None, "tasks.get", name),
+        ("GET", group, None, "tasks.list", name),
+    ]
+    assert answers(jobs, *(call[:3] for call in calls)) == [
+        (403, f"Permission 'batch.{what}' denied on resource '{on}' (or it may not exist).")
+        for *_, what, on in calls
+    ]
     jobs.cloud.grant(f"projects/{PROJECT}", "roles/batch.jobsViewer")
-    checks.check_caller(store, *read)
-    with pytest.raises(ApiError):
-        checks.check_caller(store, *write)
+    read = ("GET", name, None)
+    assert [code for code, _ in answers(jobs, read, ("DELETE", name, None))] == [200, 403]
     jobs.cloud.grant(f"projects/{PROJECT}", "roles/batch.jobsEditor")
-    checks.check_caller(store, *write)
     other = f"other@{PROJECT}.iam.gserviceaccount.com"
     store.put(ACCOUNT, other, PROJECT, {}, {"email": other})
-    with pytest.raises(ApiError, match="act as"):
-        checks.check_account(store, guest, PROJECT, other)
+    of_other = body | {"allocationPolicy": {"serviceAccount": {"email": other}}}
+    create = ("POST", f"{PARENT}/jobs", of_other)
+    [(code, text)] = answers(jobs, create)
+    assert (code, "act as" in text) == (403, True)
     jobs.cloud.grant(f"projects/{PROJECT}/serviceAccounts/{other}", "roles/iam.serviceAccountUser")
-    checks.check_account(store, guest, PROJECT, other)
+    assert [code for code, _ in answers(jobs, create, ("DELETE", name, None))] == [200, 200]
 
 
 IMAGE = f"us-central1-docker.pkg.dev/{PROJECT}/training/probe:v1"

@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 import gzip
-import json
-import subprocess
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
-from localgcp import bigquery
 from tests.unit.localcloud.bigquery.conftest import Work
-from tests.warehouse import install_engine
 
 #: Rows of the tables below.
 CASES = yaml.safe_load((Path(__file__).parents[3] / "corpus/services/bigquery.yaml").read_text())[
@@ -191,79 +186,12 @@ def test_no_other_form_is_exported(work: Work) -> None:
     assert (said, file.exists()) == ([{"error": {"reason": "invalid", "message": text}}], False)
 
 
-ENGINE = Path(bigquery.__file__).with_name("engine.py")
-ENGINE_SCHEMA = [{"name": "id", "type": "INTEGER", "mode": "NULLABLE"}]
-TABLES = {"a": "1, 2, 3", "b": "10, 20", "secret": "42"}
-
-
-@pytest.fixture(scope="module")
-def python() -> str:
-    return install_engine()
-
-
-@pytest.fixture(scope="module")
-def query(python: str, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Any]:
-    """Run a query on ``d.a`` and ``d.b``: the values of its first column, or what is refused."""
-
-    folder = tmp_path_factory.mktemp("rows")
-
-    def duck(sql: str) -> list[list[Any]]:
-        code = "import duckdb, json, sys; found = duckdb.sql(sys.argv[1]); "
-        code += "print(json.dumps(found.fetchall() if found else []))"
-        done = subprocess.run([python, "-c", code, sql], stdout=subprocess.PIPE, check=True)
-        return json.loads(done.stdout)
-
-    for name, values in TABLES.items():
-        duck(f"COPY (SELECT unnest([{values}])::BIGINT AS id) TO '{folder / name}.parquet'")
-
-    def run(sql: str) -> Any:
-        output = folder / "output.parquet"
-        request = {
-            "operation": "query", "sql": sql, "parameters": [], "project": "p", "dataset": "d",
-            "dryRun": False, "output": str(output), "folder": str(folder),
-        }  # fmt: skip
-        with subprocess.Popen(
-            [python, "-I", str(ENGINE)],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=folder,
-        ) as process:  # fmt: skip
-            assert process.stdin
-            assert process.stdout
-
-            def told(line: Any) -> dict[str, Any]:
-                process.stdin.write(json.dumps(line) + "\n")
-                process.stdin.flush()
-                return json.loads(process.stdout.readline())
-
-            said = told(request)
-            if "tables" in said:
-                files = [str(folder / f"{each['tableId']}.parquet") for each in said["tables"]]
-                said = told([{"files": [each], "schema": ENGINE_SCHEMA} for each in files])
-            if "read" in said:
-                said = told(True)
-        if "error" in said:
-            return said["error"]["message"]
-        return [row[0] for row in duck(f"FROM '{output}'")]
-
-    return run
-
-
-@pytest.mark.parametrize(
-    "hidden",
-    [
-        "read_parquet('*.parquet')",
-        "LATERAL read_parquet('secret.parquet')",
-        "LATERAL read_blob('*')",
-        "LATERAL query(\"FROM 'secret.parquet'\")",
-        "query_table('secret.parquet')",
-        "d.a, LATERAL read_parquet('secret.parquet')",
-    ],
-)
-def test_a_query_reads_the_files_of_its_tables_alone(query: Callable[[str], Any], hidden: str):
-    assert "no table function" in query(f"SELECT * FROM {hidden}")
-
-
 @pytest.mark.parametrize(("sql", "wanted"), CASES["names"])
 def test_names_of_a_query_are_not_taken_for_its_tables(
-    query: Callable[[str], Any], sql: str, wanted: list[int]
-):
-    assert query(sql) == wanted
+    work: Work, sql: str, wanted: list[int]
+) -> None:
+    for name, values in (("a", "1, 2, 3"), ("b", "10, 20")):
+        work.query(f"SELECT id FROM UNNEST([{values}]) AS id", output=work.path(f"{name}.parquet"))
+        work.tables[name] = {"files": [work.path(f"{name}.parquet")], "schema": [field("id")]}
+    done = work.query(sql)[-1]["done"]
+    assert work.rows(done["schema"]) == [[str(value)] for value in wanted]

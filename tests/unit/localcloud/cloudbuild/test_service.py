@@ -10,11 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from google.api_core.exceptions import (
-    FailedPrecondition,
-    InvalidArgument,
-    MethodNotImplemented,
-)
+from google.api_core.exceptions import FailedPrecondition, MethodNotImplemented
 from google.cloud.devtools import cloudbuild_v1
 from google.cloud.logging_v2 import types
 
@@ -162,15 +158,6 @@ def test_builds_end_with_their_server(builds: Builds) -> None:
     assert [(Status(each.status).name, each.status_detail) for each in found if each] == [
         *[("INTERNAL_ERROR", "the local cloud was stopped")] * 3, ("SUCCESS", ""),
     ]  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    ("filter_", "token"), [('status="WORKING"', ""), ('tags="a" AND tags="b"', ""), ("", "1")]
-)
-def test_builds_are_listed_by_one_tag_alone(builds: Builds, filter_: str, token: str) -> None:
-    asked = {"parent": builds.parent, "project_id": PROJECT, "filter": filter_}
-    with pytest.raises(InvalidArgument, match="lists builds by one tag on one page"):
-        builds.client.list_builds({**asked, "page_token": token})
 
 
 @pytest.mark.parametrize("method", ["retry_build", "create_build_trigger", "list_worker_pools"])

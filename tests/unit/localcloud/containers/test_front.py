@@ -252,23 +252,6 @@ def test_immutable_tag_is_not_deleted(served: Served) -> None:
     assert asked == [("DELETE", f"{FIXED}/{TAGGED}", None)]
 
 
-def test_base_image_with_a_broken_stand_in_comes_from_the_registry(
-    served: Served,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    monkeypatch.setattr(mirror, "has_stand_in", lambda: True)
-    monkeypatch.setattr(mirror, "layout", lambda: tmp_path)
-    path = "/v2/mirror/library/python/manifests/3.11-slim-bookworm"
-    assert served.send("GET", path)[0] == 200
-    assert [path for _, path, _ in asked] == [path]
-    assert capsys.readouterr().out == (
-        "the stand-in of a base image is not used: [Errno 2] No such file or directory: "
-        f"'{tmp_path}/index.json'\n"
-    )
-
-
 @pytest.mark.parametrize(("size", "status"), [(4 << 20, 200), ((4 << 20) + 1, 413)])
 def test_manifest_has_four_mebibytes_at_most(served: Served, size: int, status: int) -> None:
     got, body, _ = served.send("PUT", f"{IMAGE}/manifests/v1", b"x" * size)

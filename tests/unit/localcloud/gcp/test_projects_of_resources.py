@@ -8,72 +8,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from localgcp.gcp.codec import decode, encode, plain
 from localgcp.gcp.services import RESOURCE_TYPES
 from localgcp.inventory.store import project_number
 from tests.unit.localcloud.gcp.harness import Plugin, observed
 
-PARENT = "cloudresourcemanager.googleapis.com%2Fprojects%2Flocal-p1"
-REPOSITORY = "projects/local-p1/locations/us-central1/repositories/training"
-DENIED = {
-    "deniedPermissions": ["iam.googleapis.com/roles.update"],
-    "deniedPrincipals": ["principal://iam.googleapis.com/projects/-/serviceAccounts/a@b.com"],
-}
-#: What was not observed. ``@NAME`` is the id of another.
-MORE: list[tuple[str, str, dict[str, Any]]] = [
-    (
-        "role",
-        "gcp:projects/iAMCustomRole:IAMCustomRole",
-        {"roleId": "runner", "title": "r", "permissions": ["storage.objects.get"]},
-    ),
-    (
-        "deny",
-        "gcp:iam/denyPolicy:DenyPolicy",
-        {"name": "no-roles", "parent": PARENT, "rules": [{"denyRule": DENIED}]},
-    ),
-    ("charts", "gcp:monitoring/dashboard:Dashboard", {"dashboardJson": '{"displayName": "d"}'}),
-    (
-        "endpoint",
-        "gcp:vertex/aiEndpoint:AiEndpoint",
-        {"name": "7", "displayName": "e", "location": "us-central1"},
-    ),
-    (
-        "machine",
-        "gcp:compute/instance:Instance",
-        {
-            "name": "desk",
-            "zone": "us-central1-a",
-            "machineType": "e2-small",
-            "bootDisk": {"initializeParams": {"image": "debian-12"}},
-            "networkInterfaces": [{"subnetwork": "training-sub-138ce02"}],
-        },
-    ),
-    ("tag-key", "gcp:tags/tagKey:TagKey", {"parent": "projects/local-p1", "shortName": "k"}),
-    ("tag-value", "gcp:tags/tagValue:TagValue", {"parent": "@tag-key", "shortName": "v"}),
-    (
-        "bound",
-        "gcp:tags/tagBinding:TagBinding",
-        {
-            "parent": "//cloudresourcemanager.googleapis.com/projects/local-p1",
-            "tagValue": "@tag-value",
-        },
-    ),
-    (
-        "pulls",
-        "gcp:artifactregistry/repositoryIamMember:RepositoryIamMember",
-        {
-            "repository": REPOSITORY,
-            "role": "roles/artifactregistry.reader",
-            "member": "group:g@a.b",
-        },
-    ),
-    (
-        "rows",
-        "gcp:bigquery/datasetIamMember:DatasetIamMember",
-        {"datasetId": "clicks", "role": "roles/bigquery.dataViewer", "member": "group:g@a.b"},
-    ),
-]
+MORE = yaml.safe_load(Path(__file__).with_name("more_resources.yaml").read_text())
 
 
 def rows() -> list[dict[str, Any]]:

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import threading
-import urllib.error
-import urllib.request
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,6 +11,7 @@ import psutil
 import pytest
 from google.api_core import exceptions
 from google.protobuf import duration_pb2
+from grpc import StatusCode
 
 from localgcp.faults.model import Fault
 from localgcp.faults.table import FaultTable
@@ -164,45 +162,50 @@ def test_the_program_deletes_the_default_version_once_the_newest_other_one_is_it
     assert "default" in world.models.get_model(name=newest).version_aliases
 
 
-def serve(world: World, *words: str, **more: Any) -> str:
-    """An endpoint whose container behaves as the words say."""
-    endpoint = world.endpoint(**more.pop("endpoint", {}))
-    world.deploy(endpoint, world.upload(*words, **more), "1", {"0": 100})
-    return endpoint
-
-
-def post(world: World, method: str, body: bytes, kind: str = "application/json") -> Any:
-    """The answer over HTTP, as curl has it."""
-    url = f"http://127.0.0.1:{world.port}/v1/{PLACE}/endpoints/77:{method}"
-    return urllib.request.urlopen(urllib.request.Request(url, body, {"Content-Type": kind}))
-
-
-def test_curl_predicts_and_sees_errors_as_the_api_words_them(world: World) -> None:
-    serve(world)
-    found = json.load(post(world, "predict", b'{"instances": [1, 2]}'))
-    assert found["predictions"] == [2.0, 4.0]
-    assert found["deployedModelId"] == "1"
-    with pytest.raises(urllib.error.HTTPError) as refused:
-        post(world, "predict", b'{"instances": ["no number"]}')
-    assert json.load(refused.value)["error"]["status"] == "UNAVAILABLE"  # it closed the connection
-
-
 def add(world: World, service: str, kind: str, method: str, **more: Any) -> int:
     fault = Fault.parse(service=service, kind=kind, method=method, **more)
     return FaultTable(world.home.faults).add(fault)
 
 
-def test_an_operation_that_is_held_goes_on_with_the_next_server(
+def test_held_deployment_is_the_only_operation_and_goes_on_with_the_next_server(
     make_world: Callable[..., World],
 ) -> None:
     world = make_world()
     endpoint, model = world.endpoint(), world.upload()
+    world.deploy(endpoint, model, "2")
     held = add(world, "operations", "hold", "DeployModel", times=0)
     name = world.begin_deploy(endpoint, model, "1", {"0": 100}).operation.name
     faults = FaultTable(world.home.faults)
     assert faults.wait_held(held, 10) == "DeployModel before"
+    for call in (
+        lambda: world.undeploy(endpoint, "2"),
+        lambda: world.endpoints.delete_endpoint(name=endpoint),
+    ):
+        with pytest.raises(exceptions.FailedPrecondition, match=rf"other operations.*{name}\."):
+            call()
+    world = make_world()
+    faults.wait_held(held, 10)
+    assert deployed(world) == ["2"]
+    wait_until(lambda: len(processes(world.home)) == 1)  # of the version deployed before
+    faults.release(held)
+    wait_until(lambda: world.endpoints.get_operation({"name": name}).done)
+    assert (world.split(endpoint), sorted(deployed(world))) == ({"1": 100}, ["1", "2"])
+
+
+def test_of_two_held_uploads_of_a_new_model_the_first_makes_it_once(
+    make_world: Callable[..., World],
+) -> None:
+    world = make_world()
+    held = add(world, "operations", "hold", "UploadModel", times=0)
+    first = world.begin_upload().operation.name
+    faults = FaultTable(world.home.faults)
+    faults.wait_held(held, 10)
+    second = world.begin_upload().operation.name
     world = make_world()
     faults.wait_held(held, 10)
     faults.release(held)
-    wait_until(lambda: world.endpoints.get_operation({"name": name}).done)
-    assert world.split(endpoint) == {"1": 100}
+    operations = [{"name": name} for name in (first, second)]
+    wait_until(lambda: all(world.models.get_operation(each).done for each in operations))
+    codes = sorted(world.models.get_operation(each).error.code for each in operations)
+    assert codes == [0, StatusCode.ALREADY_EXISTS.value[0]]
+    assert aliases(world).keys() == {"1"}

@@ -1,15 +1,18 @@
-"""GRID_SEARCH and RANDOM_SEARCH over the search space."""
+"""Suggestions over the search space, and what becomes of what trials report."""
 
 from __future__ import annotations
 
 import itertools
 import json
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from localgcp.tuning import bayesian
 from localgcp.tuning.exact import grid_point, grid_size, random_point
 from localgcp.tuning.measurements import Report, read_report
 from localgcp.tuning.parameters import Parameter, search_space
@@ -80,6 +83,27 @@ def test_random_values_stay_in_their_bounds_and_follow_their_seed(scale: str) ->
 
 
 UP = [{"metricId": "m", "goal": "MAXIMIZE"}]
+
+
+def test_a_thousand_trials_are_no_burden() -> None:
+    child = when("parentCategoricalValues", ["b"], integer(0, 5, name="below"))
+    found = space(
+        double(0.01, 1, "UNIT_REVERSE_LOG_SCALE"), integer(1, 9), discrete(0.5, 1.5, 8),
+        categorical("a", "b", conditionalParameterSpecs=[child]),
+    )  # fmt: skip
+    values = bayesian.suggest(found, UP, [], "s")
+    trials = [
+        TrialRecord("1", n, str(n), "", values, TrialState.SUCCEEDED,
+                    measurement=Measurement(1, {"m": float(n)}))
+        for n in range(1000)
+    ]  # fmt: skip
+    assert bayesian.suggest(found, UP, trials, "t")
+
+
+def test_optuna_is_loaded_only_when_a_study_needs_it() -> None:
+    code = "import sys, localgcp.tuning.service; print('optuna' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "False"
 
 
 #: A start after every report: nothing has elapsed.

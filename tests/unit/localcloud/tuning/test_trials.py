@@ -59,29 +59,34 @@ def test_a_server_that_was_killed_runs_its_trials_again_and_fails_its_jobs(
 ) -> None:
     cloud = make_cloud()
     name = submit(cloud, tuning(trials=2, parallel=1))
+    over = submit(cloud, tuning(trials=1))
     wait(cloud, name)
+    ended = wait(cloud, over).trials[0]
     job = get(cloud, name).trials[1].custom_job.rpartition("/")[2]
     plain = cloud.run(command_job("true")).name.rpartition("/")[2]
     cloud.stop()
     # As a kill leaves it: rows that say RUNNING, and no process.
     trial = table(cloud).trial_of(job)
     assert trial is not None
-    _rewind(cloud, name.rpartition("/")[2], job, plain)
+    _rewind(cloud, name.rpartition("/")[2], job, plain, ended.custom_job.rpartition("/")[2])
     again = make_cloud()
     done = wait(again, name)
     assert done.state == JobState.JOB_STATE_SUCCEEDED
     assert [t.custom_job.rpartition("/")[2] for t in done.trials][1] == job
     assert again.jobs.get(plain).state is State.FAILED  # pyright: ignore[reportOptionalMemberAccess]
+    # A trial that ended while no server ran is settled though its tuning job is over.
+    assert get(again, over).trials[0] == ended
 
 
-def _rewind(cloud: Cloud, tuning_id: str, *jobs: str) -> None:
+def _rewind(cloud: Cloud, tuning_id: str, job: str, plain: str, of_ended: str) -> None:
     import sqlite3
 
     with sqlite3.connect(cloud.home.database) as db:
-        for job in jobs:
-            db.execute("UPDATE custom_jobs SET state='JOB_STATE_RUNNING' WHERE job_id=?", (job,))
+        for each in (job, plain):
+            db.execute("UPDATE custom_jobs SET state='JOB_STATE_RUNNING' WHERE job_id=?", (each,))
         db.execute("UPDATE tuning_jobs SET state='JOB_STATE_RUNNING' WHERE job_id=?", (tuning_id,))
-        db.execute("UPDATE trials SET state='ACTIVE', measurement=NULL WHERE job_id=?", (jobs[0],))
+        for each in (job, of_ended):
+            db.execute("UPDATE trials SET state='ACTIVE', measurement=NULL WHERE job_id=?", (each,))
 
 
 UP: dict[str, Any] = {

@@ -11,14 +11,11 @@ import pytest
 from google.protobuf import wrappers_pb2
 
 from localgcp.errors import ApiError, StartRefusedError
-from localgcp.inventory.store import Binding, Store, project_number
-from localgcp.inventory.vpc import NETWORK
-from localgcp.vertex import agents, capacity, placement
+from localgcp.inventory.store import Binding, Store
+from localgcp.vertex import agents, capacity
 from localgcp.vertex.capacity import Plan
 from localgcp.vertex.operations import Operation, OperationTable, packed
 from localgcp.vertex.records import JobRecord, JobState, JobTable
-from tests.unit.localcloud.conftest import Cloud, command_job
-from tests.unit.localcloud.vertex.estate import Estate
 from tests.unit.localcloud.vertex.rows import PROJECT, job_row
 
 RESERVATION = "gcp:compute/reservation:Reservation"
@@ -205,31 +202,3 @@ def test_an_operation_ends_once(operations: OperationTable) -> None:
     assert operations.unfinished() == []
     operations.end(f"{TARGET}/operations/1", text("x"))
     assert operations.get(f"{TARGET}/operations/1") is None
-
-
-def test_job_that_needs_more_machines_than_a_reservation_has_fails(
-    cloud: Cloud, estate: Estate
-) -> None:
-    path = estate.reservation(count=2)
-    cloud.grant(f"projects/{PROJECT}", "roles/compute.viewer", f"serviceAccount:{AGENT}")
-    job = command_job("true")
-    pool = job["job_spec"]["worker_pool_specs"][0]
-    pool["replica_count"] = 3
-    affinity = {"reservation_affinity_type": "SPECIFIC_RESERVATION", "key": KEY, "values": [path]}
-    pool["machine_spec"]["reservation_affinity"] = affinity
-    error = cloud.run(job).error
-    assert (error.code, f"asks for 3 machines; {path} has 2 in all" in error.message) == (9, True)
-
-
-@pytest.mark.parametrize("state", [JobState.RUNNING, JobState.QUEUED, JobState.SUCCEEDED])
-def test_region_has_one_peered_network_at_a_time(world: World, state: JobState) -> None:
-    networks = [f"projects/{project_number(PROJECT)}/global/networks/{name}" for name in "ab"]
-    for name in "ab":
-        world.store.put(NETWORK, f"projects/{PROJECT}/global/networks/{name}", PROJECT, {}, {})
-    world.jobs.insert(job_row("7", {"network": networks[0]}, state=state))
-    spec = {"jobSpec": {"network": networks[1]}}
-    if state is JobState.SUCCEEDED:
-        placement.check(world.store, world.jobs, spec, PROJECT, "us-central1")
-        return
-    with pytest.raises(ApiError, match="only one network can be peered in us-central1 at a time"):
-        placement.check(world.store, world.jobs, spec, PROJECT, "us-central1")
