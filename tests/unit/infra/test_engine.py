@@ -49,10 +49,6 @@ def test_a_value_is_json_or_the_text_itself(
     assert found == {"stack": "dev", "project": text, "projectNumber": text, "x": value}
 
 
-def test_a_program_is_no_plugin_by_itself() -> None:
-    assert (engine.HOSTED.name, engine.HOSTED.get()) == ("HOSTED", False)
-
-
 def test_program_ends_with_the_code_of_a_shown_message(logged: list[str]) -> None:
     with pytest.raises(SystemExit) as ended:
         engine.end_with_message(MISTAKE)

@@ -97,18 +97,6 @@ def test_version_of_another_owner_is_neither_read_nor_deleted(
     assert name not in world.versions
 
 
-def test_a_cleanup_touches_nothing_before_it_leaves_and_then_empties_the_endpoint(
-    world: World,
-) -> None:
-    cleanup, given = EndpointCleanupProvider(), {"endpoint": ENDPOINT, "options": {}, "shell": NAME}
-    made = cleanup.create({**given, PROVIDER_KEY: "p"})
-    assert (made.id, made.outs) == (NAME, given)
-    assert cleanup.update(made.id, {}, {**given, PROVIDER_KEY: "p"}).outs == given
-    assert world.deployed
-    cleanup.delete(made.id, given)
-    assert not world.deployed
-
-
 def test_cleanup_keeps_deployments_of_others_and_the_endpoint(world: World) -> None:
     with_others(world, "5")
     with pytest.raises(OperatorError, match="are not the stack's"):
@@ -181,13 +169,3 @@ def test_read_returns_the_deployed_state_of_an_endpoint(world: World) -> None:
     assert outs["split"] == {"run 3": 70, f"run 4 {run.id}": 30}
     world.is_gone = True
     assert DeployedModelsProvider().read(NAME, BEFORE).id == ""
-
-
-def test_silent_endpoint_is_queried_once_and_causes_no_update(
-    world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    world.split = {}
-    asked: list[float] = []
-    monkeypatch.setattr(provider, "answer_within", lambda bound, _: asked.append(bound))
-    assert [has_changes(), has_changes()] == [False, False]
-    assert asked == [provider.BOUND]
