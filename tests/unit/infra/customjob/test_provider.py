@@ -259,14 +259,6 @@ def test_a_refusal_after_a_cancellation_says_what_ran_and_leaves_a_note(
     }  # fmt: skip
 
 
-def test_the_next_run_takes_the_place_of_the_one_before(service, google):
-    outs, asked = running(service), google(yes=False)
-    PROVIDER.check({}, EDITED | {"submission": PLACE | {"run": 2.0}})
-    with pytest.raises(JobRefusedError, match=r"\(RUNNING\): run 2 would be refused, since "):
-        Impatient().delete(NAME, outs)
-    assert (asked.asked, service.record.state) == (2, "JOB_STATE_RUNNING")
-
-
 def test_the_same_request_once_more_cancels_nothing(service, google):
     outs, asked = running(service), google(yes=True)
     PROVIDER.check({}, PROPS)
@@ -297,20 +289,9 @@ def outputs_of_run_2_after_run_1_failed(service):
     return outs | {"submission": PLACE | {"run": 2.0}, "requestId": "id2"}
 
 
-FINISH = PROPS | {"options": OPTIONS | {"onChange": "finish"}, "requestId": "id2"}
-
-
 def running(service, state="RUNNING"):
     """Outputs of a job that is now in this state."""
     outs = outputs(service)
     digest = spec.digest_of(BODY)[:20]
     service.record = JobSnapshot(NAME, f"JOB_STATE_{state}", 1, digest) if state else None
     return outs
-
-
-def test_a_job_that_cannot_be_read_is_left_alone(service, monkeypatch):
-    outs = running(service)
-    monkeypatch.setattr(module, "_service", unreachable)
-    assert PROVIDER.diff(NAME, outs, FINISH).replaces == []
-    ended = outs | {"state": "JOB_STATE_FAILED"}
-    assert PROVIDER.diff(NAME, ended, FINISH).replaces == ["request"]

@@ -154,7 +154,6 @@ def test_a_job_without_a_schedule_waits_for_the_slot_that_runs():
     assert world.sent == 2
 
 
-WEEK, MINUTE, HOUR = timedelta(weeks=1), timedelta(minutes=1), timedelta(hours=1)
 FIRST, SECOND = (name_of(MONDAY + week * WEEK) for week in range(2))
 PLAIN = "0123456789abcdef0123"
 """Request of a job without a schedule."""

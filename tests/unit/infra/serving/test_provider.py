@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from pulumi.output import Unknown
 
 from tests.unit.infra.serving.fakes import ENDPOINT as NAME
 from tests.unit.infra.serving.fakes import MODEL, Process, World, deployment, with_others
@@ -102,26 +101,6 @@ def test_cleanup_keeps_deployments_of_others_and_the_endpoint(world: World) -> N
     with pytest.raises(OperatorError, match="are not the stack's"):
         EndpointCleanupProvider().delete(NAME, {"endpoint": ENDPOINT, "options": {}})
     assert world.deployed
-
-
-@pytest.mark.parametrize(
-    ("changed", "changes", "replaces"),
-    [
-        ({}, False, False),
-        ({"options": {"impersonate": "x"}}, True, False),
-        ({PROVIDER_KEY: "other"}, True, False),
-        ({"endpoint": {**ENDPOINT, "key": "renamed"}}, True, False),
-        ({"endpoint": {**ENDPOINT, "id": "234567891"}}, True, True),
-        ({"shell": Unknown()}, True, True),
-    ],
-)
-def test_cleanup_is_replaced_only_with_its_endpoint(
-    changed: dict[str, object], changes: bool, replaces: bool
-) -> None:
-    given = {"endpoint": ENDPOINT, "options": {}, "shell": NAME}
-    found = EndpointCleanupProvider().diff("", given, {**given, **changed})
-    assert (found.changes, found.replaces) == (changes, ["endpoint"] if replaces else [])
-    assert found.delete_before_replace
 
 
 def test_an_endpoint_is_brought_to_its_inputs_and_the_state_has_them_and_whose_the_others_are(

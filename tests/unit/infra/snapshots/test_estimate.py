@@ -99,35 +99,6 @@ def test_estimate_is_one_line(found: Any, location: str, line: str) -> None:
     assert estimate.words(found, TIB, location) == line
 
 
-def dry_look(cloud: Cloud, statistics: Any = None, **changes: Any) -> tuple[Any, Any]:
-    """What is told before a snapshot is made, and what BigQuery was asked."""
-    process = Process(cloud, request(**changes))
-    asked: list[Any] = []
-
-    def dry_run(configuration: Any) -> Any:
-        asked.append(configuration)
-        return {"statistics": statistics} if statistics is not None else {}
-
-    process.dry_run = dry_run
-    return estimate.look(process.wanted, process.ports), asked
-
-
-def test_existing_snapshot_is_reported_with_later_changes() -> None:
-    cloud = Cloud()
-    process = Process(cloud, request())
-    take_snapshot(process.wanted, process.ports, environment=process.environment)
-    summary = {
-        "rows": 891, "bytes": 72, "queriedAt": "1970-01-01T00:16:40.000Z",
-        "sources": ["acme.web.clicks"], "personal": [],
-    }  # fmt: skip
-    assert dry_look(cloud)[0] == summary
-    cloud.changed_at = 1_000.0
-    assert dry_look(cloud)[0] == summary
-    cloud.changed_at = 1_000.001
-    changed = {"changed": ["acme.web.clicks 1970-01-01T00:16:40.001Z"]}
-    assert dry_look(cloud)[0] == summary | changed
-
-
 @pytest.mark.parametrize(
     ("name", "is_personal"),
     [
