@@ -92,20 +92,6 @@ def test_nothing_that_plan_has_writes_submits_or_acts_as_anyone(
     }
 
 
-def test_tokens_of_one_repository_are_taken(prod: dict[str, dict[str, Any]]) -> None:
-    provider = prod["github-provider"]
-    assert provider["oidc"]["issuerUri"] == "https://token.actions.githubusercontent.com"
-    assert "assertion.repository_owner_id == '65'" in provider["attributeCondition"]
-    assert "assertion.repository_id == '74'" in provider["attributeCondition"]
-    mapped = provider["attributeMapping"]
-    assert mapped["google.subject"] == "assertion.repository_id + ':' + assertion.run_id"
-    claims = ("repository_id", "repository_owner_id", "ref", "event_name", "job_workflow_ref")
-    assert {
-        f"attribute.{claim}": f"assertion.{claim}" for claim in claims
-    }.items() <= mapped.items()
-    assert mapped.keys() >= {"attribute.environment", "attribute.ci_role"}
-
-
 def test_the_deny_policy_names_all_accounts_and_the_tag_hangs_on_each(
     dev: dict[str, dict[str, Any]], prod: dict[str, dict[str, Any]]
 ) -> None:
@@ -117,17 +103,3 @@ def test_the_deny_policy_names_all_accounts_and_the_tag_hangs_on_each(
         assert {key for key in stack if key.startswith("denial-of-")} == {
             f"denial-of-{name}" for name in names
         }
-
-
-def test_existing_resources_keep_their_names(
-    dev: dict[str, dict[str, Any]],
-) -> None:
-    of_others = ("Service", "IAMMember", "IAMCustomRole", "TagBinding")
-    kept = {
-        name: each["type"] for name, each in dev.items() if not each["type"].endswith(of_others)
-    }
-    assert {name for name, kind in kept.items() if kind.startswith("gcp:")} == {
-        *("state-bucket", "state-keys", "state-key", "github-pool", "github-provider"),
-        *("plan-account", "deploy-account", "preview-account"),
-        *("denial-tag-key", "denial-tag-value", "denial-policy"),
-    }

@@ -19,7 +19,7 @@ import yaml
 from tests.unit.bootstrap.recorder import registered
 from tests.unit.infra.stack_corpus import differences, dump, lines, readable
 from vertex_training.errors import ConfigError
-from vertex_training.foundation import program, settings
+from vertex_training.foundation import program
 
 FILE: Final = Path(__file__).parents[2] / "corpus" / "bootstrap.yaml"
 ENTRIES: Final[list[dict[str, Any]]] = yaml.safe_load(FILE.read_text("utf-8"))
@@ -85,23 +85,3 @@ def test_encrypted_values_are_refused_and_never_shown(
     assert "pulumi config rm vertex-training-bootstrap:projectNumber" in report
     assert "Pulumi.prod.yaml:2:3" in report
     assert "hunter2" not in report
-
-
-def test_defaults_are_the_safer_choices() -> None:
-    own = {"owner": "octo-org", "ownerId": "65", "repository": "octo-repo", "repositoryId": "74"}
-    raw = {"stack": "prod", "project": "acme-ml-prod", "region": "us-central1", "github": own}
-    parsed = settings.parse({**raw, "projectNumber": "109876543210"})
-    defaults = parsed.model_dump(exclude={"stack", "project", "region", "project_number"})
-    github = defaults.pop("github")
-    assert (github["branch"], github["environment"]) == ("main", "")
-    assert defaults == {
-        "labels": {},
-        "state": {"bucket": None, "soft_delete_days": 30, "keep_noncurrent_days": 365},
-        "rotation_days": 90,
-        "pull_requests": False,
-        "schedules": False,
-        "plan_reads": [],
-        "datasets": [],
-        "deny_policy": True,
-        "protected_accounts": [],
-    }

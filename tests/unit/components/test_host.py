@@ -45,13 +45,6 @@ def test_unknown_or_secret_argument_is_refused_without_its_value() -> None:
     assert "hunter2" not in said
 
 
-def test_a_mistake_in_a_request_is_at_its_place_in_the_spec() -> None:
-    spec = {"workerPoolSpecs": [{"machineSpec": {"machineType": "n1-standard-5"}}]}
-    job = {**PROJECT, "controlBucket": "control", "spec": spec}
-    said = "\n".join(refused(job, "vertex-training:index:TrainingJob"))
-    assert "spec.workerPoolSpecs[0].machineSpec.machineType: " in said
-
-
 @pytest.mark.parametrize("fails", [False, True])
 def test_component_of_a_job_ends_when_its_wait_ends(
     fails: bool, monkeypatch: pytest.MonkeyPatch

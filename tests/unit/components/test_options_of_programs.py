@@ -11,10 +11,9 @@ import pulumi
 import pulumi_gcp as gcp
 import pytest
 
-from tests.unit.components.recorder import PROJECT, components, registered, unknown
+from tests.unit.components.recorder import PROJECT, registered, unknown
 from tests.unit.components.test_components import SPEC, refused
 from vertex_training import (
-    TrainingAccount,
     TrainingBuckets,
     TrainingJob,
 )
@@ -53,21 +52,6 @@ def test_arguments_come_before_the_provider_and_the_provider_before_the_config(
     control = made["store-control"][1]
     assert (control["name"], control["location"]) == ("local-provider-control-dev", "US-WEST1")
     assert made["rest-control"][1]["location"] == "US-EAST1"
-
-
-def test_credentials_of_the_config_are_refused_likewise(config: Callable[..., None]) -> None:
-    config(accessToken="ya29.a-token")
-    assert "the gcp provider has accessToken" in refused(TrainingJob, JOB)
-
-
-def test_an_unknown_name_of_a_bucket_is_registered() -> None:
-    def declare() -> None:
-        reads = {"data": "acme-data", "new": unknown()}
-        TrainingAccount("trainer", {"project": "local-training", "reads": reads})
-
-    made = components(declare)
-    assert made["trainer"]["reads"]["data"] == "acme-data"
-    assert "new" in made["trainer"]["reads"]
 
 
 def test_any_text_of_a_spec_reaches_the_job_as_it_is() -> None:

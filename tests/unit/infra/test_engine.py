@@ -6,13 +6,12 @@ import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import NoReturn
 
 import pulumi
 import pytest
 
 from vertex_training import engine, program
-from vertex_training.stack import SCHEMA
 
 MISTAKE = "1 mistake:\n  - jobs.train.file: no such file (token=hunter2hunter2)"
 TOLD = "1 mistake:\n  - jobs.train.file: no such file (token=[secret])"
@@ -23,34 +22,6 @@ def logged(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     said: list[str] = []
     monkeypatch.setattr(pulumi.log, "error", said.append)
     return said
-
-
-@pytest.mark.parametrize(
-    ("text", "value"),
-    [
-        ('{"data": {"name": "x"}}', {"data": {"name": "x"}}),
-        ('["a"]', ["a"]),
-        ("12", 12),
-        ("true", True),
-        ("finish", "finish"),
-        ("{not json", "{not json"),
-    ],
-)
-def test_a_value_is_json_or_the_text_itself(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, value: Any
-) -> None:
-    monkeypatch.setattr(pulumi, "get_stack", lambda: "dev")
-    given = {"gcp:project": text, "vertex-training:projectNumber": text, "vertex-training:x": text}
-    pulumi.runtime.set_all_config(given)
-    try:
-        found = engine.read_config(SCHEMA, tmp_path)
-    finally:
-        pulumi.runtime.set_all_config({})
-    assert found == {"stack": "dev", "project": text, "projectNumber": text, "x": value}
-
-
-def test_a_program_is_no_plugin_by_itself() -> None:
-    assert (engine.HOSTED.name, engine.HOSTED.get()) == ("HOSTED", False)
 
 
 def test_program_ends_with_the_code_of_a_shown_message(logged: list[str]) -> None:

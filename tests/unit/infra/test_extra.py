@@ -1,7 +1,6 @@
 """A team's own resources: what `extra.py` may be, and what is said of one that is wrong."""
 
 import asyncio
-from textwrap import dedent
 
 import pulumi
 import pytest
@@ -45,22 +44,6 @@ def deployed(root):
     return recorder.registered, "".join(errors)
 
 
-def test_declare_is_given_the_place_and_the_labels_of_the_stack(tmp_path):
-    code = """
-        def declare(environment):
-            e = environment
-            gcp.storage.Bucket(
-                "reports", name=f"{e.stack} {e.project} {e.project_number} {e.region}",
-                location="EU", labels=dict(e.labels),
-            )
-    """
-    made, errors = deployed(write(tmp_path, "import pulumi_gcp as gcp\n" + dedent(code)))
-    assert errors == ""
-    inputs = made["reports"][1]
-    assert inputs["name"] == "dev acme-ml-dev 210987654321 us-central1"
-    assert inputs["labels"] == {"managed-by": "pulumi", "stack": "dev", "team": "ml-platform"}
-
-
 HINT = "Hint: write `def declare(environment: Environment) -> None:`; docs/components.md"
 BAD_IMPORT = "install what has the module no_such_thing, and add it to requirements.txt"
 
@@ -102,21 +85,6 @@ BAD_IMPORT = "install what has the module no_such_thing, and add it to requireme
 )
 def test_a_mistake_is_one_line_with_the_place_in_the_teams_code(tmp_path, text, message):
     assert messages(write(tmp_path, text)) == message
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "def declare(environment): ...\n",
-        "def declare(*args): ...\n",
-        "def declare(environment, more=1): ...\n",
-        "class declare:\n    def __init__(self, environment): ...\n",
-        "declare = min\n",  # a builtin need not say what it takes
-    ],
-)
-def test_whatever_takes_one_argument_is_called(tmp_path, text):
-    found = load(write(tmp_path, text))
-    assert (callable(found.declare), found.problems, found.root) == (True, (), tmp_path)
 
 
 def test_modules_without_a_package_and_two_places_are_mistakes(tmp_path):
@@ -184,15 +152,3 @@ def test_advice_about_resources_of_other_providers_is_logged_and_jobs_are_our_ow
         "resource, since it runs another provider than the program's. Hint: use resources of gcp, "
         "or a Pulumi project of its own for it; docs/components.md"
     ]
-
-
-def test_mistakes_in_job_files_and_in_extra_are_reported_together(tmp_path):
-    write(tmp_path, "x = 1\n")
-    (tmp_path / "bad.yaml").write_text("workerPoolSpec: []\n")
-    config = settings("dev").model_copy(update={"packages": {}})
-    job = config.jobs["titanic"].model_copy(update={"file": "bad.yaml"})
-    wrong = with_packages(config.model_copy(update={"jobs": {"a": job}}), tmp_path)
-    with pytest.raises(ConfigError) as failed:
-        program.deploy(wrong)
-    assert "bad.yaml" in str(failed.value)
-    assert "extra.py: it has no function declare" in str(failed.value)

@@ -7,7 +7,6 @@ import hashlib
 import pytest
 
 from vertex_training import naming
-from vertex_training.errors import nearest
 from vertex_training.naming import Names
 
 DERIVED = Names("acme-ml-dev", "210987654321", "us-central1", "dev")
@@ -55,18 +54,3 @@ def test_a_name_is_one_that_its_service_takes(
     match = pattern.match  # pyright: ignore[reportAttributeAccessIssue]
     assert [name for name in taken if not match(name)] == []
     assert [name for name in refused if match(name)] == []
-
-
-@pytest.mark.parametrize(
-    ("word", "known", "found"),
-    [
-        ("x" * 64, ["x" * 64], "x" * 64),
-        ("x" * 65, ["x" * 65], None),
-        ("BUCKETS", ["Buckets"], "Buckets"),
-        ("buc", ["buckets"], "buckets"),
-        ("n1-8", ["n1-4", "n1-96"], "n1-4"),
-        ("n1-8", ["m1-4", "xyz"], None),
-    ],
-)
-def test_similar_words_are_found(word: str, known: list[str], found: str | None) -> None:
-    assert nearest(word, known) == found

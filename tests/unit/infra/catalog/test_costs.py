@@ -9,23 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vertex_training import catalog
 from vertex_training.catalog import costs, machines
-from vertex_training.catalog.costs import PoolCost
-
-
-def test_a_concluded_price_is_reported_once() -> None:
-    spot = costs.thin_sources(["SPOT"])
-    assert spot == costs.thin_sources(["LOW_COST", "STANDARD", "SPOT", "ON_DEMAND"])
-    assert spot == [
-        "That Vertex's fee beside Spot machines is of the price on demand is concluded from a bill "
-        "of flex start."
-    ]
-    assert costs.thin_sources(["FLEX_START", "SPOT"]) == [
-        "No source has prices of flex start: it counts as on demand, which is more.",
-        *spot,
-    ]
-    assert costs.thin_sources(["STANDARD"]) == []
 
 
 @pytest.mark.parametrize(
@@ -44,25 +28,6 @@ def test_a_job_on_batch_pays_for_each_attempt(scheduling: dict[str, Any], retrie
     message = {"jobSpec": {"scheduling": scheduling}}
     assert costs.of_job(message, "us-central1", "batch").attempts == 1 + retries
     assert costs.of_job(message, "us-central1").attempts == 1
-
-
-def test_a_pool_is_read_field_by_field() -> None:
-    machine = {
-        "machineType": "n1-standard-8",
-        "acceleratorType": "NVIDIA_TESLA_T4",
-        "acceleratorCount": 2,
-    }
-    spec = {"workerPoolSpecs": [{}, {"machineSpec": machine, "replicaCount": 3}, {"diskSpec": {}}]}
-    [found, bare] = costs.of_job({"jobSpec": spec}, "us-central1").pools
-    rate = costs.hourly("n1-standard-8", "NVIDIA_TESLA_T4", 2, "us-central1")
-    assert rate is not None
-    assert found == PoolCost(1, "n1-standard-8", "NVIDIA_TESLA_T4", 2, 3, rate, 0.0)
-    assert bare == PoolCost(2, "", "", 0, 1, None, 0.0)
-    named = {**machine, "acceleratorType": "ACCELERATOR_TYPE_UNSPECIFIED", "acceleratorCount": 0}
-    plain = {"workerPoolSpecs": [{"machineSpec": named}]}
-    [found] = costs.of_job({"jobSpec": plain}, "us-central1").pools
-    rate = costs.hourly("n1-standard-8", None, 0, "us-central1")
-    assert found == PoolCost(0, "n1-standard-8", "", 0, 1, rate, 0.0)
 
 
 T4 = "NVIDIA_TESLA_T4"
@@ -124,13 +89,6 @@ def pool(machine: str, replicas: int = 1, **spec: Any) -> dict[str, Any]:
 
 def job(*pools: dict[str, Any], **scheduling: Any) -> dict[str, Any]:
     return {"jobSpec": {"workerPoolSpecs": list(pools), "scheduling": scheduling}}
-
-
-def test_prices_of_queries_name_sources_that_are_there() -> None:
-    rows = catalog.load("query_prices.yaml")
-    for row in rows["prices"].values():
-        assert row["source"]
-        assert set(row["source"]) <= set(rows["sources"])
 
 
 def test_a_slice_of_tpus_is_paid_by_its_machines() -> None:

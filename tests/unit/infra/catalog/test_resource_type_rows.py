@@ -5,14 +5,12 @@ from __future__ import annotations
 import functools
 import re
 from pathlib import Path
-from typing import Any
 
 import pytest
 import yaml
 
 from vertex_training import catalog
 from vertex_training.catalog import resource_types
-from vertex_training.catalog.metrics import metric_filter
 from vertex_training.catalog.resource_types import ResourceType
 
 FILES = yaml.safe_load(Path(__file__).with_name("small_catalogue.yaml").read_text("utf-8"))
@@ -26,56 +24,6 @@ def table(monkeypatch: pytest.MonkeyPatch) -> dict[str, ResourceType]:
     monkeypatch.setattr(resource_types, "by_token", afresh)
     monkeypatch.setattr(catalog, "load", FILES.__getitem__)
     return dict(resource_types.by_token())
-
-
-@pytest.mark.parametrize(
-    ("columns", "loss"),
-    [
-        ({}, ""),
-        ({"holds": "objects"}, "with objects"),
-        ({"goes": "its name is free"}, "its name is free"),
-        ({"goes": "its name is free", "holds": "objects"}, "its name is free"),
-        ({"goes": "its name is free", "holds": "objects", "copy": True}, ""),
-    ],
-)
-def test_the_loss_of_a_resource_is_data_in_no_file(columns: dict[str, Any], loss: str) -> None:
-    assert ResourceType("x", **columns).loss == loss
-
-
-@pytest.mark.parametrize(
-    ("kinds", "asked"),
-    [
-        ((), set()),
-        (("read",), {"boxes.get", "boxes.list"}),
-        (("content",), {"boxes.open"}),
-        (("write", "grant"), {"boxes.create", "boxes.setIamPolicy"}),
-    ],
-)
-def test_permissions_are_those_of_all_calls_of_a_kind(
-    table: dict[str, ResourceType], kinds: Any, asked: set[str]
-) -> None:
-    assert table[BOX].permissions(*kinds) == asked
-
-
-@pytest.mark.parametrize(
-    ("inputs", "restoration", "id_", "output", "policy"),
-    [
-        ({"name": "a", "place": "b"}, "make a in b", "b/a", "boxes.a", "boxes/a"),
-        ({"name": "a"}, "make a in None", "", "boxes.a", "boxes/a"),
-        ({"name": "a", "place": ""}, "make a in ", "", "boxes.a", "boxes/a"),
-    ],
-)
-def test_templates_are_filled_in_by_inputs(
-    table: dict[str, ResourceType],
-    inputs: dict[str, str],
-    restoration: str,
-    id_: str,
-    output: str,
-    policy: str,
-) -> None:
-    row = table[BOX]
-    found = row.restoration(inputs), row.id_to_import(inputs), row.output_of(inputs)
-    assert (*found, row.policy_name(inputs)) == (restoration, id_, output, policy)
 
 
 @pytest.mark.parametrize(
@@ -100,9 +48,3 @@ def test_a_grant_is_found_by_its_policy_word_and_input(
     ]
     assert resource_types.words_of_data() == {"box"}
     assert resource_types.words_of_inputs() == {"box": "box", "shelf": "rack"}
-
-
-def test_a_metric_filter_has_name_and_resource() -> None:
-    assert metric_filter("cpu/utilization") == (
-        'metric.type="ml.googleapis.com/training/cpu/utilization" AND resource.type="cloudml_job"'
-    )

@@ -10,13 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from google.cloud import batch_v1
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.unit.infra.customjob.test_corpus import NETWORKS, PROJECT, TABLE
 from vertex_training.catalog import costs
-from vertex_training.customjob.batch import machines, naming
+from vertex_training.customjob.batch import machines
 from vertex_training.customjob.batch.naming import EXIT_CODES, explain, is_job_of, job_id, reason
 from vertex_training.customjob.batch.offers import Offer, offers
 
@@ -46,16 +45,6 @@ def test_the_reason_of_a_failure_explains_its_exit_code(codes: list[int]) -> Non
     if failing and failing[-1] in EXIT_CODES:
         assert EXIT_CODES[failing[-1]] in text
     assert explain("x", 3) == "x"
-
-
-def test_every_state_of_batch_is_one_of_vertex_ai() -> None:
-    names = {state.name for state in batch_v1.JobStatus.State} - {"STATE_UNSPECIFIED"}
-    other = {
-        "SCHEDULED": "PENDING",
-        "CANCELLATION_IN_PROGRESS": "CANCELLING",
-        "DELETION_IN_PROGRESS": "CANCELLING",
-    }
-    assert {name: f"JOB_STATE_{other.get(name, name)}" for name in names} == naming.STATES
 
 
 def written(tmp_path: Path, hosts: str, index: int, name: str = "other") -> dict[str, Any]:
@@ -114,19 +103,6 @@ def test_each_machine_has_its_rank_and_its_peers(
 ) -> None:
     found = written(tmp_path, "a.c.acme\n\nb\nc.c.acme\n", index, name)
     assert found == cluster(*expected, "a.c.acme:2222", ["b:2222", "c.c.acme:2222"])
-
-
-def test_a_machine_alone_is_its_own_primary() -> None:
-    assert json.loads(machines.ALONE) == {
-        "cluster": {"workerpool0": ["localhost:2222"]},
-        "environment": "cloud",
-        "task": {"type": "workerpool0", "index": 0},
-    }
-    assert machines.ENV_FILE == "/tmp/vertex-training.env"
-
-
-def test_what_the_script_writes_is_what_no_text_of_a_request_can_have(tmp_path: Path) -> None:
-    assert set(written(tmp_path, "a\nb\n", 0)) == set(machines.VARIABLES)
 
 
 def job(*pools: dict[str, Any], **spec: Any) -> dict[str, Any]:

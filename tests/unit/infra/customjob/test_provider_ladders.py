@@ -26,15 +26,12 @@ from tests.unit.infra.customjob.test_provider import (
     service,
 )
 from vertex_training.customjob import provider as module
-from vertex_training.customjob.google import utilization
-from vertex_training.customjob.protocol.idle import IdleRule, IdleStop, Reading
 from vertex_training.errors import JobRefusedError
 
 __all__ = ["google", "home", "intents", "lookup", "service", "store"]
 
 PROVIDER = module.CustomJobProvider()
 SPOT = json.dumps({"displayName": "x", "jobSpec": {"scheduling": {"strategy": "SPOT"}}})
-KEPT = {"controlBucket": "control", "onDelete": "keep"}
 
 
 def with_ladder(*ids: str, first: str = "id1", **options: Any) -> dict[str, Any]:
@@ -49,22 +46,6 @@ def test_rungs_have_the_number_of_the_tensorboard(service, store):
     job = PROPS | {"submission": PLACE | {"project": PROJECT}, "request": body}
     [rung] = module.ladder_of(job).rungs
     assert json.loads(rung.body)["jobSpec"]["tensorboard"] == f"{INSTANCES}/7"
-
-
-STATE = {
-    "state": "JOB_STATE_PENDING",
-    "submission": PLACE,
-    "requestId": "id1",
-    "options": KEPT,
-    "ladder": ["id1", "id2"],
-}
-
-
-def test_the_first_rung_counts_where_the_turn_cannot_be_read_and_a_line_says_so(capsys):
-    declared = with_ladder("id3")
-    assert PROVIDER.diff(NAME, STATE, declared).replaces == []
-    line = "vt: job 'titanic': which rung it is on could not be read: nobody is asked here\n"
-    assert capsys.readouterr().err == line
 
 
 IMAGE = "us-central1-docker.pkg.dev/acme-ml-dev/training/titanic:1"
@@ -92,26 +73,6 @@ def test_a_preview_of_a_replacement_asks_only_what_holds_for_the_deployment(
             "another. Nothing was cancelled."
         )
     assert asked.asked == 0
-
-
-ROBOT = "robot@acme-ml.iam.gserviceaccount.com"
-
-
-def test_a_job_is_stopped_as_its_inputs_say_by_the_account_that_acts(service, intents, monkeypatch):
-    asked: list[Any] = []
-
-    def read(*arguments: Any) -> Reading:
-        asked.append(arguments)
-        return Reading(1.0, ())
-
-    monkeypatch.setattr(utilization, "read", read)
-    options = {**OPTIONS, "idleStop": "5% for 30m", "impersonate": ROBOT}
-    found = module.idle_stop_of(PROPS | {"options": options})
-    assert found is not None
-    assert found == IdleStop(IdleRule("5% for 30m"), service, intents, found.read)
-    assert found.read(NAME, 60.0) == Reading(1.0, ())
-    assert asked == [("acme-ml-dev", NAME, 60.0, ROBOT)]
-    assert module.idle_stop_of(PROPS) is None
 
 
 def test_the_record_has_the_reason_of_a_stopped_job(service, intents):

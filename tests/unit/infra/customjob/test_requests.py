@@ -23,7 +23,6 @@ from vertex_training.customjob.request.rungs import RungOverrides
 from vertex_training.customjob.rules.context import (
     FILE_ONLY,
     Context,
-    FileDefaults,
     JobLimits,
     NetworkFacts,
     ReservationRequest,
@@ -98,39 +97,6 @@ def test_the_id_of_a_job_on_batch_has_its_prefix_and_its_subnet() -> None:
     expected = sha256(*PARTS, result.request.body, subnet)[:20]
     assert result.request.request_id == f"batch-{expected}"
     assert load(FILE, context, BATCH_JOB).subnet == ""
-
-
-def test_labels_of_the_stack_are_sent_beside_those_of_the_file() -> None:
-    lines = "".join(f"  {line}\n" for line in FILE.splitlines())
-    request = load(f"labels: {{team: ml, run: mine}}\njobSpec:\n{lines}")
-    sent = request.sent({"run": "2", "vt-stack": "dev"})
-    assert sent == request.message | {"labels": {"team": "ml", "run": "2", "vt-stack": "dev"}}
-    assert load().sent({}) == json.loads(BODY)
-    assert load().account == TABLE["serviceAccounts.trainer"]
-    assert load().output_directory == ""
-    assert load(FILE.partition("\n")[2]).account == ""
-
-
-def test_defaults_of_the_stack_are_named_with_the_references_that_they_use() -> None:
-    fields = {("scheduling", "timeout"): "60s", ("network",): "${network.name}"}
-    output = {("baseOutputDirectory", "outputUriPrefix"): "${buckets.data}/${job.name}"}
-    defaults = FileDefaults(fields | output, {"team": "ml"})
-    request = load(context=Context(defaults=defaults))
-    assert request.filled_in == {
-        "scheduling.timeout": "60s",
-        "baseOutputDirectory.outputUriPrefix": "${buckets.data}/${job.name}",
-        "labels.team": "ml",
-    }
-    assert request.used == {"serviceAccounts.trainer", "buckets.data", "job.name"}
-    full = f"{FILE}scheduling: {{timeout: 60s}}\n"
-    same = Context(defaults=FileDefaults({("scheduling", "timeout"): "5s"}))
-    assert load(full, same) == load(full)
-
-
-def test_an_image_that_is_not_built_is_reported_with_what_builds_it() -> None:
-    text = FILE.replace(IMAGE, "${images.later}").encode()
-    [error] = job_file.check_job_file(text, "x.yaml", WHO, TABLE).errors
-    assert (error.rule, error.hint) == ("unknown-reference", "build it")
 
 
 def test_known_fields_are_those_of_the_official_client() -> None:

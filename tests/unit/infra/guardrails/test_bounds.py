@@ -12,7 +12,6 @@ from vertex_training.guardrails.policy import UNKNOWN, Resource, load
 
 CASES: Final = yaml.safe_load((cases.ROOT / "tests/policy/limits.yaml").read_text("utf-8"))
 POLICIES: Final = {policy.id: policy for policy in load()}
-KEYS: Final = "projects/acme-kms/locations"
 
 
 def known(value: Any) -> Any:
@@ -40,22 +39,3 @@ def test_every_rung_of_a_ladder_is_checked_and_reported_once() -> None:
                     {**job, "options": {"ladder": ladder}}, "prod")  # fmt: skip
     [line] = POLICIES["job-dedicated-account"].violations(made)
     assert line.startswith("it names no account.")
-
-
-TENSORBOARD: Final = "gcp:vertex/aiTensorboard:AiTensorboard"
-
-
-@pytest.mark.parametrize(
-    ("props", "lines"),
-    [
-        ({"region": "us-east1", "encryptionSpec": {"kmsKeyName": f"{KEYS}/us-east1/k"}}, []),
-        ({"region": "us-west1", "encryptionSpec": {"kmsKeyName": f"{KEYS}/us-east1/k"}},
-         [f"{KEYS}/us-east1/k is not in us-west1."]),
-        ({"region": "us-west1"}, ["no key of your own encrypts it."]),
-    ],
-)  # fmt: skip
-def test_a_tensorboard_is_encrypted_as_the_rest(props: dict[str, Any], lines: list[str]) -> None:
-    found = POLICIES["own-key-where-required"].violations(
-        Resource(TENSORBOARD, "x", props, "prod"), {"required": True}
-    )
-    assert [line.partition(" Hint: ")[0] for line in found] == lines

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from vertex_training.guardrails.policy import POLICIES, UNKNOWN, Resource, load
+from vertex_training.guardrails.policy import UNKNOWN, Resource
 
 
 class UnknownValueError(Exception):
@@ -95,28 +95,6 @@ def arguments(props: Mapping[str, Any], **config: Any) -> SimpleNamespace:
         opts=SimpleNamespace(protect=True),
         get_config=lambda: config,
     )
-
-
-def test_all_policies_are_served_and_mandatory(pack: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    guarded: list[int] = []
-    monkeypatch.setattr(pack, "guard_servers", lambda: guarded.append(len(pack.packs)))
-    pack.serve()
-    [(name, given)] = pack.packs
-    assert guarded == [0]  # before the server is there
-    assert name == "training-guardrails"
-    assert given["enforcement_level"] == "mandatory"
-    assert [policy.name for policy in given["policies"]] == [policy.id for policy in load()]
-
-
-def test_each_violation_is_reported_under_the_configuration_of_the_engine(pack: Any) -> None:
-    validate = pack.to_sdk_policy(POLICIES["bucket-versioned"]).validate
-    said: list[str] = []
-    validate(arguments(Proxy({})), said.append)
-    [violation] = said
-    assert violation.startswith("old versions are not kept")
-    validate(arguments(Proxy({"versioning": Proxy({"enabled": UNKNOWN})})), said.append)
-    validate(arguments(Proxy({}), notInStacks=["prod"]), said.append)
-    assert said == [violation]
 
 
 def test_a_resource_is_what_the_engine_describes_with_unknown_values_at_any_depth(

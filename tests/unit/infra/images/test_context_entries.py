@@ -123,11 +123,6 @@ def test_folders_in_folders_are_bounded_unless_they_are_ignored(
     assert files(folder) == ["Dockerfile", "a/b/c/x"]
 
 
-def test_bounds_are_those_of_the_documentation() -> None:
-    assert (contexts.MAX_FILES, contexts.MAX_BYTES) == (20_000, 536_870_912)
-    assert (contexts.MAX_DEPTH, contexts.TIME) == (100, 315_532_800)
-
-
 def test_a_file_that_is_gone_when_it_is_read_is_no_identity(folder: Path) -> None:
     source, context = Source("jobs/x"), read(folder)
     for change, said in (

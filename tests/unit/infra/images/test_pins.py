@@ -9,9 +9,7 @@ from pathlib import Path
 import pytest
 
 from vertex_training.images import identity, pins
-from vertex_training.images.cleanup import ImageVersion
 from vertex_training.images.identity import Source
-from vertex_training.images.pins import PinRecord
 
 ONE, TWO, ZERO = (f"sha256:{digit * 64}" for digit in "120")
 DEV = f"""\
@@ -40,11 +38,6 @@ def root(tmp_path: Path) -> Path:
     (tmp_path / "Pulumi.dev.yaml").write_text(DEV)
     (tmp_path / "Pulumi.prod.yaml").write_text(PROD)
     return tmp_path
-
-
-def test_the_package_of_an_image_is_all_behind_the_name_of_its_repository() -> None:
-    record = PinRecord("dev", "x", f"{REPOSITORY}/team/tool", ONE, "", "")
-    assert record.version == ImageVersion("team/tool", ONE, None)
 
 
 SHARED = "projects/acme-shared/locations/europe-west4/repositories/images"

@@ -19,13 +19,6 @@ def test_every_value_knows_its_place():
     assert parsed.location(("missing", "b", 0, "c")) == Location("x.yaml", 1, 1)
 
 
-def test_scalars_keep_the_text_they_were_written_as():
-    root = document.parse(b"a: 012\nb: no\nc: 2026-01-31\n", "x.yaml").root.content
-    assert (root["a"].content, root["a"].text) == (10, "012")
-    assert (root["b"].content, root["b"].text) == (False, "no")
-    assert root["c"].content == "2026-01-31"
-
-
 def test_merged_keys_give_way_to_own_ones():
     text = b"base: &base {a: 1, b: 2}\njob:\n  <<: *base\n  b: 3\n"
     job = document.parse(text, "x.yaml").root.content["job"].content
@@ -87,15 +80,3 @@ def test_unreadable_yaml_breaks_one_rule_at_its_place(data, rule, place):
         document.parse(data, "x.yaml")
     [problem] = failed.value.problems
     assert (problem.rule, problem.location) == (rule, Location("x.yaml", *place))
-
-
-def test_too_long_key_is_reported_and_left_out():
-    found = document.read(f"? {'k' * 200}\n: 1\n? {'l' * 201}\n: 2\nz: 3\n".encode(), "x.yaml")
-    assert found.root.plain() == {"k" * 200: 1, "z": 3}
-    [problem] = found.problems
-    assert (problem.rule, problem.what, problem.hint, problem.location) == (
-        "bad-key",
-        "a key has at most 200 characters",
-        "is a quote or a line break missing?",
-        Location("x.yaml", 3, 3),
-    )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import timedelta
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -27,12 +26,9 @@ from vertex_training.errors import (
     OperatorError,
     PreconditionFailedError,
 )
-from vertex_training.schedules import provider, slots
-from vertex_training.schedules.provider import JobScheduleProvider
+from vertex_training.schedules import slots
 from vertex_training.schedules.slots import Outcome
 from vertex_training.settings.cron import name_of
-from vertex_training.snapshots import provider as snapshot_provider
-from vertex_training.snapshots.provider import SnapshotProvider
 
 WEEK, MINUTE = timedelta(weeks=1), timedelta(minutes=1)
 
@@ -98,12 +94,6 @@ def test_a_refusal_is_tried_again_until_the_next_slot():
     assert world.slots_sent == [folder(MONDAY)]
 
 
-def test_a_dry_run_writes_nothing():
-    world = SlotWorld()
-    assert done(tick(world, MONDAY, dry_run=True)) == ["due"]
-    assert (world.sent, world.turns, world.records) == (0, {}, {})
-
-
 def _kills():
     """Every call of a tick, before and after it."""
     world, calls = SlotWorld(), []
@@ -164,8 +154,7 @@ def test_a_job_without_a_schedule_waits_for_the_slot_that_runs():
     assert world.sent == 2
 
 
-WEEK, MINUTE, HOUR = timedelta(weeks=1), timedelta(minutes=1), timedelta(hours=1)
-FIRST, SECOND, THIRD, FOURTH = (name_of(MONDAY + week * WEEK) for week in range(4))
+FIRST, SECOND = (name_of(MONDAY + week * WEEK) for week in range(2))
 PLAIN = "0123456789abcdef0123"
 """Request of a job without a schedule."""
 
@@ -176,12 +165,6 @@ def idle(slot: str) -> Outcome:
 
 def newest(world: SlotWorld) -> str:
     return list(world.jobs)[-1]
-
-
-def test_paused_schedule_is_reported() -> None:
-    world = SlotWorld()
-    found = tick(world, MONDAY, replace(SCHEDULE, paused=True))
-    assert found == [Outcome("paused", "", "paused: no slots", job="")]
 
 
 def test_a_slot_whose_record_has_a_job_is_adopted_though_its_turn_is_gone() -> None:
@@ -237,17 +220,3 @@ def test_a_schedule_that_is_always_written_meanwhile_is_left_after_a_while() -> 
         slots.remove(SCHEDULE, ports_of(Late(SlotWorld())))
     assert str(failed.value) == "the schedule of job 'titanic' is written by others as well."
     assert len(tries) == 20
-
-
-@pytest.mark.parametrize(
-    ("module", "kind"),
-    [(provider, JobScheduleProvider), (snapshot_provider, SnapshotProvider)],
-)
-def test_errors_of_a_provider_are_formatted_as_those_of_the_program(
-    module: Any, kind: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    formatted: list[Any] = []
-    monkeypatch.setattr(module, "format_exceptions", formatted.append)
-    kind().configure(SimpleNamespace())
-    assert formatted == [module.format_exception]
-    assert kind.serialize_as_secret_always is False

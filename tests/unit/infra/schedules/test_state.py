@@ -6,11 +6,8 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from pulumi.output import Unknown
 
-from tests.unit.infra.customjob.fakes import job
 from tests.unit.infra.schedules.fakes import SCHEDULE
-from vertex_training.customjob.google import intent_store, job_service, tensorboards
 from vertex_training.customjob.protocol.timing import Timing
 from vertex_training.errors import CommandError
 from vertex_training.schedules import provider
@@ -64,14 +61,6 @@ def test_state_of_another_version_is_reported(changes: dict[str, Any]) -> None:
     )
 
 
-def test_unknown_values_are_accepted() -> None:
-    unknown = {**PROPS, "options": {"controlBucket": Unknown()}}
-    found = JobScheduleProvider().check({}, unknown)
-    assert (found.inputs, found.failures) == (unknown, [])
-    known = JobScheduleProvider().check({}, PROPS)
-    assert (known.inputs, known.failures) == (PROPS, [])
-
-
 @pytest.fixture
 def asked(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """What was connected to; the control bucket's clock shows one minute past the epoch."""
@@ -101,45 +90,3 @@ def test_a_schedule_begins_by_the_clock_of_the_control_bucket(asked: list[Any]) 
     assert asked == [(replace(SCHEDULE, since=""), JobScheduleProvider.timing)]
     read = JobScheduleProvider().read("id", {**PROPS, "__provider": "x"})
     assert (read.id, read.outs) == ("id", PROPS)
-
-
-def test_slots_go_on_after_an_update_of_anything_else(asked: list[Any]) -> None:
-    options = {**PROPS["options"], "onDelete": "delete"}
-    kept = JobScheduleProvider().update("", PROPS, {**PROPS, "options": options})
-    assert kept.outs == {**OUTS, "options": options, "since": SCHEDULE.since}
-    assert asked == []
-    paused = {**PROPS, "schedule": {**PROPS["schedule"], "paused": True}}
-    again = JobScheduleProvider().update("", paused, PROPS)
-    assert again.outs == {**OUTS, "since": "19700101t000100z"}
-
-
-@pytest.mark.parametrize("cancelled", [True, False])
-def test_a_schedule_that_ends_tells_which_job_it_cancelled(
-    cancelled: bool, asked: list[Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    removed: list[Any] = []
-    said: list[str] = []
-
-    def remove(schedule: Any, ports: Any) -> Any:
-        removed.append((schedule, ports.intents.now()))
-        return job("customJobs/7", "CANCELLED") if cancelled else None
-
-    monkeypatch.setattr(provider, "remove", remove)
-    monkeypatch.setattr(provider, "print_line", said.append)
-    JobScheduleProvider().delete("id", PROPS)
-    assert removed == [(SCHEDULE, 60.0)]
-    line = "the schedule of job titanic ends; customJobs/7 was cancelled"
-    assert said == ([line] if cancelled else [])
-
-
-def test_a_schedule_talks_to_its_project_as_its_account(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(job_service, "connect", lambda *given: ("jobs", *given))
-    monkeypatch.setattr(intent_store, "connect", lambda *given: ("records", *given))
-    schedule = replace(SCHEDULE, account="me@x", records="one/")
-    found = provider.connect(schedule, timing := Timing(lease=1.0))
-    assert found == SchedulePorts(
-        ("jobs", "local-p", "r", SCHEDULE.kind, "me@x"),  # pyright: ignore[reportArgumentType]
-        ("records", "local-p", "control", "one/", "me@x"),  # pyright: ignore[reportArgumentType]
-        tensorboards.to_send,
-        timing,
-    )

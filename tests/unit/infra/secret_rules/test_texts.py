@@ -12,12 +12,14 @@ import yaml
 
 from tests.security.test_shapes_of_secrets import SHAPES, made
 from vertex_training.secret_rules import forms
+from vertex_training.secret_rules.files import secret_lines
 from vertex_training.secret_rules.names import fetches, is_secret, looks_random, strength
 
 #: Shapes of a service whose rule has the name of another one.
 OTHERS: Final = {"bitbucket": "atlassian"}
 DATA = yaml.safe_load((Path(__file__).parents[3] / "corpus/secret_rules.yaml").read_text("utf-8"))
 LINES: Final = DATA["places"]
+BEGIN, END = "-----BEGIN PRIVATE KEY-----", "-----END PRIVATE KEY-----"
 
 
 @pytest.mark.parametrize("shape", SHAPES["tokens"])
@@ -48,10 +50,9 @@ def test_every_rule_of_a_place_has_a_text() -> None:
 
 @pytest.mark.parametrize("row", DATA["texts"], ids=lambda row: row["text"])
 def test_a_secret_in_a_text_is_found_without_the_words_around_it(row: dict[str, Any]) -> None:
-    begin, end = "-----BEGIN PRIVATE KEY-----", "-----END PRIVATE KEY-----"
-    text = row["text"].replace("@BEGIN@", begin).replace("@END@", end)
+    text = row["text"].replace("@BEGIN@", BEGIN).replace("@END@", END)
     found = [
-        [secret.replace("@BEGIN@", begin).replace("@END@", end), rule]
+        [secret.replace("@BEGIN@", BEGIN).replace("@END@", END), rule]
         for secret, rule in row["found"]
     ]
     assert [[text[a:b], rule] for a, b, rule in forms.secrets(text)] == found
@@ -79,3 +80,11 @@ def test_a_value_is_a_secret_by_its_name_and_its_form(row: list[Any]) -> None:
 def test_random_values_and_code_are_recognized(key: str, check: Callable[[str], bool]) -> None:
     for expected, values in DATA[key].items():
         assert {value: check(value) for value in values} == dict.fromkeys(values, expected)
+
+
+@pytest.mark.parametrize("row", DATA["files"], ids=lambda row: row["text"])
+def test_a_file_has_secrets_in_the_lines_of_the_table(row: dict[str, Any]) -> None:
+    text = row["text"].replace("@TOKEN@", "hf_" + "a1B2" * 8)
+    text = text.replace("@BEGIN@", BEGIN).replace("@END@", END)
+    for name in row["names"]:
+        assert secret_lines(name, text.encode()) == row.get("lines", {}), name

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from pulumi.output import Unknown
 
 from tests.unit.infra.serving.fakes import ENDPOINT as NAME
 from tests.unit.infra.serving.fakes import MODEL, Process, World, deployment, with_others
@@ -97,43 +96,11 @@ def test_version_of_another_owner_is_neither_read_nor_deleted(
     assert name not in world.versions
 
 
-def test_a_cleanup_touches_nothing_before_it_leaves_and_then_empties_the_endpoint(
-    world: World,
-) -> None:
-    cleanup, given = EndpointCleanupProvider(), {"endpoint": ENDPOINT, "options": {}, "shell": NAME}
-    made = cleanup.create({**given, PROVIDER_KEY: "p"})
-    assert (made.id, made.outs) == (NAME, given)
-    assert cleanup.update(made.id, {}, {**given, PROVIDER_KEY: "p"}).outs == given
-    assert world.deployed
-    cleanup.delete(made.id, given)
-    assert not world.deployed
-
-
 def test_cleanup_keeps_deployments_of_others_and_the_endpoint(world: World) -> None:
     with_others(world, "5")
     with pytest.raises(OperatorError, match="are not the stack's"):
         EndpointCleanupProvider().delete(NAME, {"endpoint": ENDPOINT, "options": {}})
     assert world.deployed
-
-
-@pytest.mark.parametrize(
-    ("changed", "changes", "replaces"),
-    [
-        ({}, False, False),
-        ({"options": {"impersonate": "x"}}, True, False),
-        ({PROVIDER_KEY: "other"}, True, False),
-        ({"endpoint": {**ENDPOINT, "key": "renamed"}}, True, False),
-        ({"endpoint": {**ENDPOINT, "id": "234567891"}}, True, True),
-        ({"shell": Unknown()}, True, True),
-    ],
-)
-def test_cleanup_is_replaced_only_with_its_endpoint(
-    changed: dict[str, object], changes: bool, replaces: bool
-) -> None:
-    given = {"endpoint": ENDPOINT, "options": {}, "shell": NAME}
-    found = EndpointCleanupProvider().diff("", given, {**given, **changed})
-    assert (found.changes, found.replaces) == (changes, ["endpoint"] if replaces else [])
-    assert found.delete_before_replace
 
 
 def test_an_endpoint_is_brought_to_its_inputs_and_the_state_has_them_and_whose_the_others_are(
@@ -181,13 +148,3 @@ def test_read_returns_the_deployed_state_of_an_endpoint(world: World) -> None:
     assert outs["split"] == {"run 3": 70, f"run 4 {run.id}": 30}
     world.is_gone = True
     assert DeployedModelsProvider().read(NAME, BEFORE).id == ""
-
-
-def test_silent_endpoint_is_queried_once_and_causes_no_update(
-    world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    world.split = {}
-    asked: list[float] = []
-    monkeypatch.setattr(provider, "answer_within", lambda bound, _: asked.append(bound))
-    assert [has_changes(), has_changes()] == [False, False]
-    assert asked == [provider.BOUND]

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Final
 
 import pytest
-from pulumi.output import Unknown
 
 from tests.unit.infra.serving.fakes import MODEL, Process, World
 from vertex_training.customjob.dynamic_values import IMPERSONATE, PROVIDER_KEY
-from vertex_training.customjob.google import intent_store
 from vertex_training.customjob.protocol.ports import (
     DIGEST_LABEL,
     DIGEST_LABEL_LENGTH,
@@ -24,12 +22,9 @@ from vertex_training.customjob.protocol.ports import (
     JobSnapshot,
 )
 from vertex_training.customjob.request.job_file import digest_of
-from vertex_training.errors import OperatorError
 from vertex_training.serving import provider
 from vertex_training.serving.declared import MODEL_LABEL
-from vertex_training.serving.google import endpoints, registry
-from vertex_training.serving.google import runs as google_runs
-from vertex_training.serving.protocol.ports import RunFolder, VersionRequest, VersionSnapshot
+from vertex_training.serving.protocol.ports import RunFolder, VersionRequest
 from vertex_training.serving.provider import ModelVersionProvider
 
 NAME: Final = f"{MODEL}@1"
@@ -111,53 +106,6 @@ def resolved(**olds: Any) -> Any:
     return found.inputs["resolved"]
 
 
-def test_a_preview_looks_up_the_run_of_a_new_version(runs: Runs) -> None:
-    assert resolved() == RESOLVED
-    labels = {STACK_LABEL: "dev", JOB_LABEL: "trained", RUN_LABEL: "3"}
-    assert runs.asked == [("projects/p/locations/r", labels), "gs://out/abc/model/"]
-
-
-def test_existing_version_is_not_looked_up_again(runs: Runs) -> None:
-    assert resolved(requestId="id1", resolved={"job": "j"}) == {"job": "j"}
-    assert resolved(requestId="id1") == {}
-    assert not runs.asked
-
-
-def test_inputs_that_are_not_known_yet_are_passed_on(runs: Runs) -> None:
-    news = {**INPUTS, "container": Unknown()}
-    found = ModelVersionProvider().check({}, news)
-    assert (found.inputs, found.failures) == (news, [])
-    assert not runs.asked
-
-
-def test_missing_file_and_foreign_model_are_refused_in_the_preview(
-    world: World,
-) -> None:
-    found = ModelVersionProvider().check({}, {**INPUTS, "files": ["other.json"]})
-    [failure] = found.failures
-    assert "left no other.json" in failure.reason
-    world.versions[NAME] = VersionSnapshot(NAME, 1, {STACK_LABEL: "prod"})
-    [failure] = ModelVersionProvider().check({}, dict(INPUTS)).failures
-    assert "belongs to stack 'prod'" in failure.reason
-
-
-def test_preview_reports_a_silent_project_once(runs: Runs, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(*_: object) -> Any:
-        raise OperatorError("no credentials")
-
-    monkeypatch.setattr(runs, "jobs", fail)
-    assert resolved() == {"unanswered": "no credentials"}
-    asked: list[float] = []
-    monkeypatch.setattr(provider, "answer_within", lambda bound, _: asked.append(bound))
-    silent = {"unanswered": "Google Cloud did not answer in time"}
-    assert [resolved(), resolved()] == [silent, silent]
-    assert asked == [provider.BOUND]
-    for name in ("is_offline", "is_comparison"):
-        with monkeypatch.context() as patched:
-            patched.setattr(provider, name, lambda *_: True)
-            assert resolved() == {"unanswered": "this preview asks no cloud"}
-
-
 @pytest.mark.parametrize("unanswered", [True, False])
 def test_upload_has_the_inputs_and_the_state_has_the_version(
     world: World, sent: list[VersionRequest], unanswered: bool
@@ -189,12 +137,6 @@ def test_upload_has_the_inputs_and_the_state_has_the_version(
     assert world.records["id1"].record.job_name == NAME
 
 
-def test_upload_without_a_key_has_no_encryption(sent: list[VersionRequest]) -> None:
-    options = {**KEPT, "labels": {}}
-    ModelVersionProvider().create({**INPUTS, "options": options, "resolved": RESOLVED})
-    assert "encryptionSpec" not in json.loads(sent[0].body)
-
-
 @pytest.mark.parametrize(
     ("changed", "changes", "replaces"),
     [
@@ -215,20 +157,6 @@ def test_a_version_is_replaced_by_another_request_alone(
     assert not found.delete_before_replace  # endpoints have it until the new one is there
 
 
-def test_an_update_changes_the_options_of_the_state_and_nothing_else() -> None:
-    news = {**INPUTS, "options": {**INPUTS["options"], "onDelete": "keep", IMPERSONATE: ""}}
-    outs = ModelVersionProvider().update(NAME, {**STATE, PROVIDER_KEY: "p"}, news).outs
-    assert outs == {**STATE, "options": {"controlBucket": "records", "onDelete": "keep"}}
-
-
-def test_read_returns_the_state_without_its_provider(world: World) -> None:
-    versions = ModelVersionProvider()
-    assert versions.read(NAME, STATE).id == ""
-    world.versions[NAME] = VersionSnapshot(NAME, 1, {REQUEST_ID_LABEL: "id1"})
-    found = versions.read(NAME, {**STATE, PROVIDER_KEY: "p"})
-    assert (found.id, found.outs) == (NAME, STATE)
-
-
 def test_a_version_is_deleted_and_its_request_may_come_again(world: World) -> None:
     made = ModelVersionProvider().create({**INPUTS, "resolved": RESOLVED})
     ModelVersionProvider().delete(made.id, made.outs)
@@ -240,14 +168,6 @@ def test_a_version_is_deleted_and_its_request_may_come_again(world: World) -> No
     assert world.records["id1"].record.state is IntentState.DONE
     ModelVersionProvider().delete(made.id, made.outs)
     assert made.id not in world.versions
-    assert world.records["id1"].record.state is IntentState.RELEASED
-
-
-def test_deleted_version_releases_its_request(world: World) -> None:
-    made = ModelVersionProvider().create({**INPUTS, "resolved": RESOLVED})
-    provider._made.clear()
-    world.versions.clear()
-    ModelVersionProvider().delete(made.id, made.outs)
     assert world.records["id1"].record.state is IntentState.RELEASED
 
 
@@ -276,28 +196,3 @@ def test_undeletable_version_is_reported_and_keeps_its_record(
 
 
 ENDPOINT: Final = {"endpoint": {"project": "p", "region": "r"}, "options": {IMPERSONATE: "d"}}
-#: As they were before this file's fixture put others into their places.
-CONNECT: Final[dict[str, Callable[..., Any]]] = {
-    name: getattr(provider, name) for name in ("_registry", "_runs", "_endpoints", "_intents")
-}
-
-
-@pytest.mark.parametrize(
-    ("name", "module", "props", "expected"),
-    [
-        ("_registry", registry, INPUTS, ("p", "r", "deployer")),
-        ("_runs", google_runs, INPUTS, ("p", "r", "deployer")),
-        ("_endpoints", endpoints, ENDPOINT, ("p", "r", "d")),
-        ("_endpoints", endpoints, {**ENDPOINT, "options": None}, ("p", "r", "")),
-        ("_intents", intent_store, INPUTS, ("p", "records", "models/", "deployer")),
-    ],
-)
-def test_calls_use_project_region_and_account_of_the_inputs(
-    monkeypatch: pytest.MonkeyPatch,
-    name: str,
-    module: Any,
-    props: dict[str, Any],
-    expected: tuple[str, ...],
-) -> None:
-    monkeypatch.setattr(module, "connect", lambda *given: given)
-    assert CONNECT[name](props) == expected

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from vertex_training.errors import ConfigError, Location, Problem
 from vertex_training.settings import stack_files
 from vertex_training.stack import SCHEMA
 
@@ -56,31 +54,3 @@ def test_included_values_are_shown(root: Path) -> None:
         "vertex-training:labels": '{"team": "ml"}',
         "vertex-training:limits": '{"allowUnpriced": true, "maxUsdPerJob": 1}',
     }
-
-
-def place(line: int, column: int = 1) -> Location:
-    return Location("Pulumi.dev.yaml", line, column)
-
-
-@pytest.mark.parametrize(
-    ("text", "keys", "first"),
-    [
-        ("gcp:project: x\n", 1, ("gcp:project", 1)),
-        ("environment: [e]\nvertex-training:buckets: {}\ngcp:project: x\n", 2,
-         ("vertex-training:buckets", 2)),
-    ],
-)  # fmt: skip
-def test_config_without_its_first_line_is_reported_with_a_fix(
-    root: Path, text: str, keys: int, first: tuple[Any, ...]
-) -> None:
-    (root / "Pulumi.dev.yaml").write_text(text)
-    with pytest.raises(ConfigError) as failed:
-        stack_files.read_raw(SCHEMA, root, "dev")
-    assert list(failed.value.problems) == [
-        Problem(
-            f"stands at the top of the file, as {keys} keys do, and nothing reads it there",
-            hint="write a line 'config:' before the first, and indent them by two spaces",
-            path=(first[0],),
-            location=place(first[1]),
-        )
-    ]

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 
 from vertex_training.settings import cron
-from vertex_training.settings.cron import Calendar, name_of, time_of
+from vertex_training.settings.cron import Calendar, name_of
 
 BERLIN = "Europe/Berlin"
 
@@ -55,12 +55,6 @@ def test_slots_are_the_same_from_wherever_a_look_begins(line, zone, start, minut
     assert [*calendar.due(begin, middle), *calendar.due(middle, end)] == found
 
 
-def test_a_name_is_a_time_and_sorts_as_times_do():
-    moment = at("2026-11-30T06:00")
-    assert time_of(name_of(moment)) == moment
-    assert name_of(moment) < name_of(moment + timedelta(minutes=1)) < "20271130t060000z"
-
-
 @pytest.mark.parametrize(
     ("line", "zone", "most"),
     [
@@ -95,14 +89,3 @@ def test_any_line_is_refused_or_has_slots(line):
     if not cron.problem(line):
         assert Calendar(line, BERLIN).next(at("2026-01-01"), 2)
         assert Calendar(line, BERLIN).words
-
-
-def test_a_zone_has_its_name():
-    assert cron.zone(BERLIN).key == BERLIN
-
-
-def test_calendar_has_a_description():
-    words = Calendar("0 6 * * 1", BERLIN).words
-    assert "06:00" in words
-    assert "Monday" in words
-    assert BERLIN in words

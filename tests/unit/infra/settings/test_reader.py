@@ -5,17 +5,14 @@ from __future__ import annotations
 import re
 from importlib.resources import files
 from pathlib import Path
-from typing import Annotated, Any
 
 import pulumi
-import pydantic
 import pytest
 
 from tests.unit.infra.stacks import BASE
-from vertex_training import engine, errors
+from vertex_training import engine
 from vertex_training.errors import ConfigError, Problem
-from vertex_training.settings import project_files, reader
-from vertex_training.settings.section import form
+from vertex_training.settings import reader
 from vertex_training.stack import SCHEMA
 
 UNKNOWN, ELSEWHERE = "unknown key", "wrong namespace"
@@ -60,22 +57,6 @@ def test_every_key_of_the_provider_is_known() -> None:
     assert {key for key in keys if not key.endswith(reader.ENDPOINT)} == known
 
 
-@pytest.mark.parametrize(
-    ("path", "full", "hint"),
-    [
-        (("buckets", "a"), ("vertex-training:buckets", "a"), "add it to Pulumi.dev.yaml"),
-        (("project",), ("gcp:project",), "pulumi config set gcp:project VALUE"),
-        (("gcp:project",), ("gcp:project",), "pulumi config set gcp:project VALUE"),
-        (("vertex-training:jobs", 1), ("vertex-training:jobs", 1), "add it to Pulumi.dev.yaml"),
-    ],
-)  # fmt: skip
-def test_path_begins_with_the_key_of_the_file(
-    path: errors.Path, full: errors.Path, hint: str
-) -> None:
-    assert SCHEMA.full_path(path) == full
-    assert SCHEMA.missing_hint(full, "dev") == hint
-
-
 def test_mistakes_of_the_file_and_of_its_values_are_reported_together() -> None:
     raw = reader.RawConfig(BASE)
     raw.problems = (Problem("is a mistake"),)
@@ -99,27 +80,3 @@ def test_encrypted_value_of_the_provider_is_refused_and_never_shown(
     finally:
         pulumi.runtime.set_all_config({}, [])
     assert "hunter2" not in failed.value.report()
-
-
-def test_schema_for_editors_has_the_pattern_of_the_whole_text_and_an_example() -> None:
-    adapter = pydantic.TypeAdapter[Any](Annotated[str, form("a|b+", "bbb")])
-    assert adapter.json_schema() == {
-        "type": "string", "pattern": "^(?:a|b+)$", "errorMessage": "must look like bbb",
-    }  # fmt: skip
-
-
-def test_project_file_that_is_no_text_has_no_name(tmp_path: Path) -> None:
-    (tmp_path / "Pulumi.yaml").write_bytes(b"name: x\xff\noptions: {refresh: always}\n")
-    assert project_files.project_name(tmp_path) == ""
-    assert project_files.refreshes(tmp_path) is False
-
-
-def test_unreadable_project_file_is_refused_with_the_first_line_of_the_parser(
-    tmp_path: Path,
-) -> None:
-    (tmp_path / "Pulumi.yaml").write_text("name: x\nstackConfigDir: [a\nb: c\n")
-    refused = project_files.refusal(tmp_path, "dev")
-    assert refused is not None
-    assert (refused.value, refused.path) == ("while parsing a flow sequence", ("Pulumi.yaml",))
-    (tmp_path / "Pulumi.yaml").write_text("name: x\nother: [a\nb: c\n")
-    assert project_files.refusal(tmp_path, "dev") is None

@@ -31,13 +31,6 @@ def checkout(tmp_path):
     return tmp_path
 
 
-def problems(checkout, text):
-    (checkout / "Pulumi.dev.yaml").write_text(text)
-    with pytest.raises(ConfigError) as failed:
-        stack.load(checkout, "dev")
-    return [str(problem) for problem in failed.value.problems]
-
-
 @pytest.mark.parametrize("name", ["prod", "../dev", ""])
 def test_a_stack_without_a_file_is_not_guessed(checkout, name):
     with pytest.raises(UnknownStackError, match="stacks here: dev"):
@@ -102,23 +95,3 @@ def test_values_of_environments_are_reported_as_unchecked(tmp_path, text, place)
     hint = "write values that jobs and resources need below config"
     told = Problem(what, "", hint, ("environment",), place, level="warning") if place else None
     assert stack_files.unread(tmp_path / "Pulumi.dev.yaml") == ([told] if told else [])
-
-
-def test_stack_file_with_an_unknown_key_and_a_key_twice_reports_both(tmp_path):
-    text = "config: {gcp:project: a, gcp:project: b}\nencryptionsalt: x\nconfg: {}\n"
-    (tmp_path / "Pulumi.dev.yaml").write_text(text)
-    problems = stack_files.read_raw(stack.SCHEMA, tmp_path, "dev").problems
-    meant = "did you mean 'config'?"
-    twice = "the other stands in line 1; YAML would silently keep one of them"
-    parts = [(each.what, each.value, each.path, each.hint, each.location) for each in problems]
-    assert parts == [
-        ("the same key twice", "gcp:project", (), twice, Location("Pulumi.dev.yaml", 1, 26)),
-        (
-            "unknown key",
-            "",
-            ("confg",),
-            meant,
-            Location("Pulumi.dev.yaml", 3, 1),
-        ),
-    ]
-    assert {each.rule for each in problems} == {""}

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.unit.infra.snapshots.fakes import Cloud, Killed, Process, request
-from vertex_training.errors import NotSubmittedError, OperatorError, PermissionDeniedError
+from vertex_training.errors import NotSubmittedError, PermissionDeniedError
 from vertex_training.snapshots import estimate
 from vertex_training.snapshots.protocol import take_snapshot
 
@@ -50,31 +50,6 @@ def test_finished_query_is_not_refused_by_a_later_preview():
     cloud.tick(100_000)
     with pytest.raises(NotSubmittedError, match="more than maxBytesB"):
         look(cloud)
-
-
-def test_missing_permission_is_reported_and_fails_no_preview():
-    def denied(_):
-        raise PermissionDeniedError("BigQuery: Access Denied: Table acme:web.clicks")
-
-    told = look(Cloud(), denied)["unanswered"]
-    assert "Access Denied: Table acme:web.clicks" in told
-    assert "GRANT `roles/bigquery.dataViewer` ON TABLE" in told
-
-
-def test_existing_snapshot_is_reported_without_its_tables():
-    cloud = Cloud()
-    process = Process(cloud, request())
-    take_snapshot(process.wanted, process.ports, environment=process.environment)
-    process.table = lambda reference: None
-    told = estimate.look(process.wanted, process.ports)
-    assert (told["rows"], told["unanswered"]) == (891, "acme.web.clicks: gone, or not to be read")
-
-    def silent(reference):
-        raise OperatorError("no answer of BigQuery: Timeout")
-
-    process.table = silent
-    told = estimate.look(process.wanted, process.ports)
-    assert (told["rows"], told["unanswered"]) == (891, "no answer of BigQuery: Timeout")
 
 
 @pytest.mark.parametrize(
@@ -122,35 +97,6 @@ READ = "its query reads 549,755,813,888 bytes"
 )  # fmt: skip
 def test_estimate_is_one_line(found: Any, location: str, line: str) -> None:
     assert estimate.words(found, TIB, location) == line
-
-
-def dry_look(cloud: Cloud, statistics: Any = None, **changes: Any) -> tuple[Any, Any]:
-    """What is told before a snapshot is made, and what BigQuery was asked."""
-    process = Process(cloud, request(**changes))
-    asked: list[Any] = []
-
-    def dry_run(configuration: Any) -> Any:
-        asked.append(configuration)
-        return {"statistics": statistics} if statistics is not None else {}
-
-    process.dry_run = dry_run
-    return estimate.look(process.wanted, process.ports), asked
-
-
-def test_existing_snapshot_is_reported_with_later_changes() -> None:
-    cloud = Cloud()
-    process = Process(cloud, request())
-    take_snapshot(process.wanted, process.ports, environment=process.environment)
-    summary = {
-        "rows": 891, "bytes": 72, "queriedAt": "1970-01-01T00:16:40.000Z",
-        "sources": ["acme.web.clicks"], "personal": [],
-    }  # fmt: skip
-    assert dry_look(cloud)[0] == summary
-    cloud.changed_at = 1_000.0
-    assert dry_look(cloud)[0] == summary
-    cloud.changed_at = 1_000.001
-    changed = {"changed": ["acme.web.clicks 1970-01-01T00:16:40.001Z"]}
-    assert dry_look(cloud)[0] == summary | changed
 
 
 @pytest.mark.parametrize(

@@ -70,16 +70,6 @@ def test_preview_reports_the_bytes_of_the_query(
     assert checked(monkeypatch) == (INPUTS, [], [])
 
 
-def test_offline_preview_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(provider, "is_offline", lambda project: project == "local-training")
-    line = "snapshot clicks not asked: this preview asks no cloud"
-    assert checked(monkeypatch) == (INPUTS, [line], [])
-    monkeypatch.setattr(provider, "is_offline", lambda _: False)
-    monkeypatch.setattr(provider, "answer_within", lambda bound, _: bound == 0 or None)
-    line = "snapshot clicks not asked: no answer within 15 seconds"
-    assert checked(monkeypatch) == (INPUTS, [line], [])
-
-
 def test_unanswered_estimate_is_reported_without_secrets(monkeypatch: pytest.MonkeyPatch) -> None:
     token = "ghp_" + "a1B2" * 9
 
@@ -106,22 +96,6 @@ def test_an_identity_of_another_request_is_refused(monkeypatch: pytest.MonkeyPat
     inputs, said, failures = checked(monkeypatch, requestId="0" * 20)
     assert (inputs["requestId"], said) == ("0" * 20, [])
     assert failures == ["Snapshot: requestId is not that of the request"]
-
-
-@pytest.mark.parametrize(
-    ("changes", "changed", "replaces"),
-    [
-        ({}, False, []),
-        ({"requestId": "other"}, True, ["requestId"]),
-        ({"options": {}}, True, []),
-        ({"request": "{}"}, False, []),
-    ],
-)
-def test_another_request_is_another_snapshot(
-    changes: dict[str, Any], changed: bool, replaces: list[str]
-) -> None:
-    found = SnapshotProvider().diff("id", INPUTS, {**INPUTS, **changes})
-    assert (found.changes, found.replaces) == (changed, replaces)
 
 
 def test_a_snapshot_that_is_made_is_recorded_with_its_manifest(

@@ -12,9 +12,7 @@ from vertex_training.customjob.protocol.ports import IntentRecord, IntentState, 
 from vertex_training.errors import (
     OperatorError,
     PermissionDeniedError,
-    PreconditionFailedError,
 )
-from vertex_training.snapshots import protocol
 from vertex_training.snapshots.protocol import query_configuration, take_snapshot
 
 WANTED: Any = request()
@@ -35,13 +33,6 @@ def take(process: Process) -> list[float]:
     finally:
         process.slept = slept
     return slept
-
-
-def test_looks_at_a_job_that_runs_get_rarer_up_to_five_seconds() -> None:
-    cloud = Cloud()
-    cloud.takes = 20.0
-    looks = [0.2, 0.5, 1.0, 2.0, 5.0, 5.0, 5.0, 5.0]
-    assert take(Process(cloud, WANTED)) == looks * 2  # the query, and then the export
 
 
 class Refusing(Process):
@@ -98,45 +89,8 @@ def test_attempts_are_bounded_and_a_higher_run_starts_again() -> None:
     assert len(cloud.sent) == sent
 
 
-class Taken:
-    """A record that another process has written meanwhile."""
-
-    def __init__(self, stored: StoredIntent | None) -> None:
-        self.stored = stored
-
-    def write(self, record: IntentRecord, generation: int) -> StoredIntent:
-        raise PreconditionFailedError
-
-    def read(self, request_id: str) -> StoredIntent | None:
-        return self.stored
-
-
 def stored(state: IntentState, name: str) -> StoredIntent:
     return StoredIntent(IntentRecord(WANTED.request_id, state, "other", name), 7, 0.0)
-
-
-@pytest.mark.parametrize(
-    ("there", "generation"),
-    [
-        (stored(IntentState.SENDING, "digest"), 7),
-        (stored(IntentState.DONE, "digest"), None),
-        (stored(IntentState.SENDING, "another"), None),
-        (None, None),
-    ],
-)
-def test_a_record_that_another_process_wrote_is_ours_if_it_is_the_same(
-    there: StoredIntent | None, generation: int | None
-) -> None:
-    ports = dataclasses.replace(Process(Cloud(), WANTED).ports, records=Taken(there))
-    if generation:
-        found = protocol._write(WANTED, ports, IntentState.SENDING, "digest", 3)
-        assert found == generation
-        return
-    with pytest.raises(OperatorError) as raised:
-        protocol._write(WANTED, ports, IntentState.SENDING, "digest", 3)
-    assert str(raised.value) == (
-        f"snapshot '{WANTED.name}': another process makes it. Begin again when it has ended."
-    )
 
 
 def test_a_job_that_runs_when_the_engine_has_gone_is_left_to_the_next_up() -> None:

@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 import requests
 from google import auth
-from google.api_core import exceptions
 from google.auth.credentials import AnonymousCredentials
 from google.auth.exceptions import DefaultCredentialsError, RefreshError
 
@@ -126,22 +125,6 @@ def test_an_operator_who_signs_in_after_a_refusal_can_connect(
     prerequisites.session.cache_clear()
 
 
-def test_no_proxy_is_used_for_the_local_cloud() -> None:
-    assert prerequisites.session(local=True, account="").trust_env is False
-
-
-def test_a_read_has_a_deadline_and_a_create_none() -> None:
-    asked: list[Any] = []
-
-    def get_custom_job(*, retry: Any, timeout: float, **arguments: Any) -> str:
-        asked.append((retry and retry.timeout, timeout, arguments))
-        return "answer"
-
-    assert job_service.read(get_custom_job, name="x") == "answer"
-    assert job_service.send_once(get_custom_job, "the job", {}, name="x") == "answer"
-    assert asked == [(60.0, 20.0, {"name": "x"}), (None, 60.0, {"name": "x"})]
-
-
 def test_expired_credentials_are_reported() -> None:
     def expired(**_: Any) -> Any:
         raise RefreshError("expired")
@@ -151,28 +134,6 @@ def test_expired_credentials_are_reported() -> None:
     assert str(refused.value) == "no credentials for Vertex AI, nothing was sent: expired"
     with pytest.raises(OperatorError, match="RefreshError: expired Hint: sign in again"):
         job_service.read(expired)
-
-
-def test_repeated_reads_are_reported_to_listeners(monkeypatch: pytest.MonkeyPatch) -> None:
-    heard: list[Any] = []
-    late = exceptions.ServiceUnavailable("late")
-
-    def get_custom_job(*, retry: Any, **_: Any) -> str:
-        return retry(answers.pop(0))()
-
-    def fail_once() -> str:
-        if not heard:
-            raise late
-        return "answer"
-
-    answers = [fail_once]
-    listener = lambda *event: heard.append(event)  # noqa: E731
-    job_service.RETRY_LISTENERS.append(listener)
-    try:
-        assert job_service.read(get_custom_job, name="x") == "answer"
-    finally:
-        job_service.RETRY_LISTENERS.remove(listener)
-    assert heard == [("get_custom_job", late)]
 
 
 @pytest.mark.parametrize(
@@ -193,15 +154,6 @@ def test_repeated_reads_are_reported_to_listeners(monkeypatch: pytest.MonkeyPatc
 )  # fmt: skip
 def test_a_job_has_urls_or_commands(project: str, kind: JobKind, job: str, logs: str) -> None:
     assert console.of_job(project, "us-central1", "7", kind) == (job, logs)
-
-
-def test_labels_of_a_tuning_job_have_keys_of_their_own() -> None:
-    ours = {"vt-run": "2", "team": "ml"}
-    assert CUSTOM_JOB.sent_labels(ours) == BATCH_JOB.sent_labels(ours) == ours
-    sent = {"vt-tuning-run": "2", "team": "ml"}
-    assert TUNING_JOB.sent_labels(ours) == sent
-    assert TUNING_JOB.labels_of({**sent, "vt-stack": "other"}) == ours
-    assert CUSTOM_JOB.labels_of(sent) == sent
 
 
 PROJECT = "local-training"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import pytest
 import yaml
@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 
 from tests.unit.infra.customjob.fakes import World, job
 from vertex_training.customjob.protocol.idle import (
-    GAP,
     LATE,
     SAMPLE,
     SKEW,
@@ -24,7 +23,6 @@ from vertex_training.customjob.protocol.idle import (
     NotCancelledError,
     Reading,
     Series,
-    record_of,
 )
 from vertex_training.customjob.protocol.ports import IntentRecord, IntentState, StoredIntent
 from vertex_training.errors import OperatorError, PreconditionFailedError
@@ -100,10 +98,6 @@ def test_points_of_one_replica_are_none_of_another() -> None:
     others = [dataclasses.replace(each, replica="workerpool0-0") for each in whole()]
     assert judged(others) is IdleFinding.UNPROVEN
     assert judged([*whole(), Series("workerpool9-0", "", [(NOW - 300, 1.0)])]) is IdleFinding.BUSY
-
-
-def test_the_gap_is_less_than_a_lost_point() -> None:
-    assert SAMPLE < GAP < 2 * SAMPLE
 
 
 class Cloud(World):
@@ -258,14 +252,6 @@ def test_points_prove_that_accelerators_did_nothing_or_they_do_not(row: dict[str
     assert found.goes_on == f"whether it is idle is not known, and it goes on: {found.why}"
 
 
-@pytest.mark.parametrize(
-    ("text", "below", "seconds"),
-    [("5% for 10m", 0.05, 600.0), ("99% for 2h", 0.99, 7200.0), ("1% for 90m", 0.01, 5400.0)],
-)
-def test_a_rule_has_a_threshold_and_a_time(text: str, below: float, seconds: float) -> None:
-    assert (IdleRule(text).below, IdleRule(text).seconds) == (below, seconds)
-
-
 def test_what_does_not_run_is_not_read() -> None:
     asked: list[tuple[str, float]] = []
 
@@ -283,7 +269,3 @@ def test_what_does_not_run_is_not_read() -> None:
     assert asked == []
     assert stop.look(ONE).finding is IdleFinding.IDLE
     assert asked == [(ONE.name, 900.0)]
-
-
-def test_a_job_that_carries_no_request_id_has_no_record() -> None:
-    assert record_of("a job", "", cast("Any", None)) is None

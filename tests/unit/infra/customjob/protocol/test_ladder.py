@@ -14,15 +14,11 @@ from vertex_training.customjob.google.job_service import PROVES_STOCK_OUT, is_st
 from vertex_training.customjob.protocol.ladder import CurrentRung, Ladder, stop_climbing
 from vertex_training.customjob.protocol.ports import (
     IntentState,
-    JobSnapshot,
-    ProcessEnvironment,
 )
-from vertex_training.customjob.protocol.timing import Timing
 from vertex_training.customjob.provider import rungs_of
-from vertex_training.errors import JobRefusedError, NotSubmittedError, RungPassedError
+from vertex_training.errors import JobRefusedError, NotSubmittedError
 
 RUNGS_OF_JOB = rungs_of(program(1, "a", "x"))
-SNAPSHOT = JobSnapshot("jobs/1", "JOB_STATE_FAILED", 1, "digest")
 
 
 class Mover:
@@ -128,44 +124,6 @@ def test_the_first_rung_is_sent_by_the_engine_alone_also_where_its_sender_died(a
     found = mover.do("climb")
     assert (found.request.rung, found.job, found.moved) == (1, None, False)
     assert mover.sent == []
-
-
-@pytest.mark.parametrize(("looks", "passed", "pauses"), [(1, True, 0), (3, True, 2), (9, False, 2)])
-def test_a_job_that_a_list_hides_is_looked_for_until_lists_have_settled(
-    looks: int, passed: bool, pauses: int
-) -> None:
-    seen, slept = list[int](), list[float]()
-    job = replace(SNAPSHOT, out_of_stock=True)
-
-    class Lagging(Ladder):
-        def _job(self, index: int) -> JobSnapshot | None:
-            seen.append(index)
-            return job if len(seen) >= looks else None
-
-    unused: Any = None
-    environment = ProcessEnvironment(sleep=slept.append)
-    ladder = Lagging(RUNGS_OF_JOB, unused, unused, Timing(settle=8, interval=5), environment)
-    assert ladder._is_passed(JobRefusedError("it has failed"), 1) is passed
-    assert (slept, set(seen)) == ([5] * pauses, {1})
-
-
-def test_the_engine_never_goes_back_to_an_earlier_rung():
-    """A ``create`` that looked before a mover passed the turn on finds that it was passed on."""
-    mover = Mover()
-    mover.do("place")
-    mover.out()
-    mover.do("climb")
-
-    def work(process: Process) -> None:
-        ladder = Ladder(RUNGS_OF_JOB, process, process, environment=process.environment())
-        with pytest.raises(RungPassedError):
-            ladder._submit(RUNGS_OF_JOB[0])
-
-    process = Process(mover.cloud, work)
-    while not process.ended:
-        process.resume(Order())
-    assert process.crash is None
-    assert mover.sent == [1, 2]
 
 
 def test_a_job_that_left_the_stack_is_not_brought_back_by_a_mover():

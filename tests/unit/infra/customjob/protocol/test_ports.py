@@ -8,31 +8,16 @@ from typing import Any
 import pytest
 
 from tests.unit.infra.customjob.fakes import DIGEST, REQUEST, job
-from vertex_training.customjob.protocol import ports
 from vertex_training.customjob.protocol.adoption import (
     current_job,
     deleted_job_error,
     earliest,
     job_to_adopt,
 )
-from vertex_training.customjob.protocol.ports import JobSnapshot, own_labels, slot_of
+from vertex_training.customjob.protocol.ports import JobSnapshot, slot_of
 from vertex_training.customjob.protocol.timing import Timing
 from vertex_training.customjob.protocol.waiting import PollBackoff
 from vertex_training.errors import JobRefusedError
-
-OURS = {
-    "vt-stack": "dev", "vt-program": "p_dev", "vt-job": "titanic", "vt-run": "3",
-    "vt-request-id": "id1", "vt-request-digest": "d", "vt-request-turn": "2",
-    "vt-slot": "20261130t060000z", "vt-rung": "1",
-}  # fmt: skip
-
-
-def test_labels_of_the_program_are_separated_from_others() -> None:
-    assert tuple(OURS) == ports.JOB_LABELS
-    assert own_labels({**OURS, "run": "mine", "vt-other": "x"}) == OURS
-    assert own_labels({"vt-request-id": "id1", "team": "ml"}) == {"vt-request-id": "id1"}
-    assert own_labels({"vt-stack": "dev", "vt-run": "2"}) == {}
-    assert ports.program_label("training", "dev") == "training_dev"
 
 
 @pytest.mark.parametrize(
@@ -50,42 +35,6 @@ def test_a_request_of_a_slot_begins_with_its_time(request_id: str, slot: str) ->
     request = replace(REQUEST, request_id=request_id)
     assert request.slot == slot
     assert request.title == (f"slot {slot} of job 'titanic'" if slot else "job 'titanic'")
-
-
-def test_a_request_is_titled_turned_and_renewed_by_its_job() -> None:
-    assert (REQUEST.turn_key, REQUEST.rung, REQUEST.is_named, REQUEST.is_repeatable) == (
-        *("r/titanic", 1, False, False),
-    )
-    assert REQUEST.renewal == "Set run: 4 on job 'titanic' in the stack file to submit a new one."
-    assert replace(REQUEST, request_id="batch-1").is_named
-    ladder = ("id0", "id1", "id2")
-    assert replace(REQUEST, ladder=ladder).rung == 2
-
-
-STATES = [
-    "QUEUED",
-    "PENDING",
-    "RUNNING",
-    "SUCCEEDED",
-    "FAILED",
-    "CANCELLING",
-    "CANCELLED",
-    "PAUSED",
-    "EXPIRED",
-    "UPDATING",
-    "PARTIALLY_SUCCEEDED",
-]
-
-
-@pytest.mark.parametrize("state", STATES)
-def test_a_state_is_final_or_not(state: str) -> None:
-    snapshot = job("a", state)
-    assert snapshot.short_state == state
-    succeeded = state in ("SUCCEEDED", "PARTIALLY_SUCCEEDED")
-    failed = state in ("FAILED", "CANCELLED", "EXPIRED")
-    assert (snapshot.state in ports.SUCCEEDED) is succeeded
-    assert (snapshot.state in ports.FAILED) is failed
-    assert (snapshot.state in ports.TERMINAL) is (succeeded or failed)
 
 
 def test_bounds_of_the_protocol_are_those_that_its_proof_has() -> None:

@@ -88,23 +88,6 @@ def test_a_request_has_the_recorded_questions(case: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("accelerator", "family"),
-    [
-        ("NVIDIA_TESLA_T4", "NVIDIA_T4"),
-        ("NVIDIA_L4", "NVIDIA_L4"),
-        ("NVIDIA_A100_80GB", "NVIDIA_A100_80GB"),
-        ("NVIDIA_H100_80GB", "NVIDIA_H100"),
-        ("NVIDIA_H100_MEGA_80GB", "NVIDIA_H100_MEGA"),
-        ("NVIDIA_H200_141GB", "NVIDIA_H200"),
-    ],
-)
-def test_a_quota_is_named_as_in_googles_refusals(accelerator: str, family: str) -> None:
-    assert prerequisites.family_of(accelerator) == family
-    name = f"aiplatform.googleapis.com/custom_model_serving_{family.lower()}_gpus"
-    assert prerequisites.quota_metric(accelerator, preemptible=False, use="serving") == name
-
-
-@pytest.mark.parametrize(
     ("limit", "enough"), [(None, True), (2, True), (3, True), (1, False), (0, False)]
 )
 def test_a_quota_is_compared_with_all_accelerators_of_a_job(
@@ -127,13 +110,6 @@ def test_all_refusals_are_reported_together_and_unknown_answers_beside_them() ->
     [unanswered] = answers.unanswered
     assert unanswered.startswith("it is not known how much quota there is of")
     assert unanswered.endswith("403 Forbidden")
-
-
-def test_answers_may_change_only_if_all_of_them_may() -> None:
-    waits = questions(MESSAGE)[:2]
-    assert not PrerequisiteAnswers().may_change
-    assert PrerequisiteAnswers(tuple(waits)).may_change
-    assert not PrerequisiteAnswers((*waits, replace(waits[0], waits=False))).may_change
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,4 @@
 import itertools
-import threading
 from dataclasses import replace
 
 import pytest
@@ -332,24 +331,6 @@ def test_killed_at_any_point_the_next_run_ends_with_one_job(point, lag):
     assert world.stored.record.job_name == "job-1"
 
 
-@pytest.mark.parametrize("points", list(itertools.product(range(0, 12, 2), repeat=2)))
-def test_killed_twice_the_third_run_ends_with_one_job(points):
-    world = World()
-    for point in points:
-        counter = itertools.count()
-
-        def kill(name, when, point=point, counter=counter):
-            if next(counter) == point:
-                raise Killed
-
-        try:
-            submit(Process(world, kill))
-        except Killed:
-            continue
-    submit(Process(world))
-    assert world.sent == 1
-
-
 @pytest.mark.parametrize("point", range(len(calls_of_an_undisturbed_run())))
 def test_a_whole_other_run_in_between_any_two_steps_leaves_one_job(point):
     world = World()
@@ -366,37 +347,6 @@ def test_a_whole_other_run_in_between_any_two_steps_leaves_one_job(point):
         names.append(submit(Process(world))[0].name)
     assert [j.name for j in world.live()] == [names[0]]
     assert names[0] == names[1]
-
-
-def test_many_processes_at_once_leave_one_job_and_agree_on_it():
-    """Threads that take turns at random at every call of a port."""
-    import random
-
-    for seed in range(150):
-        chance, turn, world = random.Random(seed), threading.Condition(), World()
-        waiting, names = [], []
-
-        def step(name, when, turn=turn, chance=chance, waiting=waiting):
-            with turn:
-                me = object()
-                waiting.append(me)
-                turn.notify_all()
-                turn.wait_for(lambda: waiting[chance.randrange(len(waiting))] is me, timeout=0.0005)
-                waiting.remove(me)
-
-        def run(world=world, step=step, names=names):
-            try:
-                names.append(submit(Process(world, step))[0].name)
-            except NotSubmittedError:
-                names.append(submit(Process(world))[0].name)
-
-        threads = [threading.Thread(target=run) for _ in range(3)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        assert len(world.live()) == 1, f"seed {seed}"
-        assert set(names) == {world.live()[0].name}, f"seed {seed}"
 
 
 def test_a_record_names_no_job_before_vertex_ai_has_one():

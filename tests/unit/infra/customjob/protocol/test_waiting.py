@@ -26,7 +26,6 @@ from vertex_training.customjob.protocol.waiting import (
     PollBackoff,
     Wait,
     WaitPorts,
-    format_duration,
     wait_for_job,
 )
 from vertex_training.errors import OperatorError
@@ -147,28 +146,3 @@ def test_several_waits_go_on_side_by_side() -> None:
         return await asyncio.gather(one("a"), one("b"), one("c"))
 
     assert len(asyncio.run(all_())) == 3
-
-
-def test_pauses_grow_by_half_up_to_ten_seconds() -> None:
-    pauses: list[float] = []
-
-    async def sleep(seconds: float) -> None:
-        pauses.append(seconds)
-
-    ports = WaitPorts(
-        lambda name: job(name, "RUNNING"), lambda *_: [], lambda _: None, sleep,
-        lambda: 0.0 if len(pauses) < 10 else 99.0,
-    )  # fmt: skip
-    with pytest.raises(OperatorError):
-        asyncio.run(wait_for_job(Wait("train", 2, "succeeded", 60.0), "first", ports))
-    grow = (0.5, 0.75, 1.125, 1.6875, 2.53125, 3.796875, 5.6953125, 8.54296875, 10.0, 10.0)
-    assert pauses == [*grow]
-
-
-@pytest.mark.parametrize(
-    ("seconds", "text"),
-    [(0.4, "0s"), (59, "59s"), (60, "1m"), (125, "2m 5s"), (3599, "59m 59s"), (3600, "1h 0m"),
-     (7500, "2h 5m")],
-)  # fmt: skip
-def test_durations_read_as_people_write_them(seconds: float, text: str) -> None:
-    assert format_duration(seconds) == text
