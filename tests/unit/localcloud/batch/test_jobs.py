@@ -424,7 +424,8 @@ def test_an_image_is_pulled_by_the_account_and_gets_its_words_variables_and_volu
     program = tmp_path / "docker"
     program.write_text(PROGRAM.format(python=sys.executable))
     program.chmod(0o700)
-    containers = jobs.batch.service._refusal.__self__
+    service: Any = jobs.batch.service
+    containers = service._refusal.__self__
     containers.port, containers._engine = 5000, Docker(str(program), "home", "1000:1000")
     bucket = jobs.cloud.bucket("local-data")
     bucket.blob("in/a").upload_from_string("A")
