@@ -125,6 +125,15 @@ def outputs(service):
     return outs
 
 
+def test_a_moved_provider_and_on_delete_are_updates(service):
+    outs, deleting = outputs(service), PROPS | {"options": OPTIONS | {"onDelete": "delete"}}
+    result = PROVIDER.diff(NAME, outs, deleting)
+    assert (result.changes, result.replaces) == (True, [])
+    assert PROVIDER.diff(NAME, outs, PROPS | {"__provider": "x"}).changes
+    updated = PROVIDER.update(NAME, outs, deleting).outs
+    assert updated == outs | {"options": {"controlBucket": "control", "onDelete": "delete"}}
+
+
 def test_a_failed_look_is_never_taken_for_a_deleted_job(service, monkeypatch):
     def refuse(name):
         raise OperatorError("503")
@@ -231,6 +240,18 @@ def test_a_tensorboard_that_appears_after_a_cancellation_says_what_was_cancelled
     assert json.loads(service.created[-1][1])["jobSpec"]["tensorboard"] == f"{INSTANCES}/7"
 
 
+def test_an_unanswered_question_is_reported_and_blocks_no_change(service, google, capsys):
+    outs, _ = running(service), google(yes=None)
+    PROVIDER.check({}, EDITED)
+    PROVIDER.delete(NAME, outs)
+    assert service.record.state == "JOB_STATE_CANCELLED"
+    told = capsys.readouterr().err.splitlines()
+    assert told[1] == (
+        "vt: job 'titanic' is replaced, and it is not known whether who deploys may act as "
+        "t@p.iam.gserviceaccount.com: 403 Forbidden"
+    )
+
+
 def test_a_refusal_after_a_cancellation_says_what_ran_and_leaves_a_note(
     service, google, monkeypatch, tmp_path
 ):
@@ -259,12 +280,32 @@ def test_a_refusal_after_a_cancellation_says_what_ran_and_leaves_a_note(
     }  # fmt: skip
 
 
+def test_the_next_run_takes_the_place_of_the_one_before(service, google):
+    outs, asked = running(service), google(yes=False)
+    PROVIDER.check({}, EDITED | {"submission": PLACE | {"run": 2.0}})
+    with pytest.raises(JobRefusedError, match=r"\(RUNNING\): run 2 would be refused, since "):
+        Impatient().delete(NAME, outs)
+    assert (asked.asked, service.record.state) == (2, "JOB_STATE_RUNNING")
+
+
 def test_the_same_request_once_more_cancels_nothing(service, google):
     outs, asked = running(service), google(yes=True)
     PROVIDER.check({}, PROPS)
     with pytest.raises(JobRefusedError, match="set run: 2 to submit it once more"):
         PROVIDER.delete(NAME, outs)
     assert (asked.asked, service.record.state) == (0, "JOB_STATE_RUNNING")
+
+
+def test_check_misses_what_makes_a_job_and_names_no_property():
+    [failure] = PROVIDER.check({}, PROPS | {"request": ""}).failures
+    assert failure.property == ""
+    assert "request must not be empty" in failure.reason
+    [failure] = PROVIDER.check({}, {"submission": PLACE | {"job": ""}}).failures
+    assert failure.reason == (
+        "CustomJob: submission.job, request, requestId, options.controlBucket, options.onDelete "
+        "must not be empty"
+    )
+    assert not PROVIDER.check({}, PROPS).failures
 
 
 def test_a_new_job_that_would_be_refused_fails_its_check(service):
@@ -289,9 +330,38 @@ def outputs_of_run_2_after_run_1_failed(service):
     return outs | {"submission": PLACE | {"run": 2.0}, "requestId": "id2"}
 
 
+def test_what_cannot_be_looked_up_fails_no_preview():
+    assert not PROVIDER.check({}, PROPS).failures
+    olds = {**PROPS, "requestId": "id0"}
+    assert PROVIDER.diff(NAME, olds, PROPS).replaces == ["request"]
+
+
+FINISH = PROPS | {"options": OPTIONS | {"onChange": "finish"}, "requestId": "id2"}
+
+
 def running(service, state="RUNNING"):
     """Outputs of a job that is now in this state."""
     outs = outputs(service)
     digest = spec.digest_of(BODY)[:20]
     service.record = JobSnapshot(NAME, f"JOB_STATE_{state}", 1, digest) if state else None
     return outs
+
+
+def test_a_second_change_replaces_a_waiting_one(service):
+    waiting = PROVIDER.update(NAME, running(service), FINISH).outs
+    again = FINISH | {"requestId": "id3"}
+    assert PROVIDER.diff(NAME, waiting, again).changes
+    assert PROVIDER.update(NAME, waiting, again).outs["deferredRequestId"] == "id3"
+
+
+def test_finish_taken_back_while_it_waits_cancels_as_any_change(service):
+    waiting = PROVIDER.update(NAME, running(service), FINISH).outs
+    assert PROVIDER.diff(NAME, waiting, PROPS | {"requestId": "id2"}).replaces == ["request"]
+
+
+def test_a_job_that_cannot_be_read_is_left_alone(service, monkeypatch):
+    outs = running(service)
+    monkeypatch.setattr(module, "_service", unreachable)
+    assert PROVIDER.diff(NAME, outs, FINISH).replaces == []
+    ended = outs | {"state": "JOB_STATE_FAILED"}
+    assert PROVIDER.diff(NAME, ended, FINISH).replaces == ["request"]

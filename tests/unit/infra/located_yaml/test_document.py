@@ -25,36 +25,12 @@ def test_merged_keys_give_way_to_own_ones():
     assert {key: value.content for key, value in job.items()} == {"a": 1, "b": 3}
 
 
-@pytest.mark.parametrize(
-    ("data", "expected"),
-    [
-        (b"", "a job file is a mapping"),
-        (b"\xff\xfe\x00", "not text in UTF-8"),
-        (b"\x00", "not YAML"),
-        (b"a: 1\n---\nb: 2\n", "another document"),
-        (b"a: " + b"[" * 400_000, "nested more than 40 levels deep"),
-        (b"a: &a [*a]\n", "nested more than 40 levels deep"),
-        (b"a" * 500_001, "at most 500,000 bytes"),
-        (b"a: !!python/object:os.system x\n", "not a value YAML knows"),
-        (b"? [1]\n: 2\n", "a key must be plain text"),
-        (b"a:\n  <<: 3\n", "<< merges mappings only"),
-    ],
-)
-def test_text_that_is_no_job_file_is_refused_in_one_line(data, expected):
-    assert expected in refused(data)
-
-
 def test_a_few_lines_of_anchors_cannot_grow_without_bound():
     lines = [b"a0: &a0 [x, x, x, x, x, x, x, x, x, x]"]
     for level in range(1, 12):
         uses = b", ".join([b"*a%d" % (level - 1)] * 10)
         lines.append(b"a%d: &a%d [%s]" % (level, level, uses))
     assert "grows to more than 20,000 values" in refused(b"\n".join(lines))
-
-
-def at(count):
-    """A list that is ``count`` levels below the mapping."""
-    return b"a: " + b"[" * count + b"]" * count + b"\n"
 
 
 @pytest.mark.parametrize(

@@ -12,29 +12,14 @@ from typer.testing import CliRunner
 from vertex_training.secret_rules import redaction
 from vertex_training.secret_rules.redaction import masked, redacted
 from vertex_training_cli.cli import app
-from vertex_training_cli.engine.values import redact
 
 DATA = yaml.safe_load((Path(__file__).parents[3] / "corpus/secret_rules.yaml").read_text("utf-8"))
 SECRET = "canary-hunter2"
-TOKENS = [
-    "hf_" + "abcdEFGH12" * 4,
-    "sk-" + "abcdEFGH12" * 5,
-    "ghp_" + "abcdEFGH12" * 4,
-    "eyJabcdefghijk.eyJabcdefghijk.signature_of-it",
-    "-----BEGIN PRIVATE KEY-----\nMIIabc\n-----END PRIVATE KEY-----",
-    "-----BEGIN RSA PRIVATE KEY-----\nMIIabc",
-]
 ENV = "workerPoolSpecs:\n- containerSpec:\n    imageUri: a.b/c\n    env: %s"
 
 
 def test_examples():
     assert doctest.testmod(redaction).failed == 0
-
-
-@pytest.mark.parametrize("token", TOKENS)
-def test_a_token_is_withheld_to_its_end(token):
-    assert redacted(f"a {token} b") in ("a [secret] b", "a [secret]")
-    assert redact({"description": token}) == {"description": "[secret]"}
 
 
 @pytest.mark.parametrize(
