@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -148,6 +149,17 @@ def test_killed_at_any_step_the_next_run_ends_with_one_build(
             ENGINE.build(build, print)
     assert ENGINE.build(build, print).startswith("sha256:")
     assert builds.states() == ["SUCCESS"]
+
+
+def test_simultaneous_builds_of_one_image_end_as_one(
+    builds: Builds, a_build: Callable[..., Build]
+) -> None:
+    build = a_build("FROM x\nSLEEP 2\n")
+    with ThreadPoolExecutor(3) as pool:
+        digests = {*pool.map(lambda _: ENGINE.build(build, print), range(3))}
+    assert len(digests) == 1
+    assert builds.states().count("SUCCESS") == 1
+    assert {*builds.states()} <= {"SUCCESS", "CANCELLED"}
 
 
 def test_planted_archive_is_refused(builds: Builds, a_build: Callable[..., Build]) -> None:
