@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -111,6 +112,26 @@ def test_ctrl_c_cancels_the_build_and_waits_for_its_end(
         ENGINE.build(a_build("SLEEP 60\n"), write)
     assert builds.states() == ["CANCELLED"]
     assert lines[-1].endswith("is CANCELLED")
+
+
+def test_ctrl_c_leaves_a_build_that_another_command_started(
+    builds: Builds, a_build: Callable[..., Build]
+) -> None:
+    build, lines = a_build("FROM x\nSLEEP 3\n"), list[str]()
+
+    def write(line: str) -> None:
+        lines.append(line)
+        interrupt(line)
+
+    with ThreadPoolExecutor(1) as pool:
+        first = pool.submit(ENGINE.build, build, print)
+        while not builds.all():
+            time.sleep(0.05)
+        with pytest.raises(KeyboardInterrupt):
+            ENGINE.build(build, write)
+        assert first.result().startswith("sha256:")
+    assert builds.states() == ["SUCCESS"]
+    assert "goes on; to end it: gcloud builds cancel" in lines[-1]
 
 
 class KilledError(BaseException):
