@@ -12,10 +12,8 @@ from __future__ import annotations
 import argparse
 import difflib
 import json
-import queue
 import random
 import re
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -28,7 +26,7 @@ from pathlib import Path
 from typing import Final
 
 from tests.mutants import copies
-from tests.mutants.copies import Copy, TestRun
+from tests.mutants.copies import Copy
 from tests.mutants.selection import TestMap, measure, named
 from tests.mutants.sites import Mutant, is_valid, mutants
 
@@ -42,7 +40,7 @@ SETS: Final = {
         "infra/vertex_training/secret_rules",
         "infra/vertex_training/customjob/rules/task/secrets.py",
         "infra/vertex_training/plan/access.py",
-        *(f"infra/vertex_training/stack_rules/{name}.py" for name in ("deployers", "extra_grants")),
+        "infra/vertex_training/stack_rules/extra_grants.py",
         *("cli/vertex_training_cli/deploy", "cli/vertex_training_cli/github"),
         "cli/vertex_training_cli/engine/values.py",
         "cli/vertex_training_cli/init/branches.py",
@@ -65,7 +63,7 @@ GOALS: Final = {True: 0.95, False: 0.70}
 SLACK: Final = 60.0
 #: Seconds for all golden tests.
 GOLDEN_LIMIT: Final = 900.0
-#: Seconds: a kill by a slower test is repeated without the mutant, since processes can be late.
+#: Seconds: a slower test has to fail twice, since processes can be late.
 DOUBTFUL: Final = 1.0
 
 KILLED: Final = "killed"
@@ -86,55 +84,35 @@ class Result:
     diff: str
 
 
-@dataclass(frozen=True, slots=True)
-class Trial:
-    """A copy of the checkout and the tests that run in it."""
-
-    copy: Copy
-    tests: TestMap
-    golden: bool
-
-    def judge(self, mutant: Mutant) -> Result:
-        """Run the tests against one mutant. The copy is as before afterwards."""
-        file, began = self.copy.path / mutant.path, time.monotonic()
-        source = file.read_bytes()
-        try:
-            file.write_bytes(mutant.apply(source))
-            status, by = self._run(mutant, file, source)
-        finally:
-            file.write_bytes(source)
-        diff = _diff(mutant, source)
-        return Result(mutant.id, status, by, round(time.monotonic() - began, 1), diff)
-
-    def _run(self, mutant: Mutant, file: Path, source: bytes) -> tuple[str, str]:
-        chosen = self.tests.select(mutant)
-        for group in (chosen.near, chosen.far, chosen.golden if self.golden else ()):
-            while group := [test for test in group if test not in self.tests.flaky]:
-                known = sum(self.tests.seconds.get(test, 0.0) for test in group)
-                limit = GOLDEN_LIMIT if group == chosen.golden else SLACK + 5 * known
-                ended = self.copy.run(group, limit)
-                if ended.code == 0:
-                    break
-                if ended.code is None:
-                    return TIMEOUT, ""
-                if not self._is_doubtful(ended) or self._passes_without(
-                    mutant, file, source, ended
-                ):
-                    return KILLED, ended.failed
-                self.tests.flaky.add(ended.failed)
-        return (SURVIVED if chosen.near else NOT_COVERED), ""
-
-    def _is_doubtful(self, ended: TestRun) -> bool:
-        if self.tests.only:  # whoever names the tests has seen them pass
-            return False
-        return "::" in ended.failed and self.tests.seconds.get(ended.failed, 99.0) > DOUBTFUL
-
-    def _passes_without(self, mutant: Mutant, file: Path, source: bytes, ended: TestRun) -> bool:
+def judge(copy: Copy, tests: TestMap, mutant: Mutant, *, golden: bool) -> Result:
+    """Run the tests against one mutant. The copy is as before afterwards."""
+    file, began = copy.path / mutant.path, time.monotonic()
+    source = file.read_bytes()
+    try:
+        file.write_bytes(mutant.apply(source))
+        status, by = _status(copy, tests, mutant, golden)
+    finally:
         file.write_bytes(source)
-        try:
-            return self.copy.run([ended.failed], GOLDEN_LIMIT).code == 0
-        finally:
-            file.write_bytes(mutant.apply(source))
+    return Result(mutant.id, status, by, round(time.monotonic() - began, 1), _diff(mutant, source))
+
+
+def _status(copy: Copy, tests: TestMap, mutant: Mutant, golden: bool) -> tuple[str, str]:
+    near, far, golden_files = tests.select(mutant)
+    for group in (near, far, golden_files if golden else ()):
+        while group := [test for test in group if test not in tests.flaky]:
+            known = sum(tests.seconds.get(test, 0.0) for test in group)
+            limit = GOLDEN_LIMIT if group == golden_files else SLACK + 5 * known
+            ended = copy.run(group, limit, "-x")
+            if ended.code == 0:
+                break
+            if ended.code is None:
+                return TIMEOUT, ""
+            failed = ended.failed[0] if ended.failed else ""
+            slow = "::" in failed and tests.seconds.get(failed, 0.0) > DOUBTFUL
+            if not slow or copy.run([failed], GOLDEN_LIMIT).code != 0:
+                return KILLED, failed
+            tests.flaky.add(failed)
+    return (SURVIVED if near else NOT_COVERED), ""
 
 
 def main(arguments: Sequence[str] | None = None, root: Path | None = None) -> int:
@@ -188,31 +166,25 @@ def _judge_all(
     options: argparse.Namespace,
 ) -> list[Result]:  # fmt: skip
     jobs = min(options.jobs, len(chosen))
-    every = [Copy(root, folder / f"{n}" / "copy", roots) for n in range(jobs)]
+    every = [Copy(root, folder / f"{n}" / "copy") for n in range(jobs)]
     if options.tests:
         tests = named(every[0], options.tests)
     else:
         tests = measure(every[0], root / ".build" / "mutants", roots, options.jobs)
-    free: queue.SimpleQueue[Copy] = queue.SimpleQueue()
-    for copy in every:
-        free.put(copy)
 
-    def judge(mutant: Mutant) -> Result:
-        copy = free.get()
+    def judge_next(mutant: Mutant) -> Result:
+        copy = every.pop()
         try:
-            return Trial(copy, tests, options.golden).judge(mutant)
+            return judge(copy, tests, mutant, golden=options.golden)
         finally:
-            free.put(copy)
+            every.append(copy)
 
     results = []
     with ThreadPoolExecutor(jobs) as pool:
-        for future in as_completed([pool.submit(judge, mutant) for mutant in chosen]):
+        for future in as_completed([pool.submit(judge_next, mutant) for mutant in chosen]):
             results.append(result := future.result())
             print(f"{len(results):4} {result.status:11} {result.seconds:6.1f} s  {result.id}"
                   f"{'  by ' if result.by else ''}{result.by}", flush=True)  # fmt: skip
-    for copy in every:
-        copy.close()
-        shutil.rmtree(copy.path.parent, ignore_errors=True)
     return results
 
 

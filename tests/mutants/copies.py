@@ -1,4 +1,4 @@
-"""Copies of the checkout in which mutants are tested, and the process that runs tests there."""
+"""Copies of the checkout in which mutants are tested."""
 
 from __future__ import annotations
 
@@ -6,20 +6,24 @@ import hashlib
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
 from tests.fixture_project import source_path
+from tests.mutants.plugin import NAMES, REPORT
 
 #: Where this module is imported from: the copy's own `tests` may not have it.
 HERE: Final = Path(__file__).resolve().parents[2]
-#: What git asks for before it commits.
+#: Git requires an author for a commit.
 AUTHOR: Final = ("-c", "user.name=mutants", "-c", "user.email=mutants@example.com")
+#: Write nothing into the copy, and end a test that hangs.
+OPTIONS: Final = ("-q", "-p", "no:cacheprovider", "-p", "tests.mutants.plugin", "--timeout=40")
 
 
 def files(root: Path) -> list[str]:
@@ -29,19 +33,13 @@ def files(root: Path) -> list[str]:
     return sorted({name for name in listed.split("\0") if (root / name).is_file()})
 
 
-def digests(root: Path, folders: Sequence[str]) -> tuple[str, dict[str, str]]:
-    """The digest of what tests run on, product code and helpers, and that of each file of tests.
-
-    Data below ``tests/`` is left out: it hardly changes which lines a test executes.
-    """
-    total, tests = hashlib.sha256(repr(sorted(folders)).encode()), dict[str, str]()
+def digest(root: Path) -> str:
+    """The digest of the code. Data below ``tests/`` hardly changes which lines a test executes."""
+    total = hashlib.sha256()
     for name in files(root):
-        content = (root / name).read_bytes()
-        if name.startswith("tests/") and Path(name).match("test_*.py"):
-            tests[name] = hashlib.sha256(content).hexdigest()[:16]
-        elif not name.startswith(("docs/", "bench/", "tests/")) or name.endswith(".py"):
-            total.update(name.encode() + b"\0" + content + b"\0")
-    return total.hexdigest()[:16], tests
+        if not name.startswith(("docs/", "bench/", "tests/")) or name.endswith(".py"):
+            total.update(name.encode() + b"\0" + (root / name).read_bytes() + b"\0")
+    return total.hexdigest()[:16]
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,16 +49,16 @@ class TestRun:
     __test__ = False
     code: int | None
     """pytest's exit code; None if the time was over."""
-    failed: str
-    """The first test that failed."""
-    seconds: float
+    failed: Sequence[str] = ()
+    seconds: Mapping[str, float] = field(default_factory=dict)
+    """By test."""
 
 
 class Copy:
-    """A copy of a checkout, a git repository of its own, whose tests run in forked processes."""
+    """A copy of a checkout, a git repository of its own."""
 
-    def __init__(self, root: Path, path: Path, folders: Sequence[str]) -> None:
-        """Copy ``root`` to ``path``; the environment is shared. ``folders`` hold product code."""
+    def __init__(self, root: Path, path: Path) -> None:
+        """Copy ``root`` to ``path``; the environment is shared."""
         self.path = path
         for name in files(root):
             (path / name).parent.mkdir(parents=True, exist_ok=True)
@@ -69,39 +67,32 @@ class Copy:
             (path / ".venv").symlink_to((root / ".venv").resolve())
         for command in (["init", "-q"], ["add", "-A"], [*AUTHOR, "commit", "-q", "-m", "a copy"]):
             subprocess.run(["git", *command], cwd=path, check=True, capture_output=True)
-        self._folders = folders
-        self._worker: subprocess.Popen[str] | None = None
 
-    @property
-    def environment(self) -> dict[str, str]:
-        """Processes that tests start import the copy, and write no byte code of a mutant."""
-        temporary = self.path.with_name(f"{self.path.name}-tmp")
+    def run(self, tests: Sequence[str], limit: float, *options: str, **variables: str) -> TestRun:
+        """Run tests by node id, file or folder, and end every process that they have started."""
+        names, report, temporary = (
+            self.path.with_name(name) for name in ("names.json", "report.json", "tmp")
+        )
+        names.write_text(json.dumps(list(tests)))
+        report.unlink(missing_ok=True)
         temporary.mkdir(exist_ok=True)
-        return os.environ | {
+        environment = os.environ | {
+            # Processes that tests start import the copy, and write no byte code of a mutant.
             "PYTHONPATH": os.pathsep.join([source_path(self.path), str(HERE)]),
-            "PYTHONDONTWRITEBYTECODE": "1",
-            "PYTEST_DEBUG_TEMPROOT": str(temporary),
-        }
-
-    def run(self, tests: Sequence[str], limit: float) -> TestRun:
-        """Run tests, by node id or by file, until the first one fails."""
-        if self._worker is None:
-            self._worker = self._start()
-        assert self._worker.stdin is not None
-        assert self._worker.stdout is not None
-        self._worker.stdin.write(json.dumps({"tests": list(tests), "limit": limit}) + "\n")
-        self._worker.stdin.flush()
-        return TestRun(**json.loads(self._worker.stdout.readline()))
-
-    def close(self) -> None:
-        """Stop the process. The files stay."""
-        if self._worker is not None:
-            with suppress(BrokenPipeError):
-                self._worker.communicate(timeout=60)
-
-    def _start(self) -> subprocess.Popen[str]:
-        command = [sys.executable, "-m", "tests.mutants.worker", *self._folders]
-        return subprocess.Popen(
-            command, cwd=self.path, env=self.environment, text=True,
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-        )  # fmt: skip
+            "PYTHONDONTWRITEBYTECODE": "1", "PYTEST_DEBUG_TEMPROOT": str(temporary),
+            NAMES: str(names), REPORT: str(report),
+        }  # fmt: skip
+        places = dict.fromkeys(test.partition("::")[0] for test in tests)
+        command = [sys.executable, "-m", "pytest", *OPTIONS, *options, *places]
+        with self.path.with_name("pytest.log").open("wb") as log:
+            process = subprocess.Popen(
+                command, cwd=self.path, env=environment | variables, start_new_session=True,
+                stdout=log, stderr=log,
+            )  # fmt: skip
+        code = None
+        with suppress(subprocess.TimeoutExpired):
+            code = process.wait(limit)
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+        return TestRun(code, **(json.loads(report.read_text()) if report.exists() else {}))

@@ -51,11 +51,3 @@ def test_the_job_of_the_sample_is_printed_like_that() -> None:
     show_facts(out, head, facts)
     assert shown == printed(out)
     assert dict(facts)["state"] == "SUCCEEDED"
-
-
-def test_the_first_screen_has_words_picture_command_and_table_in_this_order() -> None:
-    first = README.partition("\n## ")[0]
-    marks = ["# ", "docs/images/review.png", "make local", "RESOURCES OF local", "SUCCEEDED"]
-    places = [first.index(mark) for mark in marks]
-    assert places == sorted(places)
-    assert len(first.splitlines()) < 50

@@ -7,7 +7,6 @@ import os
 import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import given
@@ -242,14 +241,3 @@ def test_sigterm_is_a_flag() -> None:
         assert stop.requested
     finally:
         signal.signal(signal.SIGTERM, before)
-
-
-def test_a_list_without_an_end_is_given_up() -> None:
-    class Endless(BucketStore):
-        """Every page leads to the same one."""
-
-        def _json(self, method: str, path: str, query: dict[str, str], page: str) -> dict[str, Any]:
-            return {"nextPageToken": "t"}
-
-    with pytest.raises(StoreError, match="gs://b/p/: the list has no end"):
-        Endless("b", "p").sizes()

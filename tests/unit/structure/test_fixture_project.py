@@ -9,7 +9,6 @@ from typing import Final
 
 import pytest
 
-from tests import fixture_project
 from tests.fixture_project import PROJECT, ROOT
 from tests.unit.structure.tree import files
 
@@ -46,24 +45,6 @@ def test_no_test_names_a_stack_file_or_a_job_of_the_repository() -> None:
         if PATH.search((ROOT / name).read_text())
     ]
     assert naming == [], "Hint: tests/fixture_project.py"
-
-
-def test_what_a_name_at_the_top_is() -> None:
-    stacks = ("Pulumi.a.yaml", "bootstrap/Pulumi.a-b.yaml")
-    others = ("Pulumi.yaml", "docs/Pulumi.a.yaml", "jobs/a.yaml", "bootstrap/Pulumi.yaml")
-    assert all(map(fixture_project.is_stack_file, stacks))
-    assert not any(map(fixture_project.is_stack_file, others))
-    assert fixture_project.is_sample("jobs/titanic/task.py")
-    assert fixture_project.is_sample("jobs/titanic.yaml")
-    assert not fixture_project.is_sample("jobs/lib/vertex_job/launch.py")
-    assert not fixture_project.is_sample("jobs/job.schema.json")
-    assert not fixture_project.is_sample("docs/jobs")
-
-
-def test_a_teams_own_resources_are_in_no_copy_that_tests_stand_on() -> None:
-    assert all(map(fixture_project.is_companys, ("extra.py", "extra/red.py", "Pulumi.a.yaml")))
-    others = ("infra/vertex_training/extra/loading.py", "docs/components.md", "Pulumi.yaml")
-    assert not any(map(fixture_project.is_companys, others))
 
 
 def test_a_folder_elsewhere_with_such_a_name_can_be_removed(tmp_path: Path) -> None:

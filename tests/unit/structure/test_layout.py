@@ -169,34 +169,8 @@ def test_the_list_of_small_ones_only_gets_shorter(listed: set[str]) -> None:
     assert len(listed) <= MOST_SMALL
 
 
-def test_imports_count_wherever_they_stand() -> None:
-    code = "import a.b\ndef f():\n    from c import d\nif TYPE_CHECKING:\n    from e.f import g"
-    assert set(imported(ast.parse(code))) == {"a.b", "c", "c.d", "e.f", "e.f.g"}
-    assert dotted(Path("infra/vertex_training/plan/__init__.py")) == "vertex_training.plan"
-    assert len(importers()["vertex_training.errors"]) > 20
-
-
 def test_no_function_is_too_long_but_tables_of_declarations() -> None:
     assert long_functions() == set()
-
-
-def test_lines_are_counted_from_def_to_the_last_of_the_body() -> None:
-    tree = ast.parse(
-        "class A:\n    @property\n    def b(self):\n        def c(): ...\n        return 1"
-    )
-    assert dict(functions(tree)) == {"A.b": 3, "A.b.c": 1}
-
-
-@pytest.mark.parametrize(
-    "code", ["x = 'local-'", "x.startswith('local-')", "f'local-{x}'", "'projects/local-' in x"]
-)
-def test_the_prefix_of_local_projects_is_found_in_code(code: str) -> None:
-    assert local_prefixes(ast.parse(code)) == [1]
-
-
-@pytest.mark.parametrize("code", ["'a local- b'", "x = \"id begins with 'local-'\"", "# 'local-'"])
-def test_the_prefix_of_local_projects_may_stand_in_texts(code: str) -> None:
-    assert local_prefixes(ast.parse(f"'''local-'''\n{code}")) == []
 
 
 def test_only_two_modules_spell_the_prefix_of_local_projects() -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tools import actionlint
-from vertex_training_cli.toolchain.console import SetupError, SubprocessError
+from vertex_training_cli.toolchain.console import SetupError
 from vertex_training_cli.toolchain.layout import Layout
 
 GO_MOD = "module actionlint\n\nrequire (\n\tgithub.com/rhysd/actionlint v1.7.12 // indirect\n)\n"
@@ -58,35 +58,3 @@ def test_one_that_does_not_run_is_passed_over(checkout: Layout, tmp_path: Path) 
     with pytest.raises(SetupError) as caught:
         actionlint.ensure_actionlint(checkout)
     assert "exit code 3" in caught.value.tried[0]
-
-
-def test_it_is_built_once_and_then_taken_from_the_cache(
-    checkout: Layout, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    program(tmp_path / "path" / "go", "exit 1")
-    builds = list[Path]()
-
-    def build(folder: Path, go: Path, layout: Layout) -> None:
-        builds.append(folder)
-        program(folder / "actionlint", "echo 1.7.12")
-
-    monkeypatch.setattr(actionlint, "_build", build)
-    for _ in range(2):
-        assert actionlint.ensure_actionlint(checkout) == "1.7.12, built with Go"
-    assert len(builds) == 1
-    assert (checkout.bin / "actionlint").read_text().endswith("echo 1.7.12\n")
-
-
-def test_a_failed_build_says_how_it_failed(
-    checkout: Layout, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    program(tmp_path / "path" / "go", "exit 1")
-
-    def build(folder: Path, go: Path, layout: Layout) -> None:
-        raise SubprocessError("exit code 1: no such module")
-
-    monkeypatch.setattr(actionlint, "_build", build)
-    with pytest.raises(SetupError, match="no usable actionlint") as caught:
-        actionlint.ensure_actionlint(checkout)
-    assert "no such module" in caught.value.tried[-1]
-    assert not (checkout.bin / "actionlint").exists()

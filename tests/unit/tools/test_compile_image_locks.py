@@ -1,4 +1,4 @@
-"""Locks of images are made of one resolution: what a base has, or the CPU lacks, is left out."""
+"""Locks of images have their sources."""
 
 import importlib.util
 from types import ModuleType
@@ -6,21 +6,6 @@ from types import ModuleType
 import pytest
 
 from tests.fixture_project import ROOT, SAMPLES, sample
-
-COMPILED = """\
-# a comment
-nvidia-nccl-cu12==2.20.5 \\
-    --hash=sha256:1
-numpy==1.26.4 \\
-    --hash=sha256:2 \\
-    --hash=sha256:3
-torch==2.4.1 \\
-    --hash=sha256:4
-triton==3.0.0 \\
-    --hash=sha256:5
-tritonclient==1.0 \\
-    --hash=sha256:6
-"""
 
 
 @pytest.fixture(scope="module")
@@ -32,24 +17,6 @@ def locks() -> ModuleType:
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
-
-
-def names(locks: ModuleType, change: str) -> list[str]:
-    kept = map(getattr(locks, change), locks.pins(COMPILED))
-    return [each.partition(" ")[0] for each in kept if each]
-
-
-def test_a_pin_keeps_all_its_hashes(locks: ModuleType) -> None:
-    found = locks.pins(COMPILED)
-    assert len(found) == 5
-    assert found[1].count("--hash=") == 2
-    assert "".join(found) == COMPILED.removeprefix("# a comment\n")
-
-
-def test_a_lock_leaves_out_what_its_base_has_or_its_machine_lacks(locks: ModuleType) -> None:
-    assert names(locks, "_for_cpu") == ["numpy==1.26.4", "torch==2.4.1+cpu", "tritonclient==1.0"]
-    assert names(locks, "_without_torch") == ["numpy==1.26.4", "tritonclient==1.0"]
-    assert len(names(locks, "_as_compiled")) == 5
 
 
 @pytest.mark.parametrize(

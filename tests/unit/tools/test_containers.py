@@ -1,11 +1,13 @@
-"""Programs for containers are found, or a message says what to install."""
+"""Programs for containers and a browser are found, or a message says what to install."""
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+import browser
 import containers
 
 
@@ -19,6 +21,8 @@ def program(folder: Path, name: str, code: int = 0) -> Path:
 @pytest.fixture
 def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.delenv(browser.VARIABLE, raising=False)
+    monkeypatch.setattr("os.geteuid", lambda: 0)
     monkeypatch.setattr(containers, "provide_base", lambda _builder: 0)
     return tmp_path
 
@@ -33,35 +37,32 @@ def test_any_builder_and_registry_will_do(
     assert f"containers: builder {path}/{builder}" in capsys.readouterr().out
 
 
-def test_without_programs_and_without_apt_a_hint_says_what_to_install(
-    path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert not containers.can_install()
-    assert containers.main() == 1
-    assert "apt-get install buildah docker-registry" in capsys.readouterr().err
+TOOLS = pytest.mark.parametrize(
+    ("tool", "packages", "installed", "shown"),
+    [
+        (containers, "buildah docker-registry", "docker-registry", "containers: registry"),
+        (browser, "chromium", "chromium", "browser:"),
+    ],
+)
 
 
-def test_only_what_is_missing_is_installed(
-    path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+@TOOLS
+def test_missing_program_is_installed_or_named(
+    path: Path, capsys: pytest.CaptureFixture[str], tool: Any, packages: str, installed: str,
+    shown: str,
+) -> None:  # fmt: skip
     program(path, "buildah")
-    (path / "apt-get").write_text(
-        f'#!/bin/sh\n[ "$1" = update ] || {{ echo "$@" > "{path}/asked"; '
-        f'echo > "{path}/docker-registry"; /bin/chmod +x "{path}/docker-registry"; }}\n'
-    )
-    (path / "apt-get").chmod(0o755)
-    monkeypatch.setattr("os.geteuid", lambda: 0)
-    assert containers.main() == 0
-    asked = (path / "asked").read_text().split()
-    assert "docker-registry" in asked
-    assert "buildah" not in asked
-    assert f"containers: registry {path}/docker-registry" in capsys.readouterr().out
-
-
-def test_a_failed_installation_is_reported(
-    path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    program(path, "apt-get", code=100)
-    monkeypatch.setattr("os.geteuid", lambda: 0)
-    assert containers.main() == 1
+    assert tool.main() == 1
+    assert f"apt-get install {packages}" in capsys.readouterr().err
+    apt = program(path, "apt-get", code=100)
+    assert tool.main() == 1
     assert "apt-get update -qq failed" in capsys.readouterr().err
+    apt.write_text(
+        f'#!/bin/sh\n[ "$1" = update ] || {{ echo "$@" > "{path}/asked"; '
+        f'echo > "{path}/{installed}"; /bin/chmod +x "{path}/{installed}"; }}\n'
+    )
+    assert tool.main() == 0
+    asked = (path / "asked").read_text().split()
+    assert installed in asked
+    assert "buildah" not in asked
+    assert f"{shown} {path}/{installed}" in capsys.readouterr().out

@@ -5,12 +5,11 @@ from __future__ import annotations
 import json
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
 
 import pytest
 
 from tools.generate import gcp_schema
-from tools.generate.gcp_schema import Plugin, Row, generate, render
+from tools.generate.gcp_schema import Plugin, generate, render
 
 TODAY: dict[str, Any] = json.loads(gcp_schema.TARGET.read_text(encoding="utf-8"))
 BUCKET = "gcp:storage/bucket:Bucket"
@@ -104,62 +103,6 @@ def test_a_type_that_the_plugin_lacks_is_kept_and_reported() -> None:
     document, report = generate(Plugin(PACKAGE), OLD)
     assert document["types"][GONE] == OLD["types"][GONE]
     assert any(line.startswith(f"{GONE}: kept as it is") for line in report.lines)
-
-
-def spec_of(row: Row, rows: list[Row], types: dict[str, Any], token: str) -> dict[str, Any]:
-    """A property in a package schema; the object types in it are added to ``types``."""
-    outer, _, inner = row["type"].rstrip(">").partition("<")
-    kind = inner or outer
-    value: dict[str, Any] = {"type": {"bool": "boolean", "int": "integer"}.get(kind, kind)}
-    if kind == "asset":
-        value = {"$ref": "pulumi.json#/Asset"}
-    if kind == "object":
-        name = f"{token}:{row['name']}"
-        prefix = row["name"] + ("[]." if inner else ".")
-        below = [r for r in rows if r["name"].startswith(prefix) and "tf" in r]
-        below = [r for r in below if "." not in r["name"].removeprefix(prefix)]
-        value = {"$ref": f"#/types/{quote(name, safe=':')}"}
-        types[name] = {
-            "properties": {
-                r["name"].removeprefix(prefix): spec_of(r, rows, types, token) for r in below
-            },
-            "required": [r["name"].removeprefix(prefix) for r in below if r.get("required")],
-        }
-    if outer in ("list", "set"):
-        value = {"type": "array", "items": value}
-    if outer == "map":
-        value = {"type": "object", "additionalProperties": value}
-    if "pulumiDefault" in row:
-        value["default"] = row["pulumiDefault"]
-    flags = {"secret": "sensitive", "willReplaceOnChanges": "forceNew"}
-    return value | {theirs: True for theirs, ours in flags.items() if row.get(ours)}
-
-
-def package_of(document: dict[str, Any]) -> dict[str, Any]:
-    """The package schema of a plugin whose properties are those of ``document``."""
-    types: dict[str, Any] = {}
-    resources: dict[str, Any] = {}
-    for token, content in document["types"].items():
-        rows = content["properties"]
-        top = [row for row in rows if "." not in row["name"]]
-        specs = {row["name"]: spec_of(row, rows, types, token) for row in top}
-        specs.pop("id", None)  # every resource has one, so that a package schema lists none
-        inputs = [row for row in top if row.get("required") or row.get("optional")]
-        required = [row for row in inputs if row.get("required") and not row.get("autoName")]
-        sure = [r for r in top if not r.get("optional") or r.get("computed") or "default" in r]
-        resources[token] = {
-            "inputProperties": {row["name"]: specs[row["name"]] for row in inputs},
-            "requiredInputs": [row["name"] for row in required],
-            "properties": specs,
-            "required": [row["name"] for row in sure],
-        }
-    return {"version": "9.35.0", "types": types, "resources": resources}
-
-
-def test_a_plugin_that_says_the_same_changes_no_property() -> None:
-    document, report = generate(Plugin(package_of(TODAY)), TODAY)
-    assert report.lines == []
-    assert document["types"] == TODAY["types"]
 
 
 def test_the_text_has_all_of_the_document() -> None:

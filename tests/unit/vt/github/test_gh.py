@@ -68,27 +68,7 @@ def test_an_answer_that_does_not_come_is_one_line(monkeypatch):
     assert asked == [("", 120), ("{}", 120)]
 
 
-def test_a_refusal_without_a_word_says_that_it_failed(answers):
-    answers(code=4)
-    with pytest.raises(CommandError, match="gh api repos/x/y: it failed"):
-        gh.download("repos/x/y", 10)
-    with pytest.raises(CommandError, match="gh api --paginate repos/x/y: it failed"):
-        gh.read("repos/x/y")
-
-
 def test_a_download_is_the_bytes_up_to_the_bound(answers):
     answers(out="abc")
     assert gh.download("repos/x/y", 3) == b"abc"
     assert gh.download("repos/x/y", 2) is None
-
-
-def test_without_gh_every_call_says_where_to_get_it(monkeypatch, tmp_path):
-    monkeypatch.setenv("PATH", str(tmp_path))
-    calls = (
-        lambda: gh.read("x"),
-        lambda: gh.write("POST", "x", {}),
-        lambda: gh.download("x", 1),
-    )
-    for call in calls:
-        with pytest.raises(CommandError, match=r"gh is not on PATH\..*https://cli\.github\.com"):
-            call()

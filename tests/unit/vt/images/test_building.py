@@ -167,23 +167,3 @@ def test_wanted_log_is_whole_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> N
         report("building [bold]a[/bold]")
         write_log("step\x1b 1")
     assert sys.stderr.getvalue() == "vt: building [bold]a[/bold]\nstep\ufffd 1\n"
-
-
-def test_terminal_shows_reports_and_the_newest_line_of_the_log(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    for name in ("NO_COLOR", "TTY_COMPATIBLE", "TTY_INTERACTIVE", "FORCE_COLOR"):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("TERM", "xterm")
-    monkeypatch.setenv("COLUMNS", "200")
-    terminal = Terminal()
-    monkeypatch.setattr(sys, "stderr", terminal)
-    with building.progress(with_log=False) as (report, write_log):
-        report("building\x1b [bold]a")
-        time.sleep(0.3)
-        write_log("step\x1b 1" + "x" * 101)
-        time.sleep(0.3)
-    lines = terminal.getvalue()
-    assert "vt: building\ufffd [bold]a\n" in lines
-    assert f"\x1b[2mstep\ufffd 1{'x' * 93}\x1b[0m" in lines
-    assert "x" * 94 not in lines

@@ -152,18 +152,6 @@ def test_without_a_stack_the_backend_is_told(
     assert "runs them on Google Batch, as the source does: train" in done.stderr
 
 
-ODD = (
-    '{"taskGroups": 1}',
-    '{"taskGroups": [1]}',
-    '{"taskGroups": [[]]}',
-    '{"taskGroups": [{"taskSpec": "x"}]}',
-    "taskGroups: &a [*a]",
-    '{"taskGroups": [{"taskSpec": {"runnables": [null, {}]}}]}',
-    '{"taskGroups": [{"taskCount": -1}], "allocationPolicy": []}',
-    '{"taskGroups": null, "labels": {"a": null}}',
-)
-
-
 def test_a_job_that_ran_is_imported_whole(
     project: Path, make_jobs: Callable[..., Jobs], monkeypatch: pytest.MonkeyPatch
 ) -> None:

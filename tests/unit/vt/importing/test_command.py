@@ -133,17 +133,6 @@ def test_a_page_is_imported_block_by_block(project, vt, tmp_path):
     assert imported(project, "guide")
 
 
-def test_no_secret_of_the_source_is_shown_or_written(project, vt, tmp_path):
-    secret = "hf_" + "aB3" * 12
-    text = YAML.replace("<YOUR_HF_TOKEN>", secret).replace(
-        "[--train", f"[--token={secret}, --train"
-    )
-    (tmp_path / "x.yaml").write_text(text)
-    done = vt(tmp_path / "x.yaml", "--write")
-    assert secret not in done.output
-    assert all(secret.encode() not in data for data in files(project).values())
-
-
 def test_values_nested_in_one_another_are_bounded_as_well(project, vt, tmp_path):
     nest = "d = {'machine_spec': {}}\n" + "d = {'machine_spec': d, 'disk_spec': d}\n" * 64
     code = f"{nest}from google.cloud import aiplatform\n"

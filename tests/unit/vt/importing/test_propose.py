@@ -104,18 +104,6 @@ def test_a_secret_in_a_script_is_told(root: Path) -> None:
     ]
 
 
-@pytest.mark.parametrize("path", ["jobs/code", "./jobs/code", "jobs/code/"])
-def test_code_of_the_checkout_is_the_package_that_the_stack_has(root: Path, path: str) -> None:
-    made = of(root, script(package=path), script("other", package="jobs/new"), script("code"))
-    specs = [each.spec["workerPoolSpecs"][0]["pythonPackageSpec"] for each in made.jobs]
-    assert [spec.get("packageUris") for spec in specs] == [
-        ["${packages.code}"], ["${packages.other}"], None
-    ]  # fmt: skip
-    assert "other: {path: jobs/new}" in str(made.files["Pulumi.dev.yaml"])
-    again = of(root, script("code", package="jobs/x"))
-    assert "code-2: {path: jobs/x}" in str(again.files["Pulumi.dev.yaml"])
-
-
 def test_objects_that_the_code_uploads_are_taken_along_for_buckets_that_are_new(root: Path) -> None:
     uploads = {"Acme_In/a.csv": b"1", "acme-other/b.csv": b"2", "Acme_In/s": b"password=hunter2"}
     made = of(root, job(args=["--in=gs://acme-in/a.csv"]), uploads=uploads, remarks=["first"])

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -112,6 +114,26 @@ def test_ctrl_c_cancels_the_build_and_waits_for_its_end(
     assert lines[-1].endswith("is CANCELLED")
 
 
+def test_ctrl_c_leaves_a_build_that_another_command_started(
+    builds: Builds, a_build: Callable[..., Build]
+) -> None:
+    build, lines = a_build("FROM x\nSLEEP 3\n"), list[str]()
+
+    def write(line: str) -> None:
+        lines.append(line)
+        interrupt(line)
+
+    with ThreadPoolExecutor(1) as pool:
+        first = pool.submit(ENGINE.build, build, print)
+        while not builds.all():
+            time.sleep(0.05)
+        with pytest.raises(KeyboardInterrupt):
+            ENGINE.build(build, write)
+        assert first.result().startswith("sha256:")
+    assert builds.states() == ["SUCCESS"]
+    assert "goes on; to end it: gcloud builds cancel" in lines[-1]
+
+
 class KilledError(BaseException):
     """Stands for SIGKILL: nothing catches it."""
 
@@ -148,6 +170,17 @@ def test_killed_at_any_step_the_next_run_ends_with_one_build(
             ENGINE.build(build, print)
     assert ENGINE.build(build, print).startswith("sha256:")
     assert builds.states() == ["SUCCESS"]
+
+
+def test_simultaneous_builds_of_one_image_end_as_one(
+    builds: Builds, a_build: Callable[..., Build]
+) -> None:
+    build = a_build("FROM x\nSLEEP 2\n")
+    with ThreadPoolExecutor(3) as pool:
+        digests = {*pool.map(lambda _: ENGINE.build(build, print), range(3))}
+    assert len(digests) == 1
+    assert builds.states().count("SUCCESS") == 1
+    assert {*builds.states()} <= {"SUCCESS", "CANCELLED"}
 
 
 def test_planted_archive_is_refused(builds: Builds, a_build: Callable[..., Build]) -> None:
