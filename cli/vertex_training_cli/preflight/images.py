@@ -105,12 +105,12 @@ def _members(context: PreflightContext, resource: str, of: Answer) -> set[str] |
     policy = context.client.get(url, of, POLICY)
     if policy is None or isinstance(policy, Answer):
         return policy
-    return set(pulling(policy.get("bindings")))
+    return set(pulling(policy.get("bindings") or ()))
 
 
-def pulling(bindings: object) -> Iterator[str]:
+def pulling(bindings: Iterable[Any]) -> Iterator[str]:
     """Yield members that a policy lets pull without a condition; the policy is others' text."""
-    for binding in bindings if isinstance(bindings, list) else ():
+    for binding in bindings:
         if not isinstance(binding, dict) or binding.get("condition"):
             continue
         members: Any = binding.get("members")
