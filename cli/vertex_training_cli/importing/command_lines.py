@@ -217,7 +217,7 @@ class Script:
         words, files = split(line, self._value_of)
         self._write(files, " ".join(words[1:]) + "\n", line)
         if not files and GCLOUD.search(line):
-            what = "a command of gcloud that a line prints, or pipes to, is not read"
+            what = "a printed or piped command of the Google Cloud CLI is not read"
             self.left_out.append(f"{what} ({place})")
 
     def _write(self, files: list[str], text: str, line: str) -> None:
