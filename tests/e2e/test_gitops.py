@@ -142,7 +142,7 @@ class World:
         self.author.git("commit", "-qm", f"Merge {branch}")
         self.author.git("push", "-q", "origin", "main")
         commit = self.author.git("rev-parse", "HEAD")
-        self.hub.add("pulls", number=7, merged_at="now", merge_commit_sha=commit)
+        self.hub.add("pulls", number=7, merged_at="now", merge_commit_sha=commit, commits=[commit])
         self.runner.git("pull", "-q")
         return {"GITHUB_SHA": commit}
 
