@@ -101,7 +101,7 @@ class NamedSection(Section):
     """The key it was created under, which its name and its place in the state keep."""
 
 
-#: The key that names the files.
+#: The key of a stack file that lists files to include.
 INCLUDE: Final = "include"
 #: Relative, with ``/``, without ``.`` and ``..``, to a YAML file.
 INCLUDE_FORM: Final = r"(?!\.\.?/)(?!.*/\.\.?/)(?!.*//)[A-Za-z0-9_.@+-][A-Za-z0-9_.@+/-]*\.ya?ml"
