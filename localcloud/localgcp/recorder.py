@@ -31,13 +31,13 @@ from localgcp.apis.messages import (
 )
 from localgcp.apis.server import serve
 from localgcp.clients import cloud_sdk, python_clients
-from localgcp.environment import without_real_cloud
 from localgcp.errors import ApiError
 from localgcp.faults.proxy import StorageProxy
 from localgcp.faults.table import FaultTable
+from localgcp.home.environment import without_real_cloud
 from localgcp.server import choose_port
-from localgcp.storage import StorageEmulator
-from localgcp.storage_requests import StorageRequest
+from localgcp.storage.emulator import StorageEmulator
+from localgcp.storage.requests import StorageRequest
 from localgcp.vertex.records import new_id, now
 
 _BUCKET: Final = re.compile(r"(?:/(?:upload|download|resumable/upload))?/storage/v1/b/([^/?]+)")

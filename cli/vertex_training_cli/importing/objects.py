@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-from localgcp.root_directory import RootDirectory
+from localgcp.system.root_directory import RootDirectory
 from vertex_training.secret_rules.redaction import contains_secret
 from vertex_training_cli.importing.imported import ImportedJob
 from vertex_training_cli.importing.references import StackEntries

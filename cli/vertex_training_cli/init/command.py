@@ -17,9 +17,9 @@ from urllib.parse import unquote, urlsplit
 
 import typer
 
-from localgcp import git
 from localgcp.errors import UnsafePathError
-from localgcp.root_directory import RootDirectory
+from localgcp.system import git
+from localgcp.system.root_directory import RootDirectory
 from vertex_training.errors import CommandError
 from vertex_training_cli.init import answers as answers_
 from vertex_training_cli.init import manifest, upgrading

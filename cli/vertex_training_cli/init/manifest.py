@@ -18,7 +18,7 @@ from typing import Annotated, Any, Final, Literal
 import pydantic
 from pydantic import ConfigDict, Field
 
-from localgcp.root_directory import RootDirectory, path_problem
+from localgcp.system.root_directory import RootDirectory, path_problem
 from vertex_training.errors import CommandError, ConfigError
 from vertex_training_cli.init import answers as answers_
 from vertex_training_cli.init.answers import Answers

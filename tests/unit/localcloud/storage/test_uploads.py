@@ -15,8 +15,8 @@ import google_crc32c
 import pytest
 
 from localgcp.errors import RefusedRequestError
-from localgcp.storage_requests import StorageRequest
-from localgcp.storage_uploads import UNIT, Answer, Insertion, UploadSessions
+from localgcp.storage.requests import StorageRequest
+from localgcp.storage.uploads import UNIT, Answer, Insertion, UploadSessions
 
 PATH = "/upload/storage/v1/b/data/o"
 FIRST = f"{PATH}?uploadType=resumable&name=a/b&ifGenerationMatch=0"

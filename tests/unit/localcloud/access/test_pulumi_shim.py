@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from localgcp import pulumi_shim as shim
+from localgcp.access import pulumi_shim as shim
 
 
 def test_encryption_settings_are_dropped_and_nothing_else() -> None:

@@ -30,13 +30,13 @@ import time
 from pathlib import Path
 from typing import IO, Final
 
-from localgcp import processes
 from localgcp.access import network
 from localgcp.access.network import PrivateNetwork
 from localgcp.errors import LocalCloudError, NoPrivateNetworkError
-from localgcp.folders import make_folder
 from localgcp.home import PRIVATE_UMASK as _UMASK
 from localgcp.home import open_private
+from localgcp.system import processes
+from localgcp.system.folders import make_folder
 
 _ARCHITECTURES: Final = {"x86_64": "amd64", "amd64": "amd64", "aarch64": "arm64", "arm64": "arm64"}
 _START_SECONDS: Final = 15.0

@@ -13,7 +13,7 @@ import time
 from typing import TYPE_CHECKING, Final
 
 from localgcp.home import Home
-from localgcp.processes import start_time
+from localgcp.system.processes import start_time
 
 if TYPE_CHECKING:
     import psutil

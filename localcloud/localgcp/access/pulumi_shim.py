@@ -127,14 +127,14 @@ def own_salt(text: str) -> str | None:
     if not salt or not project:
         return None
     _find_package()
-    from localgcp.projects import is_local
+    from localgcp.inventory.projects import is_local
 
     return salt[1] if is_local(project[1]) else None
 
 
 def _find_package() -> None:
     """Let this script import modules of its package."""
-    sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+    sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
 
 
 def salt_of(home: str, project: str, stack: str) -> str | None:

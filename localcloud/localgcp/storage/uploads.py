@@ -24,9 +24,9 @@ from urllib.parse import parse_qsl, quote, urlencode
 import google_crc32c
 
 from localgcp.errors import RefusedRequestError
-from localgcp.folders import make_folder
 from localgcp.home import open_private
-from localgcp.storage_requests import StorageRequest
+from localgcp.storage.requests import StorageRequest
+from localgcp.system.folders import make_folder
 
 #: Every chunk but the last is a multiple of it.
 UNIT: Final = 256 << 10

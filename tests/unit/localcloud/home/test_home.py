@@ -6,12 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from localgcp import home
-from localgcp.environment import (
+from localgcp.errors import LocalCloudError
+from localgcp.home import Home, layout
+from localgcp.home.environment import (
     environment,
 )
-from localgcp.errors import LocalCloudError
-from localgcp.home import Home
 
 
 def test_the_files_of_a_home_keep_their_places_from_version_to_version() -> None:
@@ -34,10 +33,11 @@ def test_elsewhere_it_serves_the_checkout_of_this_program_else_where_one_is(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     root = tmp_path / "mine"
-    checkout = Path(__file__).resolve().parents[3]
+    checkout = Path(__file__).resolve().parents[4]
 
     assert Home.find({"VT_LOCAL_HOME": str(root)}, tmp_path) == Home(root, checkout)
-    monkeypatch.setattr(home, "__file__", str(tmp_path / "installed" / "localgcp" / "home.py"))
+    installed = tmp_path / "installed" / "localgcp" / "home" / "layout.py"
+    monkeypatch.setattr(layout, "__file__", str(installed))
     assert Home.find({"VT_LOCAL_HOME": str(root)}, tmp_path) == Home(root, tmp_path)
 
 

@@ -14,10 +14,10 @@ from pathlib import Path
 import psutil
 import pytest
 
-from localgcp import processes
 from localgcp.home import Home
-from localgcp.orphaned_plugins import end_orphaned_plugins
-from localgcp.processes import ChildProcess, start_time
+from localgcp.home.orphaned_plugins import end_orphaned_plugins
+from localgcp.system import processes
+from localgcp.system.processes import ChildProcess, start_time
 from tests.unit.localcloud.conftest import wait_until
 
 Start = Callable[..., subprocess.Popen[bytes]]
@@ -112,7 +112,7 @@ def test_what_has_its_home_in_a_folder_ends_with_it(start: Start, tmp_path: Path
 
 
 def test_a_process_does_not_end_itself(tmp_path: Path) -> None:
-    code = "import os; from pathlib import Path; from localgcp import processes\n"
+    code = "import os; from pathlib import Path; from localgcp.system import processes\n"
     code += "processes.end_below(Path(os.environ['HOME'])); print('alive')"
     env = {**os.environ, "HOME": str(tmp_path), "PYTHONPATH": os.pathsep.join(sys.path)}
     done = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, check=False)

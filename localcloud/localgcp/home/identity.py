@@ -19,9 +19,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-from localgcp import git
 from localgcp.errors import LocalCloudError
-from localgcp.folders import make_folder
+from localgcp.system import git
+from localgcp.system.folders import make_folder
 
 #: The marker's name, before the digest. A name is there at once, and whole.
 _MARKER: Final = ".vt-local-home-"

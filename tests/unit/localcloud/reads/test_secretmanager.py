@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from localgcp.inventory.store import SERVICE, project_number
-from localgcp.secretmanager import add_version
+from localgcp.reads.secretmanager import add_version
 from tests.unit.localcloud.conftest import PROJECT, TRAINER, Cloud, command_job
 from vertex_training.naming import is_local
 

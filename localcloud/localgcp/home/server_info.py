@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from localgcp.home import Ports
-from localgcp.processes import is_process_id
+from localgcp.system.processes import is_process_id
 
 _MAX_PORT: Final = 65_535
 

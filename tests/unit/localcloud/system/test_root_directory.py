@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from localgcp.errors import UnsafePathError
-from localgcp.root_directory import RootDirectory
+from localgcp.system.root_directory import RootDirectory
 
 
 @pytest.fixture

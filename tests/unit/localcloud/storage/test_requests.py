@@ -12,15 +12,15 @@ import pytest
 import yaml
 
 from localgcp.errors import LocalCloudError, RefusedRequestError
-from localgcp.storage import StorageEmulator, completed, layout_source
-from localgcp.storage_requests import (
+from localgcp.storage.emulator import StorageEmulator, completed, layout_source
+from localgcp.storage.requests import (
     StorageRequest,
     accepted,
     condition_source,
     unmet_condition,
 )
 
-CASES = yaml.safe_load(Path(__file__).with_name("storage_requests.yaml").read_text("utf-8"))
+CASES = yaml.safe_load(Path(__file__).with_name("requests.yaml").read_text("utf-8"))
 OBJECT = "/storage/v1/b/b-1/o/x"
 UPLOAD = "/upload/storage/v1/b/b-1/o"
 

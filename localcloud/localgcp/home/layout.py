@@ -19,10 +19,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, Final, NamedTuple
 
-from localgcp import home_identity
 from localgcp.clients import cloud_sdk
 from localgcp.errors import LocalCloudError
-from localgcp.folders import make_folder
+from localgcp.home import identity as home_identity
+from localgcp.system.folders import make_folder
 
 #: Encrypts the state of the local stack, which holds no secret of value.
 PASSPHRASE: Final = "local"
@@ -59,7 +59,7 @@ class Home:
     def find(cls, env: Mapping[str, str] | None = None, cwd: Path | None = None) -> Home:
         """The home that ``VT_LOCAL_HOME`` names, else ``.vt-local`` in the checkout of ``cwd``.
 
-        Raises LocalCloudError if a folder is there that is none (``localgcp.home_identity``).
+        Raises LocalCloudError if a folder is there that is none (``localgcp.home.identity``).
         """
         env = os.environ if env is None else env
         repo = _checkout((cwd or Path.cwd()).resolve())
@@ -182,7 +182,7 @@ class Home:
 
     @property
     def children(self) -> Path:
-        """One file for each process of the server (``localgcp.processes``)."""
+        """One file for each process of the server (``localgcp.system.processes``)."""
         return self.root / "run"
 
     @property
@@ -358,7 +358,7 @@ def _checkout(cwd: Path) -> Path:
     for folder in (cwd, *cwd.parents):
         if (folder / "Pulumi.yaml").is_file():
             return folder
-    checkout = Path(__file__).resolve().parents[2]
+    checkout = Path(__file__).resolve().parents[3]
     return checkout if (checkout / "Pulumi.yaml").is_file() else cwd
 
 
