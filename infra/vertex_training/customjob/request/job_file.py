@@ -21,9 +21,8 @@ from vertex_training.customjob.request import checking, ignoring, references
 from vertex_training.customjob.request.message import MessageBuilder
 from vertex_training.customjob.request.rungs import RungOverrides
 from vertex_training.customjob.rules.context import FILE_ONLY, Context, FileDefaults, JobFacts
-from vertex_training.customjob.rules.job import Job
-from vertex_training.customjob.rules.job_facts import concerns, job_facts_of
-from vertex_training.customjob.rules.tuning.trials import COUNTS
+from vertex_training.customjob.rules.job import Job, concerns, job_facts_of
+from vertex_training.customjob.rules.trials import COUNTS
 from vertex_training.errors import ConfigError, Level, Location, Problem, UnknownReferenceError
 from vertex_training.located_yaml import document
 
