@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from vertex_training.errors import CommandError, did_you_mean
+from vertex_training.errors import CommandError, UnknownNameError, did_you_mean
 from vertex_training.images.pins import PLACEHOLDER
 from vertex_training.located_yaml.editing import set_value
 from vertex_training.settings.model import Settings
@@ -110,23 +110,31 @@ class Promotion:
         return self.built_from or f"digest-{digits}"
 
 
-def plan(source: Settings, target: Settings, names: Sequence[str]) -> list[Promotion]:
-    """What is to be copied.
+def known_names(settings: Settings, names: Sequence[str]) -> list[str]:
+    """Return the images named, each once; without names all of the stack.
 
     Raises:
-        CommandError: the first stack does not pin one of the names, or both stacks are one.
+        UnknownNameError: the stack has no such image.
     """
-    if source.stack == target.stack:
-        raise CommandError(f"{source.stack} is both --from and --to.")
-    return [_promotion(source, target, name) for name in dict.fromkeys(names)]
+    for name in names:
+        if name not in settings.images:
+            text = f"stack {settings.stack} has no image {name!r}."
+            raise UnknownNameError(text, did_you_mean(name, settings.images))
+    return list(dict.fromkeys(names or settings.images))
+
+
+def plan(source: Settings, target: Settings, names: Sequence[str]) -> list[Promotion]:
+    """Return the images to copy.
+
+    Raises:
+        UnknownNameError: the first stack has no image of a name.
+        CommandError: the first stack does not pin one of them.
+    """
+    return [_promotion(source, target, name) for name in known_names(source, names)]
 
 
 def _promotion(source: Settings, target: Settings, name: str) -> Promotion:
-    image = source.images.get(name)
-    if image is None:
-        text = f"stack {source.stack} has no image {name!r}."
-        raise CommandError(text, did_you_mean(name, source.images))
-    there = target.images.get(name)
+    image, there = source.images[name], target.images.get(name)
     if image.uri or (there and there.uri):
         stack = source.stack if image.uri else target.stack
         text = f"image {name} of stack {stack} is one from outside (uri)."
