@@ -8,11 +8,12 @@ from __future__ import annotations
 import fcntl
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from localgcp.root_directory import RootDirectory
 from vertex_training.errors import CommandError, UnknownNameError, did_you_mean
 from vertex_training.images.pins import PLACEHOLDER
 from vertex_training.located_yaml.editing import set_value
@@ -53,7 +54,8 @@ def write_pins(root: Path, stack: str, pins: Mapping[str, Mapping[str, str]]) ->
                         path = ("config", f"{SCHEMA.namespace}:images", name, key)
                         after = set_value(after, path, values[key], file.name)
             if after != before:
-                _replace(file, after)
+                mode = file.stat().st_mode & 0o777
+                RootDirectory(file.parent).write(file.name, after, mode)
     except OSError as failed:
         text = f"{file.name} cannot be written: {failed.strerror}; it is as it was."
         raise CommandError(text) from None
@@ -69,23 +71,6 @@ def _locked(folder: Path) -> Iterator[None]:
         yield
     finally:
         os.close(handle)
-
-
-def _replace(file: Path, content: bytes) -> None:
-    partial = file.with_name(f".{file.name}.partial")
-    try:
-        partial.unlink(missing_ok=True)  # of a killed command, or a link that a clone has
-        handle = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
-        with open(handle, "wb") as stream:
-            stream.write(content)
-            stream.flush()
-            os.fchmod(stream.fileno(), file.stat().st_mode & 0o777)
-            os.fsync(stream.fileno())
-        os.replace(partial, file)
-    except OSError:
-        with suppress(OSError):
-            partial.unlink()
-        raise
 
 
 @dataclass(frozen=True, slots=True)
