@@ -117,7 +117,7 @@ VERBS: Final[Mapping[str, VerbRow]] = {
         "vt init --environment staging",
         "vt init --environment qa --before prod",
     ),
-    "upgrade": _verb("init.upgrading:upgrade", "vt upgrade"),
+    "upgrade": _verb("init.command:upgrade", "vt upgrade"),
     "catalogue": _verb(
         "catalogue:catalogue",
         "vt catalogue --accelerator L4",
