@@ -14,8 +14,7 @@ import typer
 from vertex_training_cli.status import print_line
 from vertex_training_cli.toolchain.layout import Layout
 from vertex_training_cli.toolchain.main import install, installed, report
-from vertex_training_cli.toolchain.policy_env import create_environment
-from vertex_training_cli.toolchain.python_env import find_uv
+from vertex_training_cli.toolchain.python_env import create_environment, find_uv
 
 Check = Annotated[bool, typer.Option("--check", help="Only say what is in place.")]
 Deploy = Annotated[

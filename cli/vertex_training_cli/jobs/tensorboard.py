@@ -21,13 +21,13 @@ from vertex_training_cli.jobs.service import Jobs
 from vertex_training_cli.options import SelectedStack
 from vertex_training_cli.setup import install_once
 from vertex_training_cli.status import print_line
-from vertex_training_cli.toolchain import policy_env
+from vertex_training_cli.toolchain import python_env
 
 if TYPE_CHECKING:
     from vertex_training.customjob.google.job_service import AnyJob
 
 #: Its packages by hash (requirements/tensorboard.in).
-PINS: Final = Path(policy_env.__file__).parent / "tensorboard.txt"
+PINS: Final = Path(python_env.__file__).parent / "tensorboard.txt"
 #: Jobs that are shown where none is named.
 NEWEST: Final = 10
 
