@@ -77,6 +77,8 @@ def build(
 
     An image of the same context and options that the registry has is taken as it is.
 
+    Example: `vt images build titanic --stack dev --timeout 30m`.
+
     Exit code: 0 all are pinned, 1 one is not (the stack file has those before it), 130 interrupted.
     """
     seconds = options.seconds(timeout, "--timeout")
@@ -128,6 +130,8 @@ def promote(
 
     The image is copied to the other stack's repository, then its digest is written into the stack
     file: one line an image.
+
+    Example: `vt promote titanic --from dev --to prod`.
     """
     with _interruptible():
         origin, goal = stacks.find(source), stacks.find(target)

@@ -48,6 +48,8 @@ def tensorboard(
     In the local cloud it follows jobs that run; from a bucket of Google Cloud the logs are fetched
     once. TensorBoard has an environment of its own, below the cache folder, which --install makes.
 
+    Example: `vt tensorboard titanic 1234567890 --port 7007`.
+
     Exit code: 1 if it is not installed, or no job has logs.
     """
     own = ToolEnvironment("tensorboard", PINS)

@@ -71,6 +71,8 @@ def add(
     On those that are asked: deny (no permission, no reservation, a quota of 0), patch (--patch is
     merged into the answer), error, delay. On monitoring also utilization (--value for the last
     --seconds).
+
+    Example: `vt local fault add jobs preempt --match titanic`.
     """
     with private_files():
         wanted = Fault.parse(
