@@ -65,9 +65,9 @@ def add(
     On operations: error, delay, hold. On jobs alone: stale (--seconds: lists lack younger jobs),
     short-pages, lost-page, lost-record, stockout (--seconds: wait so long; else FAILED), preempt
     (jobs with strategy SPOT), kill; the last two take --replica, and happen once a job has run for
-    --seconds. On those that are asked: deny (no permission, no reservation, a quota of 0), patch (--patch is
-    merged into the answer), error, delay. On monitoring also utilization (--value for the last
-    --seconds).
+    --seconds. On those that are asked: deny (no permission, no reservation, a quota of 0), patch
+    (--patch is merged into the answer), error, delay. On monitoring also utilization (--value for
+    the last --seconds).
 
     Example: `vt local fault add jobs preempt --match titanic`.
     """
