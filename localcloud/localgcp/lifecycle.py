@@ -26,7 +26,7 @@ from localgcp.home import PRIVATE_UMASK, Home, make_private, open_private, path_
 from localgcp.home.environment import server_environment
 from localgcp.home.orphaned_plugins import end_orphaned_plugins
 from localgcp.home.server_info import ServerInfo
-from localgcp.storage.emulator import emulator as storage
+from localgcp.storage import emulator as storage
 from localgcp.system import processes
 from localgcp.system.folders import make_folder
 

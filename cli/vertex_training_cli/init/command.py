@@ -95,6 +95,9 @@ def init(
     Nothing that is there is overwritten. A `vt` of a checkout also builds its wheels, so that
     `make local` works at once. --environment makes a branch, which `git cherry-pick` takes over.
 
+    Examples: `vt init acme --project acme-ml-dev --number 210987654321`,
+    `vt init --environment qa --before prod`.
+
     Exit code: 0 in order, 2 not made.
     """
     given = {

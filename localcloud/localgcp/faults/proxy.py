@@ -28,8 +28,8 @@ from localgcp.access.web import LocalHandler, LocalServer, check_page, is_forwar
 from localgcp.errors import ExchangeEndedError, RefusedRequestError
 from localgcp.faults.model import Fault, Kind, Service
 from localgcp.faults.table import Entry, FaultTable
+from localgcp.storage import emulator as storage
 from localgcp.storage.emulator import StorageEmulator
-from localgcp.storage.emulator import emulator as storage
 from localgcp.storage.requests import (
     HEALTHCHECK,
     StorageRequest,
