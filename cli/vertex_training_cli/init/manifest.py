@@ -142,7 +142,9 @@ def read(root: Path) -> Manifest:
     try:
         document = _Document.model_validate_json(content)
         given = answers_.parse(document.answers)
-    except (ValueError, ConfigError) as wrong:
+    except pydantic.ValidationError as wrong:
+        raise CommandError(f"{NAME} is not what `vt` wrote: {_mistake(wrong)}.", _HINT) from None
+    except ConfigError as wrong:
         first = re.sub(r"\s+", " ", str(wrong))[:200]
         raise CommandError(f"{NAME} is not what `vt` wrote: {first}", _HINT) from None
     _ensure_whole(document)
@@ -150,6 +152,15 @@ def read(root: Path) -> Manifest:
     texts = {p: entry.text for p, entry in document.files.items() if entry.text is not None}
     kinds = {path: entry.kind for path, entry in document.files.items()}
     return Manifest(document.release, given, digests, kinds, texts, tuple(document.left))
+
+
+def _mistake(wrong: pydantic.ValidationError) -> str:
+    """Return where the first mistake is, and the value there."""
+    error = wrong.errors()[0]
+    place = ".".join(map(str, error["loc"])) or "the document"
+    words = {"missing": "is missing", "extra_forbidden": "is unknown", "json_invalid": "is no JSON"}
+    value = repr(error["input"])[:80]
+    return f"{place} {words.get(error['type'], f'cannot be {value}')}"
 
 
 def _ensure_whole(document: _Document) -> None:
