@@ -455,7 +455,7 @@ KINDS: Final = (
     ),
     simple_risk(lowered_rules, "{path} {old} → {new}", "loweredRules", "rules lowered"),
     simple_risk(
-        lowered_guards, "{name} ({what!s})", "loweredGuards", "guards lowered", fields="name what"
+        lowered_guards, "{name} ({what})", "loweredGuards", "guards lowered", fields="name what"
     ),
     OVERRIDES,
 )
