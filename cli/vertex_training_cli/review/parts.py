@@ -26,6 +26,8 @@ READABLE: Final = "whose data becomes readable"
 NAMED: Final = 3
 #: Characters of a value that is a sentence.
 SENTENCE: Final = 400
+#: Kind of a member that includes everybody.
+EVERYBODY: Final = "everybody"
 #: What something means for who approves it; the page colours it: nothing, amber, red.
 Danger = Literal["plain", "opens", "destroys"]
 
@@ -246,6 +248,16 @@ class Edge:
     verb: str
     new: bool
     """Whether the change brings it."""
+
+    @property
+    def is_public(self) -> bool:
+        """Whether everybody does it."""
+        return self.one.kind == EVERYBODY
+
+    @property
+    def sentence(self) -> str:
+        """Return both nodes with the verb between them."""
+        return f"{self.one.text} {self.verb} {self.other.text}"
 
 
 @dataclass(slots=True)

@@ -32,6 +32,7 @@ from vertex_training_cli.review.jobs import (
     shown_image,
 )
 from vertex_training_cli.review.parts import (
+    EVERYBODY,
     SENTENCE,
     Danger,
     Differences,
@@ -80,8 +81,6 @@ VERBS: Final = (
     ("serviceAccountUser", "acts as"),
     ("networkUser", "uses"),
 )
-#: Kind of a member that includes everybody.
-EVERYBODY: Final = "everybody"
 #: Characters of a note that are seen while it is folded.
 BEGINNING: Final = 72
 #: Characters of a list of names that is never shortened.
