@@ -98,6 +98,8 @@ def document(report: ReviewReport) -> dict[str, Any]:
             names_alone = not kind.fields and all(type(e) is Finding for e in findings)
             listed = [e.name if names_alone else _plain(e, kind.fields) for e in findings]
             (found[section] if section else found)[key] = listed
+    others = [_plain(each, "name version=new uri jobs") for each in report.other_images]
+    found["otherImages"] = others
     for image in (*found["images"], *found["otherImages"]):
         image["origin"] = report.origins.get(image["uri"])
     return found

@@ -7,9 +7,9 @@ sections and JSON are written from that list.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, Literal, Protocol
+from typing import Any, Final, Literal, Protocol, TypeVar
 
 from vertex_training_cli.engine.fields import FieldDifference
 from vertex_training_cli.engine.plan import Plan
@@ -307,14 +307,32 @@ class ReportSection:
     """Where it is folded."""
 
 
-def to_section(title: str, part: Part | None) -> ReportSection:
-    """A section of one part; empty without it."""
-    return ReportSection(title, (part,) if part else ())
+Cell = str | tuple[str, ...]
+T = TypeVar("T")
 
 
-def to_table(
-    caption: str, columns: tuple[str, ...], rows: Iterable[Row], *, spaced: bool = False
-) -> Table | None:
-    """A table; None without rows."""
-    rows = tuple(rows)
-    return Table(caption, columns, rows, spaced) if rows else None
+def to_tables(
+    caption: str,
+    items: Iterable[T],
+    columns: Mapping[str, Callable[[T], Cell]],
+    danger: Callable[[T], Danger] = lambda _: "plain",
+    *,
+    spaced: bool = False,
+    shorter: tuple[Listing, ...] = (),
+) -> tuple[Table, ...]:
+    """Return a table with a row for each item; none without items."""
+
+    def row(item: T) -> Row:
+        cells = (column(item) for column in columns.values())
+        return Row(tuple((c,) if isinstance(c, str) else c for c in cells), danger(item))
+
+    rows = tuple(map(row, items))
+    return (Table(caption, tuple(columns), rows, spaced, shorter),) if rows else ()
+
+
+def to_listings(*groups: Iterable[str | Entry]) -> tuple[Listing, ...]:
+    """Return a list for each group that has entries."""
+    entries = (
+        tuple(Entry(each) if isinstance(each, str) else each for each in group) for group in groups
+    )
+    return tuple(Listing((each,)) for each in entries if each)

@@ -99,23 +99,21 @@ _IMAGE_PATH: Final = re.compile(
 )
 #: Images whose labels a registry can be asked for.
 _PINNED: Final = re.compile(r"[a-z0-9-]+-docker\.pkg\.dev/[^@]+@sha256:[0-9a-f]{64}\Z")
-#: Column heads of the table.
-IMAGE_COLUMNS: Final = ("image", "before", "after", "built from", "used by")
 #: Where nobody looked: offline, or no registry could be asked.
 NOT_LOOKED_AT: Final = "not looked at"
 
 
 @dataclass(frozen=True, slots=True)
-class ImageChange:
-    """One image of which jobs or models get another digest."""
+class ImageUse:
+    """One image that is in use after the change."""
 
     name: str
     """Without registry and digest."""
     old: str
-    """Digest, or the whole name where it has none."""
+    """Digest of the image in whose place it comes, or its whole name; empty without one."""
     new: str
     uri: str
-    """The new image in full."""
+    """The image in full."""
     jobs: tuple[str, ...]
     """Names of jobs, and versions like ``model titanic run 3``."""
 
@@ -127,8 +125,8 @@ class ImageChange:
 
 def image_changes(
     jobs: Iterable[JobChange | ScheduleChange], models: Iterable[VersionChange] = ()
-) -> tuple[ImageChange, ...]:
-    """The images that change in ``jobs``, schedules among them, and ``models``, by name."""
+) -> tuple[ImageUse, ...]:
+    """Return images with another digest in ``jobs``, schedules among them, and ``models``."""
     found: dict[tuple[str, str], dict[str, None]] = {}
     for job in jobs:
         for each in job.differences:
@@ -137,54 +135,31 @@ def image_changes(
     for version in models:
         if version.image_before and version.image:
             found.setdefault((version.image_before, version.image), {})[version.title] = None
-    changes = (
-        ImageChange(image_name(new), _version(old), _version(new), new, tuple(names))
-        for (old, new), names in found.items()
-    )
-    return tuple(sorted(changes, key=lambda change: (change.name, change.old)))
-
-
-@dataclass(frozen=True, slots=True)
-class RunningImage:
-    """One image by digest that is in use after the change, and that is no ``ImageChange``."""
-
-    name: str
-    version: str
-    uri: str
-    jobs: tuple[str, ...]
+    return _image_uses(found)
 
 
 def other_images(
     jobs: Iterable[JobChange | ScheduleChange], models: Iterable[VersionChange] = ()
-) -> tuple[RunningImage, ...]:
-    """Images in Artifact Registry, by digest, of what stays or is new; by name."""
+) -> tuple[ImageUse, ...]:
+    """Return other images in Artifact Registry, by digest, of what stays or is new."""
     jobs = [job for job in jobs if job.action not in ("cancel", "forget", "end")]
     models = [each for each in models if each.action not in ("delete", "leave")]
     changed = {change.uri for change in image_changes(jobs, models)}
     used = [(uri, job.name) for job in jobs for uri in job.images]
     used += [(each.image, each.title) for each in models]
-    found: dict[str, list[str]] = {}
+    found: dict[tuple[str, str], dict[str, None]] = {}
     for uri, name in used:
         if uri not in changed and _PINNED.match(uri):
-            found.setdefault(uri, []).append(name)
-    return tuple(
-        sorted(
-            (RunningImage(image_name(u), _version(u), u, tuple(n)) for u, n in found.items()),
-            key=lambda image: (image.name, image.uri),
-        )
+            found.setdefault(("", uri), {})[name] = None
+    return _image_uses(found)
+
+
+def _image_uses(found: Mapping[tuple[str, str], Iterable[str]]) -> tuple[ImageUse, ...]:
+    uses = (
+        ImageUse(image_name(new), _version(old), _version(new), new, tuple(names))
+        for (old, new), names in found.items()
     )
-
-
-def image_line(image: RunningImage, origins: Mapping[str, str]) -> tuple[str, ...]:
-    """Name with twelve digits, where it was built from, and what has it."""
-    name = f"{image.name}@{_short(image.version)}"
-    return (name, origins.get(image.uri, NOT_LOOKED_AT), ", ".join(image.jobs))
-
-
-def image_cells(change: ImageChange, origins: Mapping[str, str]) -> tuple[str, ...]:
-    """A row of the table: digests cut to twelve digits."""
-    origin = origins.get(change.uri, NOT_LOOKED_AT)
-    return (change.name, *change.versions, origin, ", ".join(change.jobs))
+    return tuple(sorted(uses, key=lambda use: (use.name, use.old or use.uri)))
 
 
 def _version(uri: str) -> str:
@@ -287,14 +262,18 @@ class ReviewReport:
     """The summary of a preflight of the stack; empty without one."""
 
     @property
-    def images(self) -> tuple[ImageChange, ...]:
+    def images(self) -> tuple[ImageUse, ...]:
         """Images of which jobs or models get another digest."""
         return image_changes((*self.jobs, *self.schedules), self.models)
 
     @property
-    def other_images(self) -> tuple[RunningImage, ...]:
+    def other_images(self) -> tuple[ImageUse, ...]:
         """Images by digest that are in use all the same."""
         return other_images((*self.jobs, *self.schedules), self.models)
+
+    def origin(self, image: ImageUse) -> str:
+        """Return where an image was built from."""
+        return self.origins.get(image.uri, NOT_LOOKED_AT)
 
     def count(self, *actions: str) -> int:
         """How many jobs have one of these actions."""
