@@ -7,7 +7,7 @@ from typing import Any
 
 from vertex_training.catalog.resource_types import FIREWALL
 from vertex_training.guardrails.policy import Resource, items, policy
-from vertex_training.plan.firewalls import open_ranges
+from vertex_training.plan.network import open_ranges
 
 
 @policy(
