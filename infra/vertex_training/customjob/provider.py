@@ -54,6 +54,7 @@ from vertex_training.customjob.protocol.ports import (
     JobSnapshot,
     ProcessEnvironment,
     SubmissionRequest,
+    Timing,
 )
 from vertex_training.customjob.protocol.prerequisites import (
     Prerequisites,
@@ -62,15 +63,18 @@ from vertex_training.customjob.protocol.prerequisites import (
     ask_until_settled,
     questions,
 )
-from vertex_training.customjob.protocol.refusal import ReplacedJob, refusal_reason
-from vertex_training.customjob.protocol.timing import Timing
 from vertex_training.customjob.protocol.withdrawal import (
     CANCELLED_JOBS,
     CancelledJob,
     release,
     withdraw,
 )
-from vertex_training.customjob.refusal_lookup import RefusalLookup, is_offline
+from vertex_training.customjob.refusal_lookup import (
+    RefusalLookup,
+    ReplacedJob,
+    is_offline,
+    refusal_reason,
+)
 from vertex_training.customjob.request.job_file import JobRequest, digest_of
 from vertex_training.errors import JobRefusedError, NotSubmittedError, OperatorError
 from vertex_training.pulumi_internals import format_exceptions, is_engine_alive

@@ -19,7 +19,7 @@ from vertex_training.customjob.dynamic_values import (
     print_line,
     without_provider,
 )
-from vertex_training.customjob.protocol.timing import Timing
+from vertex_training.customjob.protocol.ports import Timing
 from vertex_training.pulumi_internals import format_exceptions
 from vertex_training.schedules.deployed import KEPT, SINCE, DeployedSchedule
 from vertex_training.schedules.slots import SchedulePorts, remove

@@ -28,8 +28,8 @@ from vertex_training.customjob.protocol.ports import (
     RUN_LABEL,
     STACK_LABEL,
     ProcessEnvironment,
+    Timing,
 )
-from vertex_training.customjob.protocol.timing import Timing
 from vertex_training.customjob.protocol.withdrawal import release
 from vertex_training.customjob.refusal_lookup import (
     BOUND,

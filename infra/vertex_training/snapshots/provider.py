@@ -19,8 +19,7 @@ from vertex_training.customjob.dynamic_values import (
     print_line,
     without_provider,
 )
-from vertex_training.customjob.protocol.ports import ProcessEnvironment
-from vertex_training.customjob.protocol.timing import Timing
+from vertex_training.customjob.protocol.ports import ProcessEnvironment, Timing
 from vertex_training.customjob.refusal_lookup import (
     BOUND,
     answer_within,
