@@ -99,7 +99,7 @@ def _climb(inputs: Mapping[str, Any], job: str, *, dry_run: bool) -> Iterator[Ac
         return
     rung = ladder.climb()
     if rung and rung.moved and rung.job:
-        yield Action("ladder", job, "submitted", f"{reason}; goes on on {rung}", rung.job.name)
+        yield Action("ladder", job, "submitted", f"{reason}; continues on {rung}", rung.job.name)
 
 
 def stop_idle(tick: Tick) -> Iterator[Action]:

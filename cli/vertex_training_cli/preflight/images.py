@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from vertex_training import naming
 from vertex_training.customjob.rules.images import GOOGLES
-from vertex_training.plan import external_grants, job_grants
+from vertex_training.plan import external_grants, stack_grants
 from vertex_training.plan.grants import GrantRequest
 from vertex_training_cli.images import lookup
 from vertex_training_cli.preflight.answers import Answer, question
@@ -30,7 +30,7 @@ def ask(context: PreflightContext) -> Iterator[Answer]:
     jobs, models = dict[str, list[str]](), dict[str, list[str]]()
     for job, request in context.declared.requests.items():
         body = json.loads(request.body)
-        run = job_grants.images(body if "jobSpec" in body else _trial(body))
+        run = stack_grants.images(body if "jobSpec" in body else _trial(body))
         for name in dict.fromkeys(run):
             if not GOOGLES.match(name):  # anybody may pull those
                 jobs.setdefault(name, []).append(job)
@@ -48,8 +48,8 @@ def ask(context: PreflightContext) -> Iterator[Answer]:
         meets = "; ".join(f"{what}: {', '.join(of)}" for what, of in fails.items() if of)
         yield _exists(context, name, meets, looks)
     settings = context.declared.stack.declared
-    of_jobs = job_grants.image_grants(settings, sorted(jobs))
-    of_models = job_grants.image_grants(settings, sorted(models), of_models=True)
+    of_jobs = stack_grants.image_grants(settings, sorted(jobs))
+    of_models = stack_grants.image_grants(settings, sorted(models), of_models=True)
     yield from _pulled(context, {each.key: each for each in (*of_models, *of_jobs)}.values())
 
 

@@ -21,7 +21,7 @@ from google.protobuf.json_format import MessageToDict, ParseDict
 
 from tests.unit.infra.customjob.rules.tuning_cases import RIGHT
 from tests.unit.infra.customjob.test_corpus import CORPUS, TABLE, TODAY, mended
-from vertex_training.customjob.batch import machines
+from vertex_training.customjob.batch import message
 from vertex_training.customjob.kinds import BATCH_JOB, CUSTOM_JOB, TUNING_JOB
 from vertex_training.customjob.request import job_file
 from vertex_training.customjob.request.job_file import JobFileResult, Submission
@@ -225,7 +225,7 @@ def test_a_job_on_batch_is_sent_as_a_message_that_googles_client_reads(case: Any
     read = batch_v1.Job.pb(batch_v1.Job())
     ParseDict(sent, read)
     assert MessageToDict(read) == sent
-    text = json.dumps(sent).replace(json.dumps(machines.SCRIPT), '"SCRIPT"')
+    text = json.dumps(sent).replace(json.dumps(message.SCRIPT), '"SCRIPT"')
     assert json.loads(text) == case["message"]
 
 

@@ -83,7 +83,7 @@ def test_a_stock_out_is_a_rung_and_a_line_and_the_last_one_is_told(cloud: Straig
         found = f"rung {rung} of 3 (other)"
         [action] = actions(INPUTS)
         name = cloud.going_on(JOB)[0].record.name
-        went = f"{stock_out}; goes on on {found}"
+        went = f"{stock_out}; continues on {found}"
         assert action == Action("ladder", JOB, "submitted", went, name)
         assert steps(INPUTS) == []
     last = cloud.going_on(JOB)[0]

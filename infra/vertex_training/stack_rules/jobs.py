@@ -12,26 +12,42 @@ from vertex_training.customjob.rules.capacity import KEY, RESERVATION
 from vertex_training.errors import Problem, UnknownReferenceError, did_you_mean
 from vertex_training.settings.limits import Rung
 from vertex_training.settings.model import Settings
+from vertex_training.stack_rules.registry import rule
 
 #: References that only a job has; a default may use them.
 OF_A_JOB = {"job.name": "name", "job.run": "1", "job.requestId": "id"}
 
 
-def problems(settings: Settings) -> Iterator[Problem]:
-    """Rules that do not exist, or whose level a stack cannot set."""
-    known = {rule.id: rule for rule in rules.ALL}
+@rule()
+def levels_of_rules(settings: Settings) -> Iterator[Problem]:
+    """Rules of job files exist, and a stack may set their level."""
+    known = {each.id: each for each in rules.ALL}
     for name, level in settings.rules.items():
-        rule = known.get(name)
+        known_rule = known.get(name)
         path = ("rules", name)
-        if rule is None:
+        if known_rule is None:
             yield Problem("no such rule", name, did_you_mean(name, list(known)), path)
-        elif rule.level == "error" and level != "error":
+        elif known_rule.level == "error" and level != "error":
             hint = "what Google documents stays an error; `# vt: ignore[rule] reason` is for a file"
             yield Problem("an error cannot become less", level, hint, path)
 
 
-def backend_problems(settings: Settings) -> Iterator[Problem]:
-    """Tuning jobs that another service than Vertex AI is to run."""
+@rule()
+def ladders(settings: Settings) -> Iterator[Problem]:
+    """Rungs name known reservations, and no tuning job has a ladder."""
+    for section, jobs in (("jobs", settings.jobs), ("tuning", settings.tuning)):
+        for key, job in jobs.items():
+            path = (section, key, "ladder")
+            if job.ladder and section == "tuning":
+                what = "a tuning job has no ladder: it goes on where a trial gets no machines"
+                yield Problem(what, hint="remove it", path=path)
+            for index, rung in enumerate(job.ladder):
+                yield from unknown_reservation(rung, settings.reservations, (*path, index))
+
+
+@rule()
+def backends(settings: Settings) -> Iterator[Problem]:
+    """Vertex AI alone runs tuning jobs."""
     for name, job in settings.tuning.items():
         if job.backend != "vertex":
             hint = "leave it out: only Vertex AI has trials"
@@ -52,18 +68,6 @@ def unknown_references(settings: Settings, table: Mapping[str, Any]) -> Iterator
         except UnknownReferenceError as unknown:
             what, shown = "names what this stack does not have", "${" + unknown.name + "}"
             yield Problem(what, shown, unknown.hint, ("jobDefaults", key))
-
-
-def ladder_problems(settings: Settings) -> Iterator[Problem]:
-    """Rungs of reservations that are not there, and ladders of what cannot have one."""
-    for section, jobs in (("jobs", settings.jobs), ("tuning", settings.tuning)):
-        for key, job in jobs.items():
-            path = (section, key, "ladder")
-            if job.ladder and section == "tuning":
-                what = "a tuning job has no ladder: it goes on where a trial gets no machines"
-                yield Problem(what, hint="remove it", path=path)
-            for index, rung in enumerate(job.ladder):
-                yield from unknown_reservation(rung, settings.reservations, (*path, index))
 
 
 def unknown_reservation(

@@ -1,4 +1,4 @@
-"""Rules of the section ``snapshots``: one query each, whose parameters are given. Pure."""
+"""Rules of what is kept: the encryption key, retention of buckets, and snapshots. Pure."""
 
 from __future__ import annotations
 
@@ -10,19 +10,77 @@ from typing import Final
 from vertex_training.errors import Path, Problem, did_you_mean
 from vertex_training.secret_rules.files import secret_lines
 from vertex_training.secret_rules.redaction import is_secret_variable
-from vertex_training.settings.model import Settings
+from vertex_training.settings.model import Bucket, Settings
 from vertex_training.settings.snapshots import AS_OF, Snapshot
 from vertex_training.snapshots import request
 from vertex_training.snapshots.estimate import LEAST_BILLED
 from vertex_training.stack_rules.files import file_problems
+from vertex_training.stack_rules.registry import StackFile, file_rule, rule
 
 #: https://docs.cloud.google.com/bigquery/quotas#query_jobs: a query has at most 1 MB
 MOST_BYTES: Final = 1_000_000
 _VALUE_HINT: Final = "everybody who reads the stack's state can read it: join a table that has it"
 
 
-def problems(settings: Settings, root: pathlib.Path) -> Iterator[Problem]:
-    """Everything that does not hold."""
+@rule()
+def encryption_key(settings: Settings) -> Iterator[Problem]:
+    """The key is in the region of what it encrypts."""
+    if settings.encryption is None:
+        return
+    # general/cmek: the key is in the region of the job; no global and no multi-region.
+    location = settings.encryption.key.split("/")[3]
+    if location != settings.region:
+        what = f"is in {location}: all that it encrypts is in {settings.region}"
+        hint = f"a key of a key ring in {settings.region}"
+        yield Problem(what, settings.encryption.key, hint, ("encryption", "key"))
+
+
+@rule()
+def retention(settings: Settings) -> Iterator[Problem]:
+    """Nothing asks to delete what retention or protection keeps."""
+    for key, bucket in settings.buckets.items():
+        if bucket.protect and bucket.force_destroy:
+            what = "cannot be: the bucket is protected, and nothing deletes it"
+            yield Problem(what, "", "remove it, or protect", ("buckets", key, "forceDestroy"))
+        if bucket.retention:
+            yield from _of_bucket(key, bucket, bucket.retention.days)
+
+
+@rule("warning")
+def used_buckets(settings: Settings) -> Iterator[Problem]:
+    """Jobs neither write files that cannot be overwritten, nor pay for each read."""
+    for key, bucket in settings.buckets.items():
+        writers = [name for name, each in settings.service_accounts.items() if key in each.writes]
+        readers = [name for name, each in settings.service_accounts.items() if key in each.reads]
+        if bucket.retention and writers:
+            # A file on /gcs is written again as a whole; Cloud Storage answers 403.
+            what = f"account {writers[0]} writes it, and can overwrite no file there, no checkpoint"
+            hint = "a bucket of its own for what is kept"
+            yield Problem(what, "", hint, ("buckets", key, "retention"))
+        if bucket.storage_class != "STANDARD" and (used := [*readers, *writers]):
+            # general/locations: buckets of training are best of class Standard
+            what = f"account {used[0]} uses it: every read is paid for"
+            yield Problem(what, bucket.storage_class, "STANDARD", ("buckets", key, "storageClass"))
+
+
+def _of_bucket(key: str, bucket: Bucket, days: int) -> Iterator[Problem]:
+    path = ("buckets", key)
+    if bucket.force_destroy:
+        what = f"cannot be: nothing in the bucket can be deleted for {days} days"
+        yield Problem(what, "", "remove it, or retention", (*path, "forceDestroy"))
+    if bucket.objects:
+        what = f"could not be replaced for {days} days when their files change"
+        yield Problem(what, "", "another bucket", (*path, "objects"))
+    if bucket.delete_after_days is not None and bucket.delete_after_days < days:
+        what = f"is less than retention, within which nothing is deleted: {days} days"
+        hint = "as many days, or more"
+        yield Problem(what, str(bucket.delete_after_days), hint, (*path, "deleteAfterDays"))
+
+
+@file_rule()
+def snapshots(file: StackFile) -> Iterator[Problem]:
+    """A snapshot has a bucket, a time that has passed, no secrets, and a query that fits."""
+    settings, root = file.settings, file.root
     now = datetime.datetime.now(tz=datetime.UTC)
     for key, snapshot in settings.snapshots.items():
         path: Path = ("snapshots", key)
@@ -55,9 +113,9 @@ def _query(
     except UnicodeDecodeError:
         yield Problem("is no UTF-8 text", snapshot.query, "save it as UTF-8", where)
         return
-    for line, rule in secret_lines(snapshot.query, data).items():
+    for line, form in secret_lines(snapshot.query, data).items():
         if not {snapshot.query, f"{snapshot.query}:{line}"} & settings.allowed_secrets.keys():
-            what, place = f"line {line} looks like a secret ({rule})", f"{snapshot.query}:{line}"
+            what, place = f"line {line} looks like a secret ({form})", f"{snapshot.query}:{line}"
             yield Problem(what, "", f"remove it, or allowedSecrets: {{{place}: reason}}", where)
     for what, hint in request.form_problems(sql):
         yield Problem(what, snapshot.query, hint, where)
@@ -82,23 +140,25 @@ def _parameters(snapshot: Snapshot, sql: str, path: Path) -> Iterator[Problem]:
         yield Problem(f"uses @{AS_OF}", snapshot.query, "give asOf", (*path, "query"))
 
 
-def warnings(settings: Settings, root: pathlib.Path) -> Iterator[Problem]:
-    """Queries that give another result each time they run; files that others may replace."""
+@file_rule("warning")
+def changing_snapshots(file: StackFile) -> Iterator[Problem]:
+    """A query gives the same result each time it runs, and no one else replaces its files."""
+    settings, root = file.settings, file.root
     writers = [(name, account.writes) for name, account in settings.service_accounts.items()]
     for key, snapshot in settings.snapshots.items():
         if found := request.volatile_in((root / snapshot.query).read_text(encoding="utf-8")):
             what = f"gives another result each time: {', '.join(found)}"
             path = ("snapshots", key, "query")
-            yield Problem(what, snapshot.query, "give a parameter its place", path, level="warning")
+            yield Problem(what, snapshot.query, "give a parameter its place", path)
         if (most := snapshot.max_bytes_billed) < LEAST_BILLED:
             what = "BigQuery bills 10 MiB or more for a table, and will refuse the query"
             path = ("snapshots", key, "maxBytesBilled")
-            yield Problem(what, str(most), f"{LEAST_BILLED} or more", path, level="warning")
+            yield Problem(what, str(most), f"{LEAST_BILLED} or more", path)
         where, bucket = ("snapshots", key, "bucket"), snapshot.bucket
         hint = "give snapshots a bucket of their own"
         if names := [name for name, writes in writers if bucket in writes]:
             what = f"jobs as {', '.join(names)} can replace its files"
-            yield Problem(what, bucket, hint, where, level="warning")
+            yield Problem(what, bucket, hint, where)
         if days := settings.buckets[bucket].delete_after_days:
             what = f"its files are deleted after {days} days"
-            yield Problem(what, bucket, hint, where, level="warning")
+            yield Problem(what, bucket, hint, where)
