@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
 
-from localgcp import git
 from localgcp.home import cache_dir
+from localgcp.system import git
 from vertex_training.errors import (
     CommandError,
     ConfigError,

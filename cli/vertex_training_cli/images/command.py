@@ -87,6 +87,8 @@ def build(
 
     An image of the same context and options that the registry has is taken as it is.
 
+    Example: `vt images build titanic --stack dev --timeout 30m`.
+
     Exit code: 0 all are pinned, 1 one is not (the stack file has those before it), 130 interrupted.
     """
     seconds = options.seconds(timeout, "--timeout")
@@ -167,6 +169,8 @@ def promote(
 
     The image is copied to the other stack's repository, then its digest is written into the stack
     file: one line an image.
+
+    Example: `vt promote titanic --from dev --to prod`.
     """
     if source == target:
         raise typer.BadParameter(f"{source} is both --from and --to.")

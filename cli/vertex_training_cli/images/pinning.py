@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from localgcp.root_directory import RootDirectory
+from localgcp.system.root_directory import RootDirectory
 from vertex_training.errors import CommandError, UnknownNameError, did_you_mean
 from vertex_training.images.pins import PLACEHOLDER
 from vertex_training.located_yaml.editing import set_value

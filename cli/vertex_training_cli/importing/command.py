@@ -93,6 +93,9 @@ def import_(
 
     With --state it looks for the stack's resources in the cloud instead, and shows those that its
     state does not have; --write imports them. Its exit code is then that of `pulumi import`.
+
+    Examples: `vt import train.ipynb --stack dev --write`,
+    `vt import --job 1234567890 --stack dev`.
     """
     if state:
         raise typer.Exit(_take_over(stack, write=write))

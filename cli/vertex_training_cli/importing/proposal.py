@@ -15,7 +15,7 @@ from typing import Any, Final
 
 import yaml
 
-from localgcp.root_directory import RootDirectory
+from localgcp.system.root_directory import RootDirectory
 from vertex_training.customjob.kinds import BATCH_JOB, CUSTOM_JOB
 from vertex_training.errors import CommandError, ConfigError
 from vertex_training.located_yaml.editing import block_style, set_value

@@ -19,9 +19,9 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any, Final
 
-from localgcp.root_directory import RootDirectory
+from localgcp.system.root_directory import RootDirectory
 from vertex_training.customjob.kinds import CUSTOM_JOB
-from vertex_training.customjob.rules.tuning.trials import COUNTS
+from vertex_training.customjob.rules.trials import COUNTS
 from vertex_training.errors import CommandError, ConfigError
 from vertex_training.located_yaml import document
 from vertex_training_cli.importing import batch_jobs, batch_messages, client_calls

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from localgcp import git
+from localgcp.system import git
 from vertex_training.errors import CommandError
 from vertex_training_cli.init import manifest as manifests
 from vertex_training_cli.init.answers import Answers

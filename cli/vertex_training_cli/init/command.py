@@ -19,9 +19,9 @@ from urllib.parse import unquote, urlsplit
 import typer
 from packaging.version import InvalidVersion, Version
 
-from localgcp import git
 from localgcp.errors import UnsafePathError
-from localgcp.root_directory import RootDirectory
+from localgcp.system import git
+from localgcp.system.root_directory import RootDirectory
 from vertex_training.errors import CommandError
 from vertex_training_cli.init import answers as answers_
 from vertex_training_cli.init import branches, manifest
@@ -94,6 +94,9 @@ def init(
 
     Nothing that is there is overwritten. A `vt` of a checkout also builds its wheels, so that
     `make local` works at once. --environment makes a branch, which `git cherry-pick` takes over.
+
+    Examples: `vt init acme --project acme-ml-dev --number 210987654321`,
+    `vt init --environment qa --before prod`.
 
     Exit code: 0 in order, 2 not made.
     """

@@ -15,7 +15,7 @@ from typing import Annotated, Final, Literal
 import pydantic
 from pydantic import ConfigDict, Field
 
-from localgcp.root_directory import RootDirectory, path_problem
+from localgcp.system.root_directory import RootDirectory, path_problem
 from vertex_training.errors import CommandError, dotted
 from vertex_training_cli.init.answers import Answers
 from vertex_training_cli.init.rendering import GeneratedFile, Kind

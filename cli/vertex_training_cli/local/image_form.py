@@ -24,11 +24,11 @@ from localgcp import lifecycle
 from localgcp.containers import host
 from localgcp.containers import registry as registry_program
 from localgcp.containers.requests import REPOSITORY
-from localgcp.environment import installer_environment
 from localgcp.home import Home
+from localgcp.home.environment import installer_environment
 from localgcp.inventory.store import Store
-from localgcp.root_directory import RootDirectory
 from localgcp.runner.executors import uv
+from localgcp.system.root_directory import RootDirectory
 from vertex_training import stack as stacks_of_program
 from vertex_training.errors import CommandError, ImageBuildError
 from vertex_training.images import identity, pins

@@ -22,8 +22,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from localgcp import processes as processes_here
 from localgcp.containers import mirror
+from localgcp.system import processes as processes_here
 from vertex_training.errors import ImageBuildError
 from vertex_training.images.identity import PLATFORM
 from vertex_training_cli.images import registry

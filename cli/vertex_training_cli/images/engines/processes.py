@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Final
 
-from localgcp.processes import descendants
+from localgcp.system.processes import descendants
 
 #: How many lines of a log an error carries.
 KEPT: Final = 20
