@@ -29,8 +29,9 @@
 ``data``           ``vt data``: folders of data, to and from a bucket
 ``local``          ``vt local``: the commands about the local cloud
 ``engine``         the one place that runs ``pulumi`` and reads its events, plans and state
+``rest``           what is read of Google, and calls of its REST methods
 ``toolchain``      installs pulumi, its plugins and the policies' packages
-``help``           which function a verb is; examples of every verb, completion in shells
+``help``           which function a verb is; completion in shells
 ``failures``       turns exceptions into lines on stderr and exit codes
 ``options``        options that several verbs have
 ``policy_levels``  levels of policies, of the stack file and of ``--policy-levels``

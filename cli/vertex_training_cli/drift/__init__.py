@@ -9,7 +9,6 @@
 ``neighbours``      other stacks of the checkout in the project, and what is theirs
 ``exceptions``      what the stack file allows, and what is not judged
 ``policy_clients``  reads those policies, and removes members from them
-``rest``            calls of Google's REST methods, or of the local cloud's
 ``report``          drift as Markdown and as JSON
 ==================  ===============================================================
 """

@@ -17,7 +17,7 @@ from vertex_training.errors import (
     UnknownStackError,
 )
 from vertex_training.settings.model import AllowedMember, DriftSettings
-from vertex_training_cli import read_errors
+from vertex_training_cli import read_errors, rest
 from vertex_training_cli.drift import (
     exceptions,
     findings,
@@ -27,7 +27,6 @@ from vertex_training_cli.drift import (
     policies,
     policy_clients,
     report,
-    rest,
 )
 from vertex_training_cli.drift.findings import Drift
 from vertex_training_cli.drift.policies import Membership

@@ -13,7 +13,7 @@ from typing import Any, Final
 from vertex_training.catalog.resource_types import policy_addresses
 from vertex_training.errors import CommandError
 from vertex_training_cli.drift.policies import Membership
-from vertex_training_cli.drift.rest import RestClient
+from vertex_training_cli.rest import RestClient
 
 #: Services whose ``getIamPolicy`` is a POST. IAM's own takes no body: its options are in the query.
 BY_POST: Final = ("cloudresourcemanager.", "//iam.")

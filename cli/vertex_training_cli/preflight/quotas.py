@@ -11,23 +11,23 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, Final
+from typing import Final
 
 from vertex_training.customjob.google.prerequisites import effective_limit, quota_path
 from vertex_training.errors import OperatorError
-from vertex_training_cli.drift.networks import API as COMPUTE
+from vertex_training_cli import rest
 from vertex_training_cli.preflight.answers import Answer, question
+from vertex_training_cli.preflight.asking import UnansweredError, answered
 from vertex_training_cli.preflight.context import PreflightContext
 from vertex_training_cli.preflight.quota_needs import (
     ComputeNeed,
+    GpuFamily,
     JobNeed,
     compute_needs,
     endpoint_needs,
     job_needs,
 )
 
-SERVICE_USAGE: Final = "https://serviceusage.googleapis.com/"
-PERMISSION: Final = "serviceusage.quotas.get"
 #: GPUs without a quota of their own, by family and region:
 #: https://docs.cloud.google.com/docs/quotas/implement-common-use-cases
 BY_FAMILY: Final = "compute.googleapis.com/gpus_per_gpu_family"
@@ -36,22 +36,22 @@ BY_FAMILY: Final = "compute.googleapis.com/gpus_per_gpu_family"
 def ask(context: PreflightContext) -> Iterator[Answer]:
     """One answer for each quota that the stack counts against."""
     for need in job_needs(context.declared):
-        yield _ask_quota(context, need, judge_jobs)
+        yield from _ask_quota(context, need, judge_jobs)
     for need in endpoint_needs(context.declared):
-        yield _ask_quota(context, need, judge_endpoints)
+        yield from _ask_quota(context, need, judge_endpoints)
     left = tuple(each for each in context.declared.resources if not context.is_made(each))
-    projects: dict[str, dict[str, Any] | Answer] = {}
     for need in compute_needs(dataclasses.replace(context.declared, resources=left)):
-        yield from _ask_compute_quotas(context, need, projects)
+        yield from _ask_compute_quotas(context, need)
 
 
-def _ask_quota(context: PreflightContext, need: JobNeed, judge: Callable[..., Answer]) -> Answer:
+@answered
+def _ask_quota(
+    context: PreflightContext, need: JobNeed, judge: Callable[..., Answer]
+) -> Iterator[Answer]:
     region = context.declared.stack.settings.region
     asked = question(need.metric, f"limit in {region}")
-    url = SERVICE_USAGE + quota_path(context.project, need.metric)
-    found = context.client.get(url, asked, PERMISSION)
-    limit = _limit(asked, found, {"region": region})
-    return limit if isinstance(limit, Answer) else judge(asked, need, context.project, limit)
+    limit = _limit(context, asked, context.project, need.metric, {"region": region})
+    yield judge(asked, need, context.project, limit)
 
 
 def judge_jobs(asked: Answer, need: JobNeed, project: str, limit: int | None) -> Answer:
@@ -84,16 +84,17 @@ def judge_endpoints(asked: Answer, need: JobNeed, project: str, limit: int | Non
     return asked.ok(f"{limit}, of which the endpoints take {need.peak}; other use is not asked")
 
 
-def _limit(asked: Answer, document: object, dimensions: Mapping[str, str]) -> int | Answer | None:
-    """The limit in a ``ConsumerQuotaMetric``; None if there is none."""
-    if isinstance(document, Answer):
-        return document
-    if not isinstance(document, dict):
-        return asked.unknown("there is no such quota", PERMISSION)
+def _limit(
+    context: PreflightContext, asked: Answer, project: str, metric: str, at: Mapping[str, str]
+) -> int | None:
+    """The limit of a quota at a place; None if there is none. Raises UnansweredError."""
+    found = context.client.get(rest.QUOTA, asked, quota_path(project, metric))
+    if found is None:
+        raise UnansweredError(asked.unknown("there is no such quota", rest.QUOTA.permission))
     try:
-        return effective_limit(document, dimensions)
+        return effective_limit(found, at)
     except OperatorError as error:
-        return asked.unknown(str(error))
+        raise UnansweredError(asked.unknown(str(error))) from None
 
 
 def _mend(project: str, wanted: int) -> str:
@@ -101,36 +102,32 @@ def _mend(project: str, wanted: int) -> str:
     return f"ask for {wanted} or more: {where}"
 
 
-def _ask_compute_quotas(
-    context: PreflightContext, need: ComputeNeed, projects: dict[str, dict[str, Any] | Answer]
-) -> Iterator[Answer]:
-    client, project = context.client, need.project
+@answered
+def _ask_compute_quotas(context: PreflightContext, need: ComputeNeed) -> Iterator[Answer]:
+    project = need.project
     asked = question(f"project {project}", f"quotas of Compute Engine in {need.region}")
-    if project not in projects:
-        found = client.get(f"{COMPUTE}projects/{project}", asked, "compute.projects.get")
-        projects[project] = found or {}
-    url = f"{COMPUTE}projects/{project}/regions/{need.region}"
-    regional = client.get(url, asked, "compute.regions.get")
-    for document in (regional, projects[project]):
-        if isinstance(document, Answer):
-            yield document
-            return
-        if not document:
-            yield asked.unknown("there is no such project, or Compute Engine is off in it")
-            return
-    yield from judge_compute(need, regional, projects[project])
+    regional = context.client.get(rest.COMPUTE_REGION, asked, project, need.region)
+    whole = context.client.get(rest.COMPUTE_PROJECT, asked, project)
+    if not regional or not whole:
+        yield asked.unknown("there is no such project, or Compute Engine is off in it")
+        return
+    yield from judge_compute(need, regional, whole)
     for family in need.families:
-        asked = question(f"{BY_FAMILY} {family.name}", f"limit in {need.region} of {project}")
-        url = SERVICE_USAGE + quota_path(project, BY_FAMILY)
-        found = client.get(url, asked, PERMISSION)
-        limit = _limit(asked, found, {"region": need.region, "gpu_family": family.name})
-        if isinstance(limit, Answer):
-            yield limit
-        elif limit is not None and limit < family.count:
-            meets = f"the reservations take {family.count}: their creation is refused"
-            yield asked.refused(f"{limit}", meets, _mend(project, family.count))
-        else:
-            yield asked.ok("not limited" if limit is None else f"{limit}")
+        yield from _ask_family(context, need, family)
+
+
+@answered
+def _ask_family(
+    context: PreflightContext, need: ComputeNeed, family: GpuFamily
+) -> Iterator[Answer]:
+    asked = question(f"{BY_FAMILY} {family.name}", f"limit in {need.region} of {need.project}")
+    place = {"region": need.region, "gpu_family": family.name}
+    limit = _limit(context, asked, need.project, BY_FAMILY, place)
+    if limit is not None and limit < family.count:
+        meets = f"the reservations take {family.count}: their creation is refused"
+        yield asked.refused(f"{limit}", meets, _mend(need.project, family.count))
+    else:
+        yield asked.ok("not limited" if limit is None else f"{limit}")
 
 
 def judge_compute(need: ComputeNeed, regional: object, project: object) -> Iterator[Answer]:

@@ -18,7 +18,7 @@ from vertex_training.settings.model import AllowedMember
 from vertex_training_cli.drift import exceptions
 from vertex_training_cli.drift.policies import Declared, Membership, declared, undeclared
 from vertex_training_cli.drift.policy_clients import GooglePolicies
-from vertex_training_cli.drift.rest import RestClient
+from vertex_training_cli.rest import RestClient
 
 TRAINER = "serviceAccount:trainer-dev@p-1.iam.gserviceaccount.com"
 PROJECT = "gcp:projects/iAMMember:IAMMember"
