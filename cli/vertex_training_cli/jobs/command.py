@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import asdict
 from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
@@ -103,9 +104,6 @@ def show_(
 def compare_(
     job: Annotated[list[str], typer.Argument(metavar="JOB...", help="As for `vt jobs show`.")],
     stack: SelectedStack = None,
-    html: Annotated[
-        Path | None, typer.Option("--html", metavar="FILE", help="Also write a page with plots.")
-    ] = None,
     format_: FormatOption = Format.TEXT,
 ) -> None:
     """Compare jobs: parameters that differ, metrics, curves, duration, cost at list prices.
@@ -119,17 +117,7 @@ def compare_(
     found = _jobs_of(stack)
     reader = MetricsReader(found.ref.project, print_status)
     each = [compare.compared(found.find(one), found.ref.region, reader) for one in job]
-    if html:
-        _write_page(html, each)
     print_compared(each, as_json=format_ is Format.JSON)
-
-
-def _write_page(file: Path, jobs: list[compare.Compared]) -> None:
-    try:
-        file.write_text(compare.render_page(jobs), encoding="utf-8", errors="replace")
-    except OSError as error:
-        raise CommandError(f"{file} cannot be written: {error.strerror}.") from None
-    print_status(f"wrote {file}")
 
 
 def logs(
@@ -320,7 +308,7 @@ def print_jobs(
 def print_compared(found: Sequence[Compared], *, as_json: bool) -> None:
     """Print jobs side by side."""
     if as_json:
-        print(json_document([each.as_json() for each in found]))
+        print(json_document([asdict(each) for each in found]))
         return
     heads, rows = compare.table(found)
     console().print(table(*heads, rows=[tuple(map(plain, row)) for row in rows]))
