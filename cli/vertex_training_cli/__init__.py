@@ -21,8 +21,7 @@
 ``drift``          ``vt drift``: differences between the cloud and the stack
 ``verify``         ``vt verify``: a throw-away stack, run once and compared with a rehearsal
 ``github``         ``vt github``: comments, approvals and issues of the workflows
-``jobs``           ``vt jobs``: running and ended jobs
-``advance``        ``vt jobs advance``: does what is due, by a timer
+``jobs``           ``vt jobs``: running and ended jobs; what is due, by a timer
 ``run``            ``vt run``: one job, submitted once and followed to its end
 ``serving``        ``vt models``, ``vt endpoints``: versions and their runs, predictions
 ``images``         ``vt images``, ``vt promote``: builds, pins, lists and copies images

@@ -81,7 +81,7 @@ def list_(
     found = _jobs_of(stack)
     chosen = found.list(all_stacks=all_stacks, states=states, labels=labels)
     reader = MetricsReader(found.ref.project, print_status) if metrics else None
-    if metrics or found.ref.is_local:  # of trials: what the best one measured, what each ran on
+    if metrics:  # of trials: what the best one measured
         chosen[:limit] = [found.whole(job) for job in chosen[:limit]]
     as_json = format_ is Format.JSON
     print_jobs(chosen, found.ref, limit, as_json=as_json, log=print_status, reader=reader)
@@ -353,10 +353,11 @@ def substitutes_of(job: AnyJob, ref: StackRef) -> list[str]:
         return []
     from localgcp.home import Home
     from localgcp.runner import substitutes
+    from localgcp.tuning.records import TuningTable
 
     home, ids = Home.find(cwd=ref.root), [view.job_id(job)]
-    if view.is_tuning(job):
-        ids = [trial.job for trial in view.trials_of(view.message(job)) if trial.job]
+    if view.is_tuning(job):  # lists leave trials out
+        ids = [trial.job_id for trial in TuningTable(home.database).trials(ids[0])]
     return list(dict.fromkeys(line for each in ids for line in substitutes.read(home, each)))
 
 

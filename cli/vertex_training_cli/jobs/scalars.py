@@ -85,7 +85,7 @@ def read(
                         points.setdefault(name, {})[step] = value
                     else:
                         unread[f"only {MOST_TAGS} tags are kept"] = None
-            except DecodeError:
+            except ValueError:
                 unread["damaged records are left out"] = None
     return {tag: [by[step] for step in sorted(by)] for tag, by in points.items()}, [*unread]
 
@@ -136,9 +136,12 @@ def scalars(event: bytes) -> Iterator[tuple[str, int, float]]:
     """Tag, step and value of each scalar of an Event message.
 
     Raises:
-        DecodeError: it is no such message.
+        ValueError: it is no such message.
     """
-    parsed = _event_class().FromString(event)
+    try:
+        parsed = _event_class().FromString(event)
+    except DecodeError as error:
+        raise ValueError(str(error)) from None
     step = parsed.step[0] if parsed.step else 0
     for value in (value for summary in parsed.summary for value in summary.value):
         found = [float(number) for number in value.simple_value]

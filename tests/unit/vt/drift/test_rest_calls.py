@@ -10,8 +10,7 @@ import requests
 
 from vertex_training.errors import CommandError, ForbiddenReadError
 from vertex_training_cli import rest
-from vertex_training_cli.drift.policies import Membership
-from vertex_training_cli.drift.policy_clients import GooglePolicies
+from vertex_training_cli.drift.policies import GooglePolicies, Membership
 from vertex_training_cli.rest import RestClient
 
 NONE: Any = object()
