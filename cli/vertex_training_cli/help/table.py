@@ -33,7 +33,7 @@ VERBS: Final[Mapping[str, str]] = {
     "render": "render:render",
     "import": "importing.command:import_",
     "init": "init.command:init",
-    "upgrade": "init.upgrading:upgrade",
+    "upgrade": "init.command:upgrade",
     "catalogue": "catalogue:catalogue",
     "review": "review.command:review",
     "up": "up.command:up",

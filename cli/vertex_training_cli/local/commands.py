@@ -16,14 +16,15 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 import yaml
 
-from localgcp import lifecycle, secretmanager
+from localgcp import lifecycle
+from localgcp.access.pulumi_shim import find_project, make_stack
 from localgcp.batch.records import ACTIVE, BatchJob, BatchTable, State
 from localgcp.bigquery import PINS, engine_environment
 from localgcp.clients import cloud_sdk, python_clients
-from localgcp.environment import environment
 from localgcp.errors import RpcCode
 from localgcp.home import PRIVATE_UMASK, Home
-from localgcp.pulumi_shim import find_project, make_stack
+from localgcp.home.environment import environment
+from localgcp.reads import secretmanager
 from localgcp.tuning.records import TuningTable
 from localgcp.vertex.records import LIVE_STATES, JobRecord, JobState, JobTable, RecordTable
 from vertex_training.errors import CommandError, did_you_mean

@@ -14,10 +14,10 @@ from urllib.parse import unquote
 
 from localgcp.faults.model import Service
 from localgcp.inventory import reservations, vpc
+from localgcp.inventory.projects import local_project_number
 from localgcp.inventory.reservations import RESERVATION
-from localgcp.projects import local_project_number
 from localgcp.reads.methods import ReadMethod, Request
-from localgcp.resources import FIREWALL
+from localgcp.reads.resources import FIREWALL
 
 _UNLIMITED: Final = "-1"
 #: Limit of Compute Engine's quotas, which are numbers.
