@@ -14,8 +14,8 @@ from urllib.parse import urlsplit
 from vertex_training.catalog.resource_types import JOB
 from vertex_training.customjob.google import job_service
 from vertex_training.errors import CommandError, ConfigError, OperatorError, PreviewParseError
+from vertex_training_cli import rest
 from vertex_training_cli.destroy.command import destroy_stack
-from vertex_training_cli.drift import rest
 from vertex_training_cli.drift.command import compare_stack
 from vertex_training_cli.engine.plan import PROVIDER
 from vertex_training_cli.engine.pulumi_cli import PulumiCli

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner, Result
 
-from vertex_training_cli.advance import command
-from vertex_training_cli.advance.tick import Action, Tick
 from vertex_training_cli.cli import app
 from vertex_training_cli.engine import stacks
+from vertex_training_cli.jobs import advance as steps
+from vertex_training_cli.jobs.advance import Action, Tick
 
 STATE = {"resources": []}
 NAME = "projects/1/locations/us-central1/customJobs/42"
@@ -55,14 +55,14 @@ def ticks() -> list[Tick]:
 def advance(ticks: list[Tick], monkeypatch: pytest.MonkeyPatch) -> Advance:
     """Runs the command; what is done is given."""
     monkeypatch.setattr(stacks, "find", lambda _name: _Ref())
-    monkeypatch.setattr(command, "PulumiCli", _Pulumi)
+    monkeypatch.setattr(steps, "PulumiCli", _Pulumi)
 
     def run(*words: str, done: tuple[Action, ...] = ()) -> Result:
         def actions(tick: Tick) -> Iterator[Action]:
             ticks.append(tick)
             yield from done
 
-        monkeypatch.setattr(command, "actions", actions)
+        monkeypatch.setattr(steps, "actions", actions)
         return CliRunner().invoke(app, ["jobs", "advance", *words])
 
     return run

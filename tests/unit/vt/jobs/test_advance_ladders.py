@@ -12,8 +12,8 @@ from vertex_training.customjob.protocol.ladder import Ladder
 from vertex_training.customjob.protocol.ports import JobSnapshot
 from vertex_training.customjob.provider import rungs_of
 from vertex_training.errors import NotSubmittedError, OperatorError
-from vertex_training_cli.advance import steps as advance
-from vertex_training_cli.advance.tick import Action, Tick
+from vertex_training_cli.jobs import advance as advance
+from vertex_training_cli.jobs.advance import Action, Tick
 
 INPUTS = program(1, "a", "x")
 

@@ -11,8 +11,8 @@ from tests.unit.infra.schedules.fakes import MONDAY, SCHEDULE, SlotProcess, Slot
 from tests.unit.infra.schedules.test_declared import PROPS
 from vertex_training.catalog.resource_types import SCHEDULE as TYPE
 from vertex_training.errors import OperatorError
-from vertex_training_cli.advance import command, steps
-from vertex_training_cli.advance.tick import Action, Tick
+from vertex_training_cli.jobs import advance as steps
+from vertex_training_cli.jobs.advance import Action, Tick
 
 NOW = datetime(2026, 11, 30, 12, tzinfo=UTC)
 
@@ -67,7 +67,7 @@ def test_a_step_that_raises_is_a_line_and_the_next_one_goes_on():
     def other_step(_tick):
         yield Action("other", "job", "did", "because")
 
-    found = list(command.actions(tick({}), (broken_step, other_step)))
+    found = list(steps.actions(tick({}), (broken_step, other_step)))
     assert [each.line for each in found] == ["broken step : no answer", "other job: because"]
     assert found[0].failed
 

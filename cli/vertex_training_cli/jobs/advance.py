@@ -1,26 +1,41 @@
-"""The steps of ``vt jobs advance``: submits what is due, stops idle jobs, reports late ones."""
+"""``vt jobs advance``: submits what is due, stops idle jobs, reports late ones, by a timer.
+
+To add a step, write a function of a :class:`Tick` that yields :class:`Action`, and name it in
+``STEPS``. A step decides by the state and by what the cloud has, never by files of the checkout; it
+may be run twice at once, late, and killed anywhere. With ``Tick.dry_run`` it changes nothing.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any, Final
+import functools
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+import typer
 
 from vertex_training.catalog.costs import DEFAULT_TIMEOUT
 from vertex_training.catalog.resource_types import SCHEDULE
 from vertex_training.customjob.protocol.idle import IdleFinding, goes_on
 from vertex_training.customjob.protocol.ports import IDLE_STOP, LADDER
 from vertex_training.customjob.protocol.waiting import format_duration
-from vertex_training.errors import OperatorError
+from vertex_training.errors import CommandError, OperatorError
 from vertex_training.schedules import slots
 from vertex_training.schedules.deployed import DeployedSchedule, deployed_schedules
 from vertex_training.schedules.provider import connect
 from vertex_training.schedules.slots import Outcome
-from vertex_training_cli.advance.tick import Action, Tick
+from vertex_training_cli.console import json_document, plain
+from vertex_training_cli.engine import stacks
 from vertex_training_cli.engine.plan import WITH_REQUEST
+from vertex_training_cli.engine.pulumi_cli import PulumiCli
+from vertex_training_cli.engine.stacks import StackRef
 from vertex_training_cli.engine.values import redact
 from vertex_training_cli.jobs import view
 from vertex_training_cli.jobs.deployed import inputs_in, inputs_of
+from vertex_training_cli.jobs.service import Jobs
+from vertex_training_cli.options import Format, FormatOption, SelectedStack
+from vertex_training_cli.status import print_line
 
 if TYPE_CHECKING:
     from vertex_training.customjob.google.job_service import AnyJob
@@ -30,6 +45,65 @@ PENDING: Final = timedelta(hours=2)
 #: How long after its timeout a job should have ended.
 GRACE: Final = timedelta(minutes=30)
 _WAITING: Final = ("QUEUED", "PENDING")
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """What a step did, or did not do, and why."""
+
+    step: str
+    """Name of the step, like ``schedule``."""
+    job: str
+    """Name of the job in the stack."""
+    done: str
+    """What was done, in a word: ``submitted``."""
+    reason: str
+    """Why, or why not."""
+    resource: str = ""
+    """Resource name of the job in Vertex AI that it is about; empty without one."""
+    slot: str = ""
+    failed: bool = False
+    """Whether somebody has to look: the command ends with 1."""
+
+    @property
+    def line(self) -> str:
+        """All of it in a line."""
+        about = f"{self.job} {self.slot}".rstrip()
+        number = self.resource.rpartition("/")[2]
+        return f"{self.step} {about}: {self.reason}{f' ({number})' if number else ''}"
+
+
+@dataclass(frozen=True)
+class Tick:
+    """One run of the command, on one stack."""
+
+    ref: StackRef
+    deployment: Mapping[str, Any]
+    """The deployment in the stack's state, as ``pulumi stack export`` prints it."""
+    dry_run: bool = False
+    now: datetime = field(default_factory=lambda: datetime.now(UTC))
+    """This machine's time, for what a person reads; slots go by the store's."""
+    at: datetime | None = None
+    """The time that slots go by instead, in a rehearsal."""
+
+    @functools.cached_property
+    def jobs(self) -> Jobs:
+        """The job service."""
+        return Jobs(self.ref)
+
+    @functools.cached_property
+    def live(self) -> list[AnyJob]:
+        """The stack's jobs that have not ended, newest first, each listed once for all steps.
+
+        Raises:
+            OperatorError: they cannot be listed.
+        """
+        return self.jobs.list(live_only=True)
+
+
+#: A step: what it does, one action after the other. It may raise OperatorError and CommandError:
+#: the command reports that and goes on with the next step.
+Step = Callable[[Tick], Iterator[Action]]
 
 
 def submit_due(tick: Tick) -> Iterator[Action]:
@@ -156,3 +230,61 @@ def _late(job: AnyJob, now: datetime) -> str:
 
 def _words(span: timedelta) -> str:
     return format_duration(span.total_seconds())
+
+
+#: All steps, in order.
+STEPS: Final[Sequence[Step]] = (submit_due, climb_ladders, stop_idle, report_late)
+
+
+def advance(
+    stack: SelectedStack = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Say what is due, and do nothing.")
+    ] = False,
+    at: Annotated[
+        str, typer.Option(metavar="TIME", help="As at this time, like 2026-11-30T06:00Z.")
+    ] = "",
+    format_: FormatOption = Format.TEXT,
+) -> None:
+    """Submit slots and rungs that are due, stop idle jobs, report late ones; made for a timer.
+
+    Does what the state has, not the files here. Run it as often as you like, also twice at once: a
+    slot is submitted once. --at is for the local cloud, and for --dry-run. Exit code: 0 done, 1
+    something was refused or is not certain.
+    """
+    ref = stacks.find(stack)
+    moment = _moment(at) if at else None
+    if moment and not (dry_run or ref.is_local):
+        raise typer.BadParameter("slots go by Google's clock: add --dry-run", param_hint="--at")
+    pulumi = PulumiCli(ref.root, ref.running_environment())
+    ref.connect_clients()  # after it: it makes this process's environment the local cloud's
+    deployment = pulumi.export_deployment(ref.stack)
+    found = list[Action]()
+    for action in actions(Tick(ref, deployment, dry_run, at=moment)):
+        found.append(action)
+        if format_ is Format.TEXT:
+            print(plain(action.line), flush=True)
+    if format_ is Format.JSON:
+        print(json_document([asdict(action) for action in found]))
+    elif not found:
+        print_line(f"vt: stack {ref.stack} has nothing that is due, and no job of it is late")
+    if any(action.failed for action in found):
+        raise typer.Exit(1)
+
+
+def _moment(text: str) -> datetime:
+    try:
+        found = datetime.fromisoformat(text)
+    except ValueError:
+        raise typer.BadParameter(f"{text!r} is no time", param_hint="--at") from None
+    return found if found.tzinfo else found.replace(tzinfo=UTC)
+
+
+def actions(tick: Tick, steps: Sequence[Step] = STEPS) -> Iterator[Action]:
+    """What all steps do; one that fails is reported, and the next one goes on."""
+    for step in steps:
+        try:
+            yield from step(tick)
+        except (OperatorError, CommandError) as error:
+            name = step.__name__.replace("_", " ")
+            yield Action(name, "", "failed", redact(str(error)), failed=True)

@@ -12,8 +12,8 @@ from vertex_training.catalog.resource_types import JOB, SCHEDULE
 from vertex_training.customjob import provider
 from vertex_training.customjob.protocol.idle import IdleRule, IdleStop, Reading
 from vertex_training.errors import OperatorError
-from vertex_training_cli.advance import steps
-from vertex_training_cli.advance.tick import Action, Tick
+from vertex_training_cli.jobs import advance as steps
+from vertex_training_cli.jobs.advance import Action, Tick
 
 SLOT = {"vt-slot": "20261130t060000z"}
 

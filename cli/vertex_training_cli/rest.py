@@ -1,11 +1,12 @@
 """Calls of Google's REST methods with the caller's credentials, or of the local cloud's.
 
-The local cloud serves the same methods at the same paths.
+The local cloud serves the same methods at the same paths. Constants are what is read of Google.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import urlencode, urlsplit
 
@@ -25,6 +26,77 @@ Listener = Callable[[str, str, int, Any], None]
 LISTENERS: Final[list[Listener]] = []
 
 
+@dataclass(frozen=True, slots=True)
+class Read:
+    """Something that is read of Google: a document, or a list of them."""
+
+    form: str
+    """Its address, with a place for each name."""
+    permission: str
+    """What the caller must hold to read it."""
+    collection: str = "items"
+    """The field that has the items of a list."""
+    within: str = ""
+    """The field of a place that has them, in a list that is aggregated by place."""
+
+    def url(self, *names: str) -> str:
+        """Its address."""
+        return self.form.format(*names)
+
+
+_COMPUTE: Final = "https://compute.googleapis.com/compute/v1/"
+_PROJECTS: Final = f"{_COMPUTE}projects/{{}}"
+_REPOSITORIES: Final = "https://artifactregistry.googleapis.com/v1/{}"
+_CONNECTIONS: Final = "https://servicenetworking.googleapis.com/v1/services/{0}/connections?{1}"
+_USAGE: Final = "https://serviceusage.googleapis.com/"
+_POLICIES: Final = "https://orgpolicy.googleapis.com/v2/projects/{}/policies/{}:getEffectivePolicy"
+
+PROJECT: Final = Read(
+    "https://cloudresourcemanager.googleapis.com/v3/projects/{}", "resourcemanager.projects.get"
+)
+BILLING: Final = Read(
+    "https://cloudbilling.googleapis.com/v1/projects/{}/billingInfo", "resourcemanager.projects.get"
+)
+SERVICES: Final = Read(
+    _USAGE + "v1/projects/{}/services?filter=state:ENABLED&pageSize=200",
+    "serviceusage.services.list",
+    "services",
+)
+QUOTA: Final = Read(_USAGE + "{}", "serviceusage.quotas.get")
+ORGANIZATION_POLICY: Final = Read(_POLICIES, "orgpolicy.policy.get")
+BUCKET: Final = Read("https://storage.googleapis.com/storage/v1/b/{}", "storage.buckets.get")
+ACCOUNT: Final = Read("https://iam.googleapis.com/v1/{}", "iam.serviceAccounts.get")
+REPOSITORY: Final = Read(_REPOSITORIES, "artifactregistry.repositories.get")
+REPOSITORY_POLICY: Final = Read(
+    f"{_REPOSITORIES}:getIamPolicy?options.requestedPolicyVersion=3",
+    "artifactregistry.repositories.getIamPolicy",
+)
+SECRET: Final = Read("https://secretmanager.googleapis.com/v1/{}", "secretmanager.secrets.get")
+SECRET_VERSION: Final = Read(f"{SECRET.form}/versions/latest", "secretmanager.versions.get")
+KEY: Final = Read("https://cloudkms.googleapis.com/v1/{}", "cloudkms.cryptoKeys.get")
+CHANNEL: Final = Read(
+    "https://monitoring.googleapis.com/v3/{}", "monitoring.notificationChannels.get"
+)
+COMPUTE_PROJECT: Final = Read(_PROJECTS, "compute.projects.get")
+COMPUTE_REGION: Final = Read(f"{_PROJECTS}/regions/{{}}", "compute.regions.get")
+SHARED_VPC_HOST: Final = Read(f"{_PROJECTS}/getXpnHost", "compute.projects.get")
+NETWORK: Final = Read(f"{_COMPUTE}{{}}", "compute.networks.get")
+ATTACHMENT: Final = Read(f"{_COMPUTE}{{}}", "compute.networkAttachments.get")
+RESERVATION: Final = Read(f"{_COMPUTE}{{}}", "compute.reservations.get")
+FIREWALLS: Final = Read(f"{_PROJECTS}/global/firewalls", "compute.firewalls.list")
+ADDRESSES: Final = Read(f"{_PROJECTS}/global/addresses", "compute.globalAddresses.list")
+ROUTES: Final = Read(f"{_PROJECTS}/global/routes", "compute.routes.list")
+SUBNETWORKS: Final = Read(
+    f"{_PROJECTS}/aggregated/subnetworks", "compute.subnetworks.list", within="subnetworks"
+)
+CONNECTIONS: Final = Read(_CONNECTIONS, "servicenetworking.services.get", "connections")
+ZONES: Final = Read(
+    "https://dns.googleapis.com/dns/v1/projects/{}/managedZones",
+    "dns.managedZones.list",
+    "managedZones",
+)
+
+
 class RestClient:
     """``session`` is a session of ``requests`` that adds credentials."""
 
@@ -41,20 +113,16 @@ class RestClient:
         """
         return self.call("GET", url, what)
 
-    def items(self, url: str, what: str, collection: str) -> Iterator[dict[str, Any]]:
-        """All of a list, page by page; of an aggregated one what each place has.
+    def items(self, read: Read, *names: str) -> Iterator[dict[str, Any]]:
+        """All of a list, page by page.
 
         Raises:
             ForbiddenReadError: the caller may not list it.
             CommandError: it cannot be listed.
         """
-        for document in pages(url, what, lambda page: self.get(page, what)):
-            found = document.get("items") or ()
-            if isinstance(found, dict):
-                for place in found.values():
-                    yield from place.get(collection, ())
-            else:
-                yield from found
+        url = read.url(*names)
+        what = urlsplit(url).path
+        yield from items(read, url, what, lambda page: self.get(page, what))
 
     def call(
         self, method: str, url: str, what: str, *, conflict: tuple[int, ...] = (404,), **more: Any
@@ -111,6 +179,23 @@ def pages(
         if not page:
             return
     raise CommandError(f"{what} cannot be read: its list has no end.")
+
+
+def items(
+    read: Read, url: str, what: str, get: Callable[[str], dict[str, Any] | None]
+) -> Iterator[dict[str, Any]]:
+    """The items of the list ``what``, each page as ``get`` reads it; of every place if it has some.
+
+    Raises:
+        CommandError: a page after the first is not there, or the list has no end.
+    """
+    for document in pages(url, what, get):
+        found = document.get(read.collection) or ()
+        if isinstance(found, dict):
+            for place in found.values():
+                yield from place.get(read.within, ())
+        else:
+            yield from found
 
 
 def connect(stack: StackRef) -> RestClient:
