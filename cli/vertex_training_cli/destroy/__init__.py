@@ -2,7 +2,6 @@
 
 ===========  =================================================================
 ``losses``   what the state has that would be lost, and what refuses to go
-``look``     what running jobs and buckets hold now
-``command``  the command line
+``command``  the command line, and what running jobs and buckets hold now
 ===========  =================================================================
 """

@@ -8,8 +8,7 @@ from typing import Any, Final
 from urllib.parse import quote
 
 from vertex_training.errors import ApprovalParseError, CommandError
-from vertex_training_cli.deploy.approval import Approval
-from vertex_training_cli.deploy.target import DEPLOY_ACCOUNT, IDENTITY_PROVIDER
+from vertex_training_cli.deploy.approval import DEPLOY_ACCOUNT, IDENTITY_PROVIDER, Approval
 from vertex_training_cli.engine.pulumi_cli import BACKEND
 from vertex_training_cli.engine.values import redact
 from vertex_training_cli.github import gh

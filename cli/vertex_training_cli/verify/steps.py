@@ -26,7 +26,7 @@ from vertex_training_cli.jobs.service import Jobs
 from vertex_training_cli.policy_levels import up_options
 from vertex_training_cli.preflight import context, parts
 from vertex_training_cli.preflight.answers import summary
-from vertex_training_cli.up.flow import bring_up
+from vertex_training_cli.up.command import bring_up
 from vertex_training_cli.verify import edits
 from vertex_training_cli.verify.observations import error_text, shape
 from vertex_training_cli.verify.refusals import Subject, stack_jobs

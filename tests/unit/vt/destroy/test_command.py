@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from vertex_training_cli.destroy import command
-from vertex_training_cli.destroy.look import Contents
+from vertex_training_cli.destroy.command import Contents
 from vertex_training_cli.destroy.losses import Loss, Losses
 from vertex_training_cli.engine.plan import JobObservation, Observations
 from vertex_training_cli.engine.stacks import StackRef
