@@ -143,7 +143,7 @@ VERBS: Final[Mapping[str, VerbRow]] = {
         "vt tensorboard --install",
     ),
     "destroy": _verb(
-        "destroy.command:destroy",
+        "up.destroy:destroy",
         "vt destroy --stack dev",
         "vt destroy --stack dev --yes --name dev",
     ),

@@ -22,7 +22,6 @@ from vertex_training.errors import (
 )
 from vertex_training.settings.project_files import file_name
 from vertex_training_cli.console import console, table
-from vertex_training_cli.destroy.losses import Loss, Losses, find_losses, refusals
 from vertex_training_cli.engine import locks, stacks
 from vertex_training_cli.engine.plan import JOBS, Observations
 from vertex_training_cli.engine.pulumi_cli import PulumiCli
@@ -33,6 +32,7 @@ from vertex_training_cli.jobs.objects import ObjectListing, Objects
 from vertex_training_cli.jobs.observe import observe_by_name
 from vertex_training_cli.review.jobs import progress
 from vertex_training_cli.status import print_status
+from vertex_training_cli.up.losses import Loss, Losses, find_losses, refusals
 
 #: Exit code: something refuses to go, so nothing was deleted.
 REFUSED: Final = 3
