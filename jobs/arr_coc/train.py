@@ -125,7 +125,9 @@ def main(argv: list[str] | None = None) -> int:
         done = train(engine, train_set, options, stop)
         if done and dist.get_rank() == 0:
             finish(engine.module, test, options.steps)
-        dist.barrier()
+        # Not dist.barrier(): see ddp.ranks about tensors that gloo's thread is the last to hold.
+        everyone = torch.zeros(1, device=engine.device)
+        dist.all_reduce(everyone)
     except VertexJobError as error:
         raise SystemExit(f"error: {error}") from None
     finally:

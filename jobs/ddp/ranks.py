@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import torch
@@ -28,9 +29,9 @@ class Ranks:
         """Whether the flag is set on any rank: the same answer on all."""
         if self.world == 1:
             return flag
-        told = torch.tensor([int(flag)], device=self.device)
-        dist.all_reduce(told, op=dist.ReduceOp.MAX)
-        return bool(told.item())
+        self._flag.fill_(int(flag))
+        dist.all_reduce(self._flag, op=dist.ReduceOp.MAX)
+        return bool(self._flag.item())
 
     def share(self, value: Any) -> Any:
         """The first rank's value, on all."""
@@ -42,8 +43,17 @@ class Ranks:
 
     def meet(self) -> None:
         """Wait for all."""
-        if self.world > 1:
-            dist.barrier()
+        self.agree(False)
+
+    @cached_property
+    def _flag(self) -> torch.Tensor:
+        """One tensor for all calls, which outlives the process group.
+
+        gloo's thread lets go of the tensor after the call. Were that the last reference, the thread
+        would wait for the GIL, which ``destroy_process_group`` holds while it waits for the thread
+        (torch 2.4).
+        """
+        return torch.zeros(1, dtype=torch.int32, device=self.device)
 
 
 def join() -> Ranks:

@@ -15,10 +15,10 @@ from typing import Final
 
 from localgcp import lifecycle
 from localgcp.clients import cloud_sdk
-from localgcp.environment import environment
 from localgcp.errors import LocalCloudError, StandInError
 from localgcp.home import PRIVATE_UMASK, Home
-from localgcp.projects import LOCAL_PREFIX, is_local
+from localgcp.home.environment import environment
+from localgcp.inventory.projects import LOCAL_PREFIX, is_local
 
 #: What ``localgcp project`` turns on.
 _APIS: Final = (

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import shlex
 import shutil
 import signal
 import socket
@@ -16,15 +17,18 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Final
 
-from localgcp import processes, storage
-from localgcp.environment import server_environment
 from localgcp.errors import LocalCloudError
-from localgcp.home import PRIVATE_UMASK, Home, make_private, open_private
-from localgcp.orphaned_plugins import end_orphaned_plugins
-from localgcp.server_info import ServerInfo
-from localgcp.tools import install_tools
+from localgcp.gcp.version import MEASURED, version
+from localgcp.home import PRIVATE_UMASK, Home, make_private, open_private, path_without
+from localgcp.home.environment import server_environment
+from localgcp.home.orphaned_plugins import end_orphaned_plugins
+from localgcp.home.server_info import ServerInfo
+from localgcp.storage import emulator as storage
+from localgcp.system import processes
+from localgcp.system.folders import make_folder
 
 _START_SECONDS: Final = 60.0
 _STOP_SECONDS: Final = 30.0
@@ -218,3 +222,45 @@ def _end_server(home: Home) -> None:
             time.sleep(_POLL_SECONDS)
         if not server.is_alive():
             return
+
+
+_PACKAGE_PARENT: Final = Path(__file__).resolve().parents[1]
+
+
+def install_tools(home: Home) -> None:
+    """Write the programs, if they are not there as they should be."""
+    python = shlex.quote(sys.executable)
+    shim = shlex.quote(str(Path(__file__).with_name("access") / "pulumi_shim.py"))
+    parent = shlex.quote(str(_PACKAGE_PARENT))
+    # -S and -I: the shim is standard library only, and starts in a few hundredths of a second.
+    # The engine writes state, plans and plugins below the home.
+    private = f"umask {PRIVATE_UMASK:03o}\n"
+    _write(home.bin / "pulumi", f'{private}exec {python} -S -I {shim} "$@"')
+    plugins = home.pulumi_home / "plugins"
+    versions = sorted({version(), MEASURED})
+    for folder in (home.bin, *(plugins / f"resource-gcp-v{each}" for each in versions)):
+        _write(
+            folder / "pulumi-resource-gcp",
+            f"{private}export PYTHONPATH={parent}${{PYTHONPATH:+:$PYTHONPATH}}\n"
+            f'exec {python} -m localgcp.gcp "$@"',
+        )
+    gcloud = shutil.which("gcloud", path=path_without(home.bin))
+    if gcloud is None:
+        (home.bin / "gcloud").unlink(missing_ok=True)
+        return
+    own = shlex.quote(str(home.cloud_sdk / "home"))
+    _write(
+        home.bin / "gcloud",
+        f'unset DOCKER_CONFIG KUBECONFIG\nHOME={own} exec {shlex.quote(gcloud)} "$@"',
+    )
+
+
+def _write(path: Path, body: str) -> None:
+    text = f"#!/bin/sh\n# Written by `vt local`.\n{body}\n"
+    if path.exists() and path.read_text() == text:
+        return
+    make_folder(path.parent)
+    partial = path.with_name(f".{path.name}.partial")
+    partial.write_text(text)
+    partial.chmod(0o700)
+    partial.replace(path)

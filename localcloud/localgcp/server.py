@@ -20,17 +20,17 @@ from dataclasses import replace
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Final
 
-from localgcp import processes
 from localgcp.access.callers import can_check
 from localgcp.containers.registry import Registry, find_program
 from localgcp.errors import LocalCloudError
 from localgcp.faults.proxy import StorageFront
 from localgcp.faults.table import FaultTable
-from localgcp.folders import delete_folder
 from localgcp.home import PRIVATE_UMASK, Home, open_private
+from localgcp.home.server_info import ServerInfo
 from localgcp.inventory.store import Store
-from localgcp.server_info import ServerInfo
-from localgcp.storage import StorageEmulator
+from localgcp.storage.emulator import StorageEmulator
+from localgcp.system import processes
+from localgcp.system.folders import delete_folder
 
 if TYPE_CHECKING:
     from localgcp.alerting.evaluation import Alerting
@@ -122,12 +122,12 @@ def _serve(
     from localgcp.experiments.records import ExperimentTable
     from localgcp.experiments.tensorboards import TensorboardService
     from localgcp.faults.calls import CallFaults
-    from localgcp.pipelines import PipelineService, PipelineTable
     from localgcp.reads.projects import ProjectService
+    from localgcp.reads.secretmanager import SecretService
     from localgcp.reads.serving import Reads
-    from localgcp.secretmanager import SecretService
     from localgcp.tuning.service import Tuning
     from localgcp.vertex.log_entries import LogService
+    from localgcp.vertex.pipelines import PipelineService, PipelineTable
     from localgcp.vertex.records import JobTable
     from localgcp.vertex.service import JobService
 

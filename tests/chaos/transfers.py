@@ -25,7 +25,7 @@ from localgcp.faults.proxy import StorageFront
 from localgcp.faults.table import FaultTable
 from localgcp.home import Home
 from localgcp.runner.gcsfuse import storage_client
-from localgcp.storage import StorageEmulator
+from localgcp.storage.emulator import StorageEmulator
 from tests.fixture_project import source_path
 from tests.unit.localcloud.conftest import free_port
 from vertex_training_cli.data import files

@@ -13,8 +13,9 @@ from pathlib import Path
 import psutil
 import pytest
 
-from localgcp import lifecycle, processes
+from localgcp import lifecycle
 from localgcp.inventory.store import ENDPOINT, Store
+from localgcp.system import processes
 from tests.clients.conftest import PROJECT, TRAINER, Shell
 
 SERVER = Path(__file__).parents[1] / "unit/localcloud/serving/model_server.py"

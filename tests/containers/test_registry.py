@@ -15,12 +15,13 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from localgcp import lifecycle, processes
+from localgcp import lifecycle
 from localgcp.containers import builders
 from localgcp.containers.registry import PROGRAMS
 from localgcp.containers.requests import REPOSITORY
 from localgcp.home import Home
 from localgcp.inventory.store import Store
+from localgcp.system import processes
 from tests.unit.localcloud.conftest import wait_until
 
 pytestmark = pytest.mark.timeout(120)

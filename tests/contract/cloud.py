@@ -29,15 +29,15 @@ from localgcp.faults.proxy import StorageFront
 from localgcp.faults.table import FaultTable
 from localgcp.home import Home
 from localgcp.inventory.store import ACCOUNT, CHANNEL, SERVICE, Binding, Store
-from localgcp.pipelines import PipelineService, PipelineTable
 from localgcp.reads.projects import ProjectService
+from localgcp.reads.secretmanager import SecretService, add_version
 from localgcp.reads.serving import Reads
-from localgcp.secretmanager import SecretService, add_version
 from localgcp.serving.deployments import Host
 from localgcp.serving.service import Serving
-from localgcp.storage import StorageEmulator
+from localgcp.storage.emulator import StorageEmulator
 from localgcp.tuning.service import Tuning
 from localgcp.vertex.log_entries import LogService
+from localgcp.vertex.pipelines import PipelineService, PipelineTable
 from localgcp.vertex.records import JobTable
 from localgcp.vertex.service import JobService
 from tests.contract import description

@@ -6,9 +6,8 @@ from typing import Any
 
 import pytest
 
-from localgcp import resources
 from localgcp.apis import discovery
-from localgcp.reads import serving
+from localgcp.reads import resources, serving
 from tests.contract import description, differences, messages, served
 from tests.contract.served import Call
 from tools.generate import discovery as generator

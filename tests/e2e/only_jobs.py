@@ -18,9 +18,9 @@ from typing import Any
 from google.cloud import storage
 
 from localgcp.home import Home
+from localgcp.home.server_info import ServerInfo
 from localgcp.inventory.store import BUCKET, SERVICE, Store
 from localgcp.runner.gcsfuse import storage_client
-from localgcp.server_info import ServerInfo
 from localgcp.vertex.records import JobRecord, JobState, JobTable
 from tests.e2e.small_stacks import PROGRAMS
 from tests.fixture_project import clean_environment, source_path

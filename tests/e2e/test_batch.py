@@ -6,7 +6,9 @@ What trains is real: the Titanic classifier on one machine, and a classifier of 
 from __future__ import annotations
 
 import json
+import os
 import re
+import subprocess
 from hashlib import sha256
 from typing import Any
 
@@ -16,11 +18,12 @@ from localgcp.alerting import spool
 from localgcp.batch.records import ENDED, BatchJob, BatchTable
 from localgcp.faults.model import Fault
 from localgcp.faults.table import FaultTable, inject
+from localgcp.runner import executors
 from localgcp.runner.gang.hosts import has_mounts
 from localgcp.vertex.records import JobState
 from tests.conftest import Checkout
 from tests.e2e.small_stacks import MACHINE, PROGRAMS, SmallStack
-from tests.fixture_project import sample
+from tests.fixture_project import SAMPLES, sample
 from tests.unit.localcloud.conftest import wait_until
 
 for _name in ("titanic", "data/titanic", "ddp"):
@@ -152,6 +155,33 @@ def test_jobs_train_on_batch_as_on_vertex_ai_and_are_settled(stack: SmallStack) 
     assert message.title.endswith(" is SUCCEEDED")
     assert message.channel == f"pubsub projects/{stack.project}/topics/states"
     stack.is_settled()
+
+
+LEAVE = """
+import os, sys
+from ddp import ranks
+sys.setswitchinterval(30)  # the main thread keeps the GIL
+for port in range(int(sys.argv[1]), int(sys.argv[1]) + 10):
+    os.environ["MASTER_PORT"] = str(port)
+    me = ranks.join()
+    me.agree(False)
+    ranks.leave()
+"""
+
+
+def test_processes_of_a_training_leave_each_other_without_deadlock() -> None:
+    executor = executors.for_image(IMAGE)
+    assert executor
+    python = executors.environment(executor, print) / "bin" / "python"
+    world = {"WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "TORCHELASTIC_RUN_ID": "leave"}
+    env = {**os.environ, "PYTHONPATH": f"{SAMPLES}:{SAMPLES / 'lib'}", **world}
+    command = [str(python), "-c", LEAVE, "25500"]
+    started = [subprocess.Popen(command, env={**env, "RANK": str(rank)}) for rank in range(2)]
+    try:
+        assert [each.wait(SECONDS / 5) for each in started] == [0, 0]
+    finally:
+        for each in started:
+            each.kill()
 
 
 def test_task_that_lost_its_spot_machine_resumes_at_its_checkpoint(stack: SmallStack) -> None:

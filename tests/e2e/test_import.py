@@ -8,8 +8,8 @@ import json
 import pytest
 
 from localgcp.home import Home
+from localgcp.home.server_info import ServerInfo
 from localgcp.runner.gcsfuse import storage_client
-from localgcp.server_info import ServerInfo
 from tests.conftest import running_checkout
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(900)]

@@ -16,7 +16,8 @@ import psutil
 import pytest
 import yaml
 
-from localgcp import lifecycle, processes
+from localgcp import lifecycle
+from localgcp.system import processes
 from localgcp.tuning.records import TuningRecord, TuningTable
 from localgcp.vertex.records import JobState
 from tests.conftest import Checkout

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from localgcp.projects import local_project_number
+from localgcp.inventory.projects import local_project_number
 from tests.conftest import ROOT, Checkout, running_checkout
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(900)]

@@ -21,8 +21,8 @@ from typing import Any
 import grpc
 import pytest
 
-from localgcp import processes
-from localgcp.server_info import ServerInfo
+from localgcp.home.server_info import ServerInfo
+from localgcp.system import processes
 from tests.chaos.ways import provider_of
 from tests.e2e import only_jobs
 from tests.e2e.only_jobs import Project

@@ -15,10 +15,11 @@ from typing import Any, Final
 
 import pytest
 
-from localgcp import lifecycle, processes
+from localgcp import lifecycle
 from localgcp.errors import LocalCloudError
 from localgcp.home import Home
-from localgcp.server_info import ServerInfo
+from localgcp.home.server_info import ServerInfo
+from localgcp.system import processes
 from tests.conftest import git
 
 ROOT: Final = Path(__file__).resolve().parents[2]

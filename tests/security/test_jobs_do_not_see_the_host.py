@@ -13,11 +13,12 @@ from typing import Final
 
 import pytest
 
-from localgcp import lifecycle, processes
-from localgcp.environment import installer_environment, server_environment
+from localgcp import lifecycle
 from localgcp.home import Home
+from localgcp.home.environment import installer_environment, server_environment
 from localgcp.runner import packages
 from localgcp.runner.joblog import JobLog
+from localgcp.system import processes
 from tests.unit.localcloud.conftest import Cloud, command_job
 
 SECRETS = {

@@ -17,7 +17,7 @@ from typing import Final
 import pytest
 
 from localgcp.errors import UnsafePathError
-from localgcp.root_directory import RootDirectory, is_gits
+from localgcp.system.root_directory import RootDirectory, is_gits
 
 SECRET: Final = b"canary of the host"
 #: linux/fs.h: two names change places in one step, so that there is never none.

@@ -18,7 +18,7 @@ import pytest
 from pulumi import automation
 
 from localgcp.home import Home
-from localgcp.tools import install_tools
+from localgcp.lifecycle import install_tools
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 PROJECT: Final = (

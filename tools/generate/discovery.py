@@ -4,7 +4,7 @@
     .venv/bin/python -m tools.generate.discovery --check  exit 1 if it is not up to date
 
 The file is ``discovery.json`` beside ``localgcp.apis.discovery``: paths, parameters and messages,
-without texts, of the methods that ``localgcp.reads`` and ``localgcp.resources`` answer. The
+without texts, of the methods that ``localgcp.reads`` and ``localgcp.reads.resources`` answer. The
 documents are those that google-api-python-client ships.
 """
 
@@ -19,9 +19,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
-from localgcp import resources
 from localgcp.apis import discovery
-from localgcp.reads import serving
+from localgcp.reads import resources, serving
 from tools.generate import generated
 
 TARGET: Final = Path(discovery.__file__).with_name("discovery.json")

@@ -13,7 +13,7 @@ from typing import BinaryIO, Final
 
 import google_crc32c
 
-from localgcp.root_directory import RootDirectory
+from localgcp.system.root_directory import RootDirectory
 from vertex_training.errors import CommandError
 from vertex_training.plan.objects import name_problem
 from vertex_training_cli.data.cloud import RemoteObject

@@ -16,7 +16,7 @@ from typing import Any, Final
 
 import yaml
 
-from localgcp import git
+from localgcp.system import git
 from vertex_training.errors import CommandError, ConfigError, UnknownStackError
 from vertex_training.settings import reader, stack_files
 from vertex_training.settings.project_files import PROJECT_FILE, file_name

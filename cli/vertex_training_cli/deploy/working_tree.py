@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any, BinaryIO, Final
 
-from localgcp.root_directory import RootDirectory
+from localgcp.system.root_directory import RootDirectory
 from vertex_training.settings.project_files import PROJECT_FILE
 
 #: Modes in git of a symbolic link, of an executable file, and of a repository within this one.

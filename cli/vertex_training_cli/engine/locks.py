@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import unquote, urlsplit
 
-from localgcp import processes
+from localgcp.system import processes
 from vertex_training.errors import CommandError
 
 #: Folder of the locks in a self-managed backend.

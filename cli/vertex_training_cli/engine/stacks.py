@@ -17,8 +17,8 @@ from urllib.parse import urlsplit
 
 import yaml
 
+from localgcp.access.pulumi_shim import find_project, selected_stack
 from localgcp.home import BIGQUERY, REGISTRY, Home
-from localgcp.pulumi_shim import find_project, selected_stack
 from vertex_training import naming
 from vertex_training.errors import CommandError, UnknownStackError
 from vertex_training.located_yaml.values import Loader
@@ -27,7 +27,7 @@ from vertex_training_cli.engine import paths
 from vertex_training_cli.engine.pulumi_cli import BACKEND, find_pulumi
 
 if TYPE_CHECKING:
-    from localgcp.server_info import ServerInfo
+    from localgcp.home.server_info import ServerInfo
 
 #: The stack of a command where none is named or selected.
 DEFAULT: Final = "local"
@@ -96,7 +96,7 @@ class StackRef:
         """
         if not self.is_local or os.environ.get(EMULATOR):
             return os.environ
-        from localgcp.environment import environment
+        from localgcp.home.environment import environment
 
         home = Home.find(cwd=self.root)
         return environment(home, _running(home).ports)
@@ -135,8 +135,8 @@ class StackRef:
             CommandError: the local cloud's folder cannot be used.
         """
         from localgcp import lifecycle
-        from localgcp.environment import environment
-        from localgcp.tools import install_tools
+        from localgcp.home.environment import environment
+        from localgcp.lifecycle import install_tools
 
         home, backend = Home.find(cwd=self.root), os.environ.get(BACKEND, "")
         own = backend == f"file://{home.pulumi}"
@@ -179,7 +179,7 @@ def own_bytecode() -> Mapping[str, str]:
     """
     from vertex_training_cli.toolchain.layout import cache_home
 
-    cache = str(cache_home(os.environ) / "bytecode")
+    cache = str(cache_home() / "bytecode")
     # Empty is unset: containers often set it, and each program would be compiled each time.
     return {"PYTHONPYCACHEPREFIX": cache, "PYTHONDONTWRITEBYTECODE": ""}
 
@@ -283,7 +283,7 @@ def _running(home: Home) -> ServerInfo:
 def _local_environment(root: Path, log: Callable[[str], None]) -> dict[str, str]:
     """This process's environment with that of the local cloud, which is started."""
     from localgcp import lifecycle
-    from localgcp.environment import environment
+    from localgcp.home.environment import environment
 
     home = Home.find(cwd=root)
     with local_cloud_errors():

@@ -25,13 +25,13 @@ from typing import Any, BinaryIO, Final
 
 from google.protobuf import json_format
 
-from localgcp import processes
 from localgcp.access import isolation
 from localgcp.apis.messages import custom_job
 from localgcp.clients.cloud_sdk import PROJECT
 from localgcp.errors import LocalCloudError, NoPrivateNetworkError
 from localgcp.recorder import RecordedRequest, Recorder
-from localgcp.root_directory import RootDirectory
+from localgcp.system import processes
+from localgcp.system.root_directory import RootDirectory
 from vertex_training.customjob.kinds import BATCH_JOB
 from vertex_training.errors import CommandError
 from vertex_training.settings.model import Settings

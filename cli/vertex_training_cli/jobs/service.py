@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from google.api_core.exceptions import FailedPrecondition, GoogleAPICallError, NotFound, RetryError
 
-from localgcp.projects import local_project_number
+from localgcp.inventory.projects import local_project_number
 from vertex_training.customjob.google import batch_service
 from vertex_training.customjob.google.job_service import (
     VertexJobs,

@@ -16,14 +16,15 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 import yaml
 
-from localgcp import lifecycle, secretmanager
+from localgcp import lifecycle
+from localgcp.access.pulumi_shim import find_project, make_stack
 from localgcp.batch.records import ACTIVE, BatchJob, BatchTable, State
 from localgcp.bigquery import PINS, engine_environment
 from localgcp.clients import cloud_sdk, python_clients
-from localgcp.environment import environment
 from localgcp.errors import RpcCode
 from localgcp.home import PRIVATE_UMASK, Home
-from localgcp.pulumi_shim import find_project, make_stack
+from localgcp.home.environment import environment
+from localgcp.reads import secretmanager
 from localgcp.tuning.records import TuningTable
 from localgcp.vertex.records import LIVE_STATES, JobRecord, JobState, JobTable, RecordTable
 from vertex_training.errors import CommandError, did_you_mean
@@ -108,6 +109,8 @@ def shell(
     ] = None,
 ) -> None:
     """Open a shell in which pulumi and Google's clients use the local cloud.
+
+    Example: `vt local shell -c 'pulumi preview -s local'`.
 
     Exit code: that of the shell or the command.
     """
@@ -307,6 +310,8 @@ def set_value(
 
     The value is in no argument, log or state. Jobs whose account may read the secret get it from
     Secret Manager of the local cloud; in the cloud: `gcloud secrets versions add`.
+
+    Example: `vt local secret set wandb-api-key < key.txt`.
     """
     with private_files():
         number = add_value(name, stack)

@@ -24,11 +24,11 @@ from localgcp import lifecycle
 from localgcp.containers import host
 from localgcp.containers import registry as registry_program
 from localgcp.containers.requests import REPOSITORY
-from localgcp.environment import installer_environment
 from localgcp.home import Home
+from localgcp.home.environment import installer_environment
 from localgcp.inventory.store import Store
-from localgcp.root_directory import RootDirectory
 from localgcp.runner.executors import uv
+from localgcp.system.root_directory import RootDirectory
 from vertex_training import stack as stacks_of_program
 from vertex_training.errors import CommandError, ImageBuildError
 from vertex_training.images import identity, pins
@@ -200,11 +200,10 @@ def built_pins(settings: Settings, form: ImageForm, ref: StackRef) -> Iterator[t
     def engine() -> Engine:
         return engines.choose(None, ref.project, ref.region, is_local=True)
 
-    with building.progress(with_log=False) as (report, write_log):
-        options = building.BuildOptions(engine, BUILD_SECONDS, report, write_log)
-        for name in form.images:
-            result = building.build_image(settings, name, ref.root, options)
-            yield name, {"digest": result.digest, "builtFrom": result.tag}
+    options = building.BuildOptions(engine, BUILD_SECONDS)
+    for name in form.images:
+        result = building.build_image(settings, name, ref.root, options)
+        yield name, {"digest": result.digest, "builtFrom": result.tag}
 
 
 def _is_built(settings: Settings, name: str, root: Path) -> bool:

@@ -9,13 +9,14 @@ from typing import Final
 import typer
 from rich.console import Console
 
-from localgcp import lifecycle, processes
+from localgcp import lifecycle
 from localgcp.alerting import policies, spool
 from localgcp.faults.table import FaultTable
 from localgcp.home import Home
 from localgcp.inventory import reservations
 from localgcp.inventory.store import ALERT_POLICY, BUDGET, ENDPOINT, Store
 from localgcp.runner import substitutes
+from localgcp.system import processes
 from localgcp.vertex.records import JobTable
 from vertex_training_cli.console import console, table
 from vertex_training_cli.local import results

@@ -15,10 +15,10 @@ from typing import Annotated, Final
 import typer
 
 from localgcp import lifecycle
-from localgcp.environment import environment
 from localgcp.errors import LocalCloudError
 from localgcp.home import Home
-from localgcp.orphaned_plugins import end_orphaned_plugins
+from localgcp.home.environment import environment
+from localgcp.home.orphaned_plugins import end_orphaned_plugins
 from localgcp.runner import substitutes
 from localgcp.tuning.parameters import to_text
 from localgcp.tuning.records import TuningRecord, TuningTable, best_trial

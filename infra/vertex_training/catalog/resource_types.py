@@ -126,6 +126,7 @@ class ResourceType:
     content: Calls = field(default_factory=dict)
     write: Calls = field(default_factory=dict)
     grant: Calls = field(default_factory=dict)
+    of_options: Mapping[str, list[str]] = field(default_factory=dict)
     plugin: str = ""
     source: str = ""
 
@@ -141,6 +142,17 @@ class ResourceType:
         calls = {"read": self.read, "content": self.content}
         calls |= {"write": self.write, "grant": self.grant}
         return {each for kind in kinds for asked in calls[kind].values() for each in asked}
+
+    def needed_permissions(self, inputs: Mapping[str, Any]) -> set[str]:
+        """Permissions to deploy one with these inputs, without those of options that it lacks."""
+        given = inputs.get("options") or {}
+        unused = {
+            each
+            for option in self.of_options
+            if not given.get(option)
+            for each in self.of_options[option]
+        }
+        return self.permissions("read", "content", "write", "grant") - unused
 
     def restoration(self, inputs: Mapping[str, Any]) -> str:
         """What to do about one with these inputs that was deleted by hand; empty if nothing is."""

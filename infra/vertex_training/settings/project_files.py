@@ -61,7 +61,7 @@ def is_of_git(path: Path) -> bool:
 def _is_gits(name: str) -> bool:
     """Whether git keeps its own under this name, on any file system that a checkout may be on.
 
-    The rule of ``localgcp.root_directory.is_gits``, which stands alone; a test holds both equal.
+    The rule of ``localgcp.system.root_directory.is_gits``; a test holds both equal.
     """
     seen = "".join(each for each in name if unicodedata.category(each) != "Cf")
     return seen.partition(":")[0].rstrip(". ").casefold() in (".git", "git~1")

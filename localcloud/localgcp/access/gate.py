@@ -28,7 +28,7 @@ from localgcp.access.callers import Caller, RefusalLog, caller
 from localgcp.access.owners import plain_address
 from localgcp.access.web import refuse
 from localgcp.errors import ApiError, LocalCloudError
-from localgcp.threads import make_thread
+from localgcp.system.threads import make_thread
 
 #: Key of metadata: the name of the connection that a call came by.
 CONNECTION: Final = "vt-connection"

@@ -14,7 +14,7 @@ import grpc
 
 from localgcp.access.callers import REFUSAL
 from localgcp.access.gate import Gate, HttpServer
-from localgcp.folders import delete_folder
+from localgcp.system.folders import delete_folder
 
 _PAGE: Final = "local cloud: calls of web pages are refused."
 #: Longest path of a Unix socket on every system (macOS: 104 bytes with the end).

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from localgcp.access.callers import REFUSAL, RefusalLog, caller
 from localgcp.errors import ExchangeEndedError, RefusedRequestError
-from localgcp.threads import make_thread
+from localgcp.system.threads import make_thread
 
 #: What a client may still send that was refused, and for how long: it reads the answer after that.
 _DRAIN_BYTES: Final = 64 << 20

@@ -1,7 +1,7 @@
 """Methods of REST as Google's discovery documents describe them: paths, parameters and messages.
 
-``discovery.json`` has those that ``localgcp.reads`` and ``localgcp.resources`` answer; ``python -m
-tools.generate.discovery`` writes it. A method is named by its document and its place in it:
+``discovery.json`` has those that ``localgcp.reads`` answers; ``python -m tools.generate.discovery``
+writes it. A method is named by its document and its place in it:
 ``compute.v1.firewalls.insert``.
 """
 

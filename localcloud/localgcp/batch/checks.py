@@ -21,8 +21,8 @@ from localgcp.apis.refusals import (
 )
 from localgcp.batch import messages
 from localgcp.inventory import resource_paths
+from localgcp.inventory.projects import LOCAL_PREFIX, is_local
 from localgcp.inventory.store import Store, project_number
-from localgcp.projects import LOCAL_PREFIX, is_local
 from localgcp.vertex.checks import FieldErrors, label_errors, no_act_as
 
 API: Final = "batch.googleapis.com"

@@ -24,7 +24,6 @@ from localgcp.containers.host import ContainerHost
 from localgcp.errors import PreparationError, StartRefusedError
 from localgcp.faults.model import Fault, Kind, Service
 from localgcp.faults.table import Entry, FaultTable
-from localgcp.folders import delete_folder, make_folder
 from localgcp.home import Home, make_private
 from localgcp.inventory.store import Store
 from localgcp.runner import environment, replica
@@ -33,7 +32,8 @@ from localgcp.runner.gang import hosts
 from localgcp.runner.gang.cluster import Replica
 from localgcp.runner.gang.hosts import Host
 from localgcp.runner.joblog import JobLog
-from localgcp.threads import make_thread
+from localgcp.system.folders import delete_folder, make_folder
+from localgcp.system.threads import make_thread
 
 _SPOT: Final = ("SPOT", "PREEMPTIBLE")
 _TICK_SECONDS: Final = 2.0

@@ -17,13 +17,13 @@ from localgcp.errors import ImageError, PreparationError
 from localgcp.home import Home
 from localgcp.inventory import resource_paths
 from localgcp.inventory.store import Store
+from localgcp.reads.secretmanager import API as SECRETS_API
+from localgcp.reads.secretmanager import SECRET_READERS, find_version
 from localgcp.runner import executors, refusals, substitutes
 from localgcp.runner.environment import Folders
 from localgcp.runner.gang import hosts
 from localgcp.runner.gang.hosts import Host
 from localgcp.runner.programs import ContainerProgram, HostProgram, Launch, Program, Run
-from localgcp.secretmanager import API as SECRETS_API
-from localgcp.secretmanager import SECRET_READERS, find_version
 from localgcp.vertex.agents import has_role
 
 _PULLERS: Final = frozenset(

@@ -17,10 +17,10 @@ from google.protobuf import empty_pb2
 from localgcp.apis.messages import batch
 from localgcp.batch.records import LIVE, LOST, WAITING, BatchJob, BatchTable, State, TaskState
 from localgcp.batch.run import BatchRun
-from localgcp.folders import delete_folder
 from localgcp.home import Home
 from localgcp.inventory.store import Store
-from localgcp.threads import make_thread
+from localgcp.system.folders import delete_folder
+from localgcp.system.threads import make_thread
 from localgcp.vertex.agents import has_role
 from localgcp.vertex.operations import OperationTable
 

@@ -30,10 +30,10 @@ from localgcp.batch.checks import seconds
 from localgcp.batch.records import OTHER, OVER_TIME, PREEMPTED
 from localgcp.batch.runnables import Machine
 from localgcp.errors import CommandNotFoundError, ImageError, PreparationError
-from localgcp.folders import delete_folder
 from localgcp.runner import replica
 from localgcp.runner.joblog import JobLog
-from localgcp.threads import make_thread
+from localgcp.system.folders import delete_folder
+from localgcp.system.threads import make_thread
 
 _NO_IMAGE: Final = 125
 _POLL_SECONDS: Final = 0.05

@@ -16,13 +16,13 @@ from typing import Any, Final
 from localgcp.batch.records import BatchJob
 from localgcp.containers.engines import MOUNT
 from localgcp.errors import PreparationError
-from localgcp.folders import delete_folder, make_folder
 from localgcp.home import Home
 from localgcp.inventory.store import Store
 from localgcp.runner import stray_writes
 from localgcp.runner.gang import hosts
 from localgcp.runner.gang.hosts import BucketView
 from localgcp.runner.gcsfuse import Mount
+from localgcp.system.folders import delete_folder, make_folder
 from localgcp.vertex.admission import Access
 
 #: Where a machine has the list of all machines (doc:batch/…, requireHostsFile).

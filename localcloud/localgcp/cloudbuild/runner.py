@@ -26,15 +26,15 @@ from google.api_core.exceptions import GoogleAPICallError
 from google.cloud.devtools import cloudbuild_v1
 
 from localgcp.cloudbuild.records import LIVE, Build, BuildTable, Status
-from localgcp.environment import server_environment
 from localgcp.errors import CommandNotFoundError, UnsupportedBuildError
-from localgcp.folders import delete_folder
+from localgcp.home.environment import server_environment
 from localgcp.inventory.store import Store
 from localgcp.runner import replica
 from localgcp.runner.gcsfuse import storage_client
 from localgcp.runner.joblog import JobLog
 from localgcp.runner.replica import Ending
-from localgcp.threads import make_thread
+from localgcp.system.folders import delete_folder
+from localgcp.system.threads import make_thread
 
 #: Group of the entry point that names the image builder: a module that ``python -m`` runs with a
 #: file of the build and one for the digest. localgcp brings none.

@@ -25,8 +25,8 @@ from localgcp.cloudbuild.runner import IMAGE, BuildAccess, BuildRunner
 from localgcp.errors import ApiError
 from localgcp.home import Home
 from localgcp.inventory import resource_paths
+from localgcp.inventory.projects import LOCAL_PREFIX, is_local
 from localgcp.inventory.store import Store, project_number
-from localgcp.projects import LOCAL_PREFIX, is_local
 from localgcp.runner.gcsfuse import storage_client
 
 _DAY: Final = datetime.timedelta(days=1)

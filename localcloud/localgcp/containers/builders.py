@@ -18,8 +18,8 @@ from typing import Final
 
 from localgcp.containers import mirror
 from localgcp.containers.requests import MIRROR
-from localgcp.environment import installer_environment
 from localgcp.home import Home, open_private
+from localgcp.home.environment import installer_environment
 
 _CERTIFICATES: Final = ("SSL_CERT_FILE", "PIP_CERT", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE")
 _PIP_SECONDS: Final = 30.0

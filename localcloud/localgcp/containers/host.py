@@ -17,8 +17,8 @@ from localgcp.containers.builders import write_settings
 from localgcp.containers.engines import Buildah, Docker, Engine
 from localgcp.containers.images import registry_path
 from localgcp.home import Home
-from localgcp.processes import succeeds
-from localgcp.threads import make_thread
+from localgcp.system.processes import succeeds
+from localgcp.system.threads import make_thread
 
 #: Processes and mounts of what follows end with it (unshare(1), util-linux 2.32).
 _NAMESPACES: Final = ("unshare", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc")

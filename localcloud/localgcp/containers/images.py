@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from localgcp.projects import is_local
+from localgcp.inventory.projects import is_local
 
 _IMAGE: Final = re.compile(
     r"[a-z0-9-]+-docker\.pkg\.dev/(?P<path>(?P<project>[a-z0-9-]+)/[a-z0-9._/-]+?)"

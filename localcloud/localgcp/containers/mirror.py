@@ -20,8 +20,8 @@ from typing import Any, Final
 
 from localgcp.containers.registry import RegistryConnection
 from localgcp.errors import LocalCloudError
-from localgcp.folders import delete_folder, make_folder
 from localgcp.home import cache_dir
+from localgcp.system.folders import delete_folder, make_folder
 
 #: What public registries call the image that the stand-in takes the place of.
 BASE: Final = "docker.io/library/python:3.11-slim-bookworm"

@@ -19,10 +19,10 @@ from typing import Final
 
 import yaml
 
-from localgcp import processes
 from localgcp.errors import LocalCloudError
-from localgcp.folders import make_folder
 from localgcp.home import PRIVATE_UMASK, open_private
+from localgcp.system import processes
+from localgcp.system.folders import make_folder
 
 #: The program's names: Debian's package docker-registry, and distribution's own releases.
 PROGRAMS: Final = ("docker-registry", "registry")

@@ -15,8 +15,8 @@ from typing import Final
 from urllib.parse import parse_qs, urlsplit
 
 from localgcp.errors import RefusedRequestError
+from localgcp.inventory.projects import is_local
 from localgcp.inventory.store import StoredResource
-from localgcp.projects import is_local
 
 REPOSITORY: Final = "gcp:artifactregistry/repository:Repository"
 #: First part of the names of base images.

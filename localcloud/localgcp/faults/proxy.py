@@ -1,8 +1,8 @@
 """Cloud Storage, as clients see it: a proxy that forwards HTTP to the emulator.
 
 It refuses other users and web pages (``localgcp.access``) and names that would
-leave the emulator's folder (``localgcp.storage_requests``), keeps the sessions of
-resumable uploads (``localgcp.storage_uploads``), and applies the faults that were
+leave the emulator's folder (``localgcp.storage.requests``), keeps the sessions of
+resumable uploads (``localgcp.storage.uploads``), and applies the faults that were
 added.
 """
 
@@ -22,15 +22,15 @@ from dataclasses import replace
 from typing import IO, Final
 from urllib.parse import parse_qs, unquote, urlsplit
 
-from localgcp import storage
 from localgcp.access.callers import RefusalLog
 from localgcp.access.gate import reset_connection
 from localgcp.access.web import LocalHandler, LocalServer, check_page, is_forwarded
 from localgcp.errors import ExchangeEndedError, RefusedRequestError
 from localgcp.faults.model import Fault, Kind, Service
 from localgcp.faults.table import Entry, FaultTable
-from localgcp.storage import StorageEmulator
-from localgcp.storage_requests import (
+from localgcp.storage import emulator as storage
+from localgcp.storage.emulator import StorageEmulator
+from localgcp.storage.requests import (
     HEALTHCHECK,
     StorageRequest,
     accepted,
@@ -38,7 +38,7 @@ from localgcp.storage_requests import (
     is_content,
     unmet_condition,
 )
-from localgcp.storage_uploads import Insertion, UploadSessions
+from localgcp.storage.uploads import Insertion, UploadSessions
 
 _TIMEOUT_SECONDS: Final = 300.0
 _BLOCK: Final = 1 << 16

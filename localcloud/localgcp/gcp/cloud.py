@@ -14,8 +14,8 @@ from localgcp.errors import CloudError, RefusedError
 from localgcp.gcp.codec import plain
 from localgcp.gcp.plan import Settings
 from localgcp.gcp.schema import TypeSchema
+from localgcp.inventory.projects import LOCAL_PREFIX, is_local
 from localgcp.inventory.store import Store, project_number
-from localgcp.projects import LOCAL_PREFIX, is_local
 
 HOME_VARIABLE: Final = "VT_LOCAL_HOME"
 

@@ -21,9 +21,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from localgcp.errors import PolicyConflictError
-from localgcp.folders import make_folder
 from localgcp.home import touch_private
-from localgcp.projects import local_project_number
+from localgcp.inventory.projects import local_project_number
+from localgcp.system.folders import make_folder
 
 BUSY_SECONDS: Final = 30.0
 

@@ -12,10 +12,10 @@ from urllib.parse import unquote
 
 from localgcp.errors import RefusedRequestError
 from localgcp.faults.model import Service
+from localgcp.inventory.projects import is_local
 from localgcp.inventory.store import Store
-from localgcp.projects import is_local
 from localgcp.reads.methods import ReadMethod, Request, refused
-from localgcp.resources import read_policy, write_policy
+from localgcp.reads.resources import read_policy, write_policy
 
 #: What an IAM policy is named after.
 _BUCKET: Final = r"(?P<policy>b/[^/]+)"

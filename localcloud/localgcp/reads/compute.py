@@ -15,7 +15,7 @@ from localgcp.errors import RefusedRequestError
 from localgcp.faults.model import Service
 from localgcp.inventory import reservations, resource_paths, vpc
 from localgcp.reads.methods import ReadMethod, Request, refused
-from localgcp.resources import SELF_LINK, list_in_project, read_network, read_resource
+from localgcp.reads.resources import SELF_LINK, list_in_project, read_network, read_resource
 
 #: Fields of a reservation that the provider has as the API has them.
 _SAME: Final = ("specificReservationRequired", "reservationSharingPolicy", "deleteAtTime")

@@ -14,18 +14,16 @@ from urllib.parse import unquote
 
 from localgcp.faults.model import Service
 from localgcp.inventory import reservations, vpc
+from localgcp.inventory.projects import local_project_number
 from localgcp.inventory.reservations import RESERVATION
-from localgcp.projects import local_project_number
 from localgcp.reads.methods import ReadMethod, Request
-from localgcp.resources import FIREWALL
+from localgcp.reads.resources import FIREWALL
 
 _UNLIMITED: Final = "-1"
 #: Limit of Compute Engine's quotas, which are numbers.
 _MANY: Final = 1_000_000
 #: Constraints that are enforced or not; others list values.
-_BOOLEAN: Final = re.compile(
-    r"iam\.(disable|managed).*|storage\.(uniformBucketLevelAccess|publicAccessPrevention)"
-)
+_BOOLEAN: Final = re.compile(r"iam\.disable.*")
 #: Type -> quota of how many there may be.
 _OF_A_REGION: Final = {
     RESERVATION: "RESERVATIONS",

@@ -16,13 +16,13 @@ import re
 from typing import Any, Final
 from urllib.parse import unquote
 
-from localgcp import secretmanager
 from localgcp.errors import RefusedRequestError
 from localgcp.faults.model import Service
+from localgcp.inventory.projects import local_project_number
 from localgcp.inventory.store import ALERT_POLICY, BUDGET, CHANNEL, DASHBOARD
-from localgcp.projects import local_project_number
+from localgcp.reads import secretmanager
 from localgcp.reads.methods import ReadMethod, Request
-from localgcp.resources import read_resource
+from localgcp.reads.resources import read_resource
 
 
 def bucket(request: Request) -> dict[str, Any]:

@@ -17,8 +17,8 @@ from localgcp.apis.client import Api
 from localgcp.errors import ApiError, RefusedRequestError
 from localgcp.faults.model import Service
 from localgcp.inventory import resource_paths
+from localgcp.inventory.projects import is_local, local_project_number
 from localgcp.inventory.store import SERVICE, Store
-from localgcp.projects import is_local, local_project_number
 from localgcp.reads.methods import ReadMethod, Request, refused
 
 if TYPE_CHECKING:

@@ -10,7 +10,6 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 from urllib.parse import parse_qs, unquote
 
-from localgcp import resources
 from localgcp.access.gate import guest_at, named_connection, reset_connection
 from localgcp.apis import discovery
 from localgcp.apis.discovery import DescribedMethod
@@ -20,9 +19,9 @@ from localgcp.errors import ExchangeEndedError, RefusedRequestError
 from localgcp.faults.model import Kind, Service
 from localgcp.faults.table import Entry, FaultTable
 from localgcp.inventory.store import Store
-from localgcp.reads import access, compute, limits, named, projects, time_series
+from localgcp.reads import access, compute, limits, named, projects, resources, time_series
 from localgcp.reads.methods import ReadMethod, Request, refused
-from localgcp.resources import RestCall
+from localgcp.reads.resources import RestCall
 
 
 def _of_bigquery(

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Final
 
 from localgcp.containers.images import registry_path
-from localgcp.folders import delete_folder, make_folder
 from localgcp.inventory.store import Store
 from localgcp.runner import environment, stray_writes
 from localgcp.runner.gang import hosts
@@ -22,6 +21,7 @@ from localgcp.runner.gang.cluster import Replica
 from localgcp.runner.gang.hosts import BucketView
 from localgcp.runner.gcsfuse import Mount
 from localgcp.runner.stray_writes import RootWatch
+from localgcp.system.folders import delete_folder, make_folder
 from localgcp.vertex.admission import Access
 
 #: Of the buckets that a job does not name, all together: each job copies them.

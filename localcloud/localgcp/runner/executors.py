@@ -24,10 +24,10 @@ from typing import Final
 import yaml
 from packaging.specifiers import SpecifierSet
 
-from localgcp.environment import installer_environment
 from localgcp.errors import ExecutorError, LocalCloudError
-from localgcp.folders import delete_folder, make_folder
 from localgcp.home import cache_dir
+from localgcp.home.environment import installer_environment
+from localgcp.system.folders import delete_folder, make_folder
 
 _TABLE: Final = Path(__file__).with_name("executors.yaml")
 #: The Python of a prebuilt image whose name has none.

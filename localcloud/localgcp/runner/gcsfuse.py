@@ -20,8 +20,8 @@ from pathlib import Path
 from typing import Any
 
 from localgcp.errors import UnsafePathError
-from localgcp.folders import delete_folder
-from localgcp.root_directory import RootDirectory
+from localgcp.system.folders import delete_folder
+from localgcp.system.root_directory import RootDirectory
 from localgcp.vertex.admission import Access
 
 #: Modification time in nanoseconds, size in bytes, inode: the emulator replaces files as a whole.

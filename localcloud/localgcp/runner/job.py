@@ -24,7 +24,6 @@ from localgcp.errors import (
     StartRefusedError,
 )
 from localgcp.faults.jobs import JobFaults, stockout_message
-from localgcp.folders import make_folder
 from localgcp.home import Home, make_private
 from localgcp.inventory.store import Store
 from localgcp.runner import environment, machines, replica
@@ -38,6 +37,7 @@ from localgcp.runner.gang.running import Gang, Member
 from localgcp.runner.joblog import JobLog, log_path
 from localgcp.runner.preparation import Preparation
 from localgcp.runner.programs import ContainerProgram, HostProgram, Launch, Program
+from localgcp.system.folders import make_folder
 from localgcp.vertex.admission import access_of, admit
 from localgcp.vertex.records import JobRecord, JobState, JobTable
 

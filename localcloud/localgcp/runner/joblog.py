@@ -10,8 +10,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import BinaryIO
 
-from localgcp.folders import make_folder
 from localgcp.home import Home
+from localgcp.system.folders import make_folder
 from localgcp.vertex.log_times import times_file
 
 

@@ -19,10 +19,10 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
-from localgcp.environment import installer_environment
 from localgcp.errors import JobCancelledError, PackageError
-from localgcp.folders import delete_folder, make_folder
+from localgcp.home.environment import installer_environment
 from localgcp.runner.gcsfuse import storage_client
+from localgcp.system.folders import delete_folder, make_folder
 
 _COMMON: Final = ("-m", "pip", "--disable-pip-version-check", "--no-input", "--no-cache-dir")
 

@@ -9,15 +9,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Protocol
 
-from localgcp import processes
 from localgcp.clients import cloud_sdk, python_clients
 from localgcp.containers.engines import MOUNT, Engine
 from localgcp.containers.host import ContainerHost
 from localgcp.errors import ImageError
 from localgcp.home import PRIVATE_UMASK
-from localgcp.root_directory import RootDirectory
 from localgcp.runner import environment
 from localgcp.runner.environment import Folders
+from localgcp.system import processes
+from localgcp.system.root_directory import RootDirectory
 
 #: As in containers everywhere; the home is closed to others anyway.
 _CONTAINER_UMASK: Final = 0o022

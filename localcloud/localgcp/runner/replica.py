@@ -16,11 +16,11 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from localgcp import processes
 from localgcp.access import guests
 from localgcp.errors import CommandNotFoundError
 from localgcp.home import PRIVATE_UMASK
 from localgcp.runner.joblog import JobLog
+from localgcp.system import processes
 
 #: Between SIGTERM and SIGKILL of a process that must end; a cancelled job has ended within 10 s.
 GRACE_SECONDS: Final = 8.0

@@ -13,7 +13,7 @@ from typing import Final
 
 from localgcp.errors import RpcCode
 from localgcp.runner.job import STOPPED, JobRun
-from localgcp.threads import make_thread
+from localgcp.system.threads import make_thread
 from localgcp.vertex.records import JobState, JobTable
 
 #: Jobs at once: training code takes all cores of a laptop by itself.

@@ -10,7 +10,7 @@ from typing import Any
 import grpc
 
 from localgcp.errors import ApiError, ServerStoppingError
-from localgcp.threads import make_thread
+from localgcp.system.threads import make_thread
 from localgcp.vertex.operations import Operation, OperationTable
 
 #: Carries one out, by its name and request; returns the response. Raises ApiError, and

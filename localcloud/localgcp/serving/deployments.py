@@ -18,7 +18,6 @@ from localgcp.apis.refusals import failed_precondition
 from localgcp.containers.host import ContainerHost
 from localgcp.errors import ServerStoppingError
 from localgcp.experiments.records import Body
-from localgcp.folders import delete_folder, make_folder
 from localgcp.home import Home
 from localgcp.runner import environment
 from localgcp.runner.environment import Folders
@@ -29,7 +28,8 @@ from localgcp.runner.programs import Launch
 from localgcp.serving.checks import replicas
 from localgcp.serving.records import COPY
 from localgcp.serving.replicas import HOST, Replica, Timing
-from localgcp.threads import make_thread
+from localgcp.system.folders import delete_folder, make_folder
+from localgcp.system.threads import make_thread
 from localgcp.vertex.records import JobRecord, JobState
 
 #: As long as it takes a container to be healthy, unless the model says otherwise.

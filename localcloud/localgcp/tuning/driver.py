@@ -25,7 +25,7 @@ from localgcp.home import Home
 from localgcp.runner.environment import metrics_file
 from localgcp.runner.gang.cluster import PRIMARY, REPLICA_BYTES
 from localgcp.runner.joblog import JobLog, log_path
-from localgcp.threads import make_thread
+from localgcp.system.threads import make_thread
 from localgcp.tuning import bayesian, exact, parameters, progress, stopping
 from localgcp.tuning.measurements import Report, read_report
 from localgcp.tuning.parameters import Parameter

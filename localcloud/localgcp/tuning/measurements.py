@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from localgcp.root_directory import RootDirectory
+from localgcp.system.root_directory import RootDirectory
 from localgcp.tuning.records import Measurement
 
 #: Bytes read from the end of the file. The package keeps the last 100 reports, about 20 kB.

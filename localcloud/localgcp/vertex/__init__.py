@@ -2,8 +2,9 @@
 
 ==================  ==================================================================
 ``service``         the methods of ``JobService``, on the API's own types
+``pipelines``         training pipelines of one job
 ``log_entries``     ``ListLogEntries`` over the log files of jobs
-``log_times``        when their lines were written
+``log_times``         when their lines were written
 ``filters``         the filter of ``ListCustomJobs``
 ``records``         jobs as rows of SQLite
 ``operations``      long-running operations as rows of SQLite

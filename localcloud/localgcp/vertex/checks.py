@@ -18,8 +18,8 @@ from typing import Any, Final
 from localgcp.apis.refusals import invalid_argument, invalid_fields, not_found, permission_denied
 from localgcp.errors import ApiError
 from localgcp.inventory import resource_paths
+from localgcp.inventory.projects import LOCAL_PREFIX, is_local
 from localgcp.inventory.store import TENSORBOARD, Store, project_number
-from localgcp.projects import LOCAL_PREFIX, is_local
 from localgcp.vertex import placement
 from localgcp.vertex.records import JobTable
 

@@ -27,11 +27,11 @@ from localgcp.faults.table import FaultTable
 from localgcp.home import Home
 from localgcp.inventory.store import ACCOUNT as ACCOUNT_TYPE
 from localgcp.inventory.store import BUCKET, SERVICE, Binding, Store
+from localgcp.reads.secretmanager import SecretService
 from localgcp.runner.gcsfuse import storage_client
 from localgcp.runner.job import JobRun
 from localgcp.runner.scheduler import LocalScheduler
-from localgcp.secretmanager import SecretService
-from localgcp.storage import StorageEmulator
+from localgcp.storage.emulator import StorageEmulator
 from localgcp.tuning.service import Tuning, TuningService
 from localgcp.vertex.records import JobTable
 from localgcp.vertex.service import JobService

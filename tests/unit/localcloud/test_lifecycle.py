@@ -13,9 +13,10 @@ from pathlib import Path
 
 import pytest
 
-from localgcp import lifecycle, processes
+from localgcp import lifecycle
 from localgcp.errors import LocalCloudError
 from localgcp.home import Home
+from localgcp.system import processes
 from localgcp.vertex.records import JobRecord, JobState, JobTable
 from tests.unit.localcloud.conftest import wait_until
 from vertex_training_cli.local.commands import take_down

@@ -10,8 +10,8 @@ from localgcp import __main__ as command
 from localgcp import lifecycle
 from localgcp.gcp import emulator
 from localgcp.home import Home
+from localgcp.home.server_info import ServerInfo
 from localgcp.inventory.store import BUCKET, SERVICE, Store
-from localgcp.server_info import ServerInfo
 
 INFO = ServerInfo(999_999, 4711, 4712, "yesterday", 4713)
 NOT_RUNNING = "localgcp: the local cloud does not run. Hint: `localgcp start`\n"

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from localgcp.errors import ExchangeEndedError, RefusedRequestError
-from localgcp.secretmanager import add_version
+from localgcp.reads.secretmanager import add_version
 from tests.unit.localcloud.rest_cloud import PROJECT, RestCloud
 from tests.unit.localcloud.stories import Step, Stories, worded
 

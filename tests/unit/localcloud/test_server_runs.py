@@ -14,12 +14,13 @@ from typing import Any
 
 import pytest
 
-from localgcp import processes, server
+from localgcp import server
 from localgcp.faults.model import Fault
 from localgcp.faults.table import FaultTable
 from localgcp.home import Home, Ports
+from localgcp.home.server_info import ServerInfo
 from localgcp.inventory.store import connection
-from localgcp.server_info import ServerInfo
+from localgcp.system import processes
 from tests.unit.localcloud.conftest import wait_until
 
 #: When the server started that a test has killed.

@@ -13,8 +13,8 @@ from localgcp.gcp.cloud import Cloud, text
 from localgcp.gcp.codec import has_unknown, plain
 from localgcp.gcp.diff import UPDATE, Change
 from localgcp.gcp.services.base import ExistingResource, ResourceType
+from localgcp.inventory.projects import is_local
 from localgcp.inventory.store import project_number
-from localgcp.projects import is_local
 
 IDENTITY: Final = "gcp:projects/serviceIdentity:ServiceIdentity"
 # https://cloud.google.com/iam/docs/service-agents; otherwise gcp-sa-NAME of NAME.googleapis.com.

@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Any, ClassVar, Final
 
 from localgcp.errors import CloudError, RefusedError, UnlistableBucketError
-from localgcp.folders import delete_folder
 from localgcp.gcp import rules
 from localgcp.gcp.cloud import Cloud, now, text
 from localgcp.gcp.diff import UPDATE, Change
 from localgcp.gcp.emulator import Emulator
 from localgcp.gcp.services.base import ExistingResource, ResourceType
 from localgcp.inventory.store import BUCKET, project_number
+from localgcp.system.folders import delete_folder
 
 # https://cloud.google.com/storage/docs/buckets#naming
 _NAME: Final = re.compile(r"^[a-z0-9][a-z0-9._-]{1,220}[a-z0-9]$")

@@ -23,9 +23,9 @@ from localgcp.gcp.services.accounts import missing_account
 from localgcp.gcp.services.base import ExistingResource, ResourceType
 from localgcp.gcp.services.keys import CRYPTO_KEY
 from localgcp.gcp.services.projects import CUSTOM_ROLE
+from localgcp.inventory.projects import is_local
 from localgcp.inventory.store import ACCOUNT, Binding, Policy
 from localgcp.inventory.vpc import SUBNETWORK
-from localgcp.projects import is_local
 
 #: No resource of this server, so a grant may be on any.
 DATASET: Final = "gcp:bigquery/dataset:Dataset"

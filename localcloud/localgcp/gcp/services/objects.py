@@ -16,8 +16,8 @@ from localgcp.gcp.codec import Asset, base64_of, plain
 from localgcp.gcp.diff import UPDATE, Change
 from localgcp.gcp.emulator import Emulator
 from localgcp.gcp.services.base import ExistingResource, ResourceType
+from localgcp.inventory.projects import is_local
 from localgcp.inventory.store import BUCKET
-from localgcp.projects import is_local
 
 _HASHES: Final = ("crc32c", "detectMd5hash", "generation", "md5hash")
 _METADATA: Final = (

@@ -1,4 +1,4 @@
-"""Secret Manager secrets; their values are in ``localgcp.secretmanager``."""
+"""Secret Manager secrets; their values are in ``localgcp.reads.secretmanager``."""
 
 from __future__ import annotations
 

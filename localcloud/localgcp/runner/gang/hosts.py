@@ -24,9 +24,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from localgcp.errors import CommandNotFoundError, RpcCode, StartRefusedError
-from localgcp.processes import succeeds
 from localgcp.runner.gang import host_launcher
 from localgcp.runner.gang.cluster import PORT, Replica
+from localgcp.system.processes import succeeds
 
 _LAUNCH: Final = (sys.executable, "-I", "-S", host_launcher.__file__)
 _ATTEMPTS: Final = 50

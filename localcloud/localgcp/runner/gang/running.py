@@ -16,13 +16,13 @@ from queue import Empty, SimpleQueue
 from typing import Final, Protocol
 
 from localgcp.errors import CommandNotFoundError, JobCancelledError
-from localgcp.folders import delete_folder
 from localgcp.runner import replica
 from localgcp.runner.environment import Folders
 from localgcp.runner.gang.life_cycle import Action, Decision, End, Grade, LifeCycle, grade
 from localgcp.runner.joblog import JobLog
 from localgcp.runner.programs import Launch
-from localgcp.threads import make_thread
+from localgcp.system.folders import delete_folder
+from localgcp.system.threads import make_thread
 
 #: Between two looks at faults and the cancel. Ends of replicas are heard of at once.
 _POLL_SECONDS: Final = 0.25

@@ -10,7 +10,7 @@ import pytest
 
 from localgcp.home import Home
 from localgcp.runner.gcsfuse import storage_client
-from localgcp.storage import StorageEmulator
+from localgcp.storage.emulator import StorageEmulator
 from tests.unit.localcloud.conftest import free_port
 from vertex_training.customjob.protocol.ports import JobSnapshot
 from vertex_training.errors import JobRefusedError

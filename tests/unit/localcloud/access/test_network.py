@@ -13,7 +13,6 @@ from types import SimpleNamespace
 
 import pytest
 
-from localgcp import storage
 from localgcp.access import network
 from localgcp.access.network import PrivateNetwork
 from localgcp.errors import NoPrivateNetworkError
@@ -21,7 +20,8 @@ from localgcp.faults.proxy import StorageFront
 from localgcp.faults.table import FaultTable
 from localgcp.home import Home
 from localgcp.runner.gcsfuse import storage_client
-from localgcp.storage import StorageEmulator
+from localgcp.storage import emulator as storage
+from localgcp.storage.emulator import StorageEmulator
 from tests.unit.localcloud.conftest import free_port, wait_until
 
 #: Answers each connection with the uid of the process.

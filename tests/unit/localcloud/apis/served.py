@@ -1,10 +1,10 @@
 """What the local cloud serves: methods by path, and their rules of REST."""
 
 from localgcp.cloudbuild.service import BuildService
-from localgcp.pipelines import PipelineService
-from localgcp.secretmanager import SecretService
+from localgcp.reads.secretmanager import SecretService
 from localgcp.tuning.service import TuningService
 from localgcp.vertex.log_entries import LogService
+from localgcp.vertex.pipelines import PipelineService
 from localgcp.vertex.service import JobService
 
 SERVICES = (JobService, TuningService, PipelineService, LogService, SecretService, BuildService)

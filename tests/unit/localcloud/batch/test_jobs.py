@@ -22,7 +22,7 @@ from localgcp.containers.engines import Docker
 from localgcp.faults.model import Fault
 from localgcp.faults.table import clear, inject
 from localgcp.inventory.store import ACCOUNT
-from localgcp.secretmanager import add_version
+from localgcp.reads.secretmanager import add_version
 from tests.unit.localcloud.batch.conftest import Jobs, State, a_uuid, job, python
 from tests.unit.localcloud.conftest import OFTEN, PARENT, PROJECT, TRAINER, wait_until
 from tests.unit.localcloud.vertex.estate import Estate

@@ -14,10 +14,10 @@ import pytest
 
 from localgcp.clients import cloud_sdk, log_filters, python_clients
 from localgcp.clients.log_filters import parse
-from localgcp.environment import environment
 from localgcp.errors import FilterError
 from localgcp.home import Home, Ports
-from localgcp.tools import install_tools
+from localgcp.home.environment import environment
+from localgcp.lifecycle import install_tools
 
 
 @pytest.fixture(autouse=True)

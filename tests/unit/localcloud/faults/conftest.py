@@ -17,7 +17,7 @@ from localgcp.faults.model import Fault
 from localgcp.faults.proxy import StorageFront
 from localgcp.faults.table import FaultTable
 from localgcp.home import Home
-from localgcp.storage import StorageEmulator
+from localgcp.storage.emulator import StorageEmulator
 from localgcp.tuning.records import TuningTable
 from localgcp.vertex.records import JobTable
 from tests.unit.localcloud.conftest import Cloud, free_port

@@ -17,7 +17,7 @@ import pytest
 from localgcp.faults.model import Fault
 from localgcp.faults.proxy import StorageFront
 from localgcp.faults.table import FaultTable
-from localgcp.storage import StorageEmulator
+from localgcp.storage.emulator import StorageEmulator
 from tests.unit.localcloud.conftest import free_port, wait_until
 
 

@@ -12,7 +12,7 @@ from google.cloud import storage
 
 from localgcp.faults.proxy import StorageFront
 from localgcp.runner.gcsfuse import storage_client
-from localgcp.storage_uploads import UNIT
+from localgcp.storage.uploads import UNIT
 
 DATA = os.urandom(3 * UNIT + 7)
 TOTAL = len(DATA)

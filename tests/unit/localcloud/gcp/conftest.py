@@ -11,7 +11,7 @@ import pytest
 from pulumi.runtime.proto import provider_pb2_grpc
 
 from localgcp.gcp.server import serve
-from localgcp.storage import StorageEmulator
+from localgcp.storage.emulator import StorageEmulator
 from tests.unit.localcloud.conftest import free_port
 from tests.unit.localcloud.gcp.harness import Plugin
 

@@ -16,9 +16,9 @@ import pytest
 from localgcp.containers.engines import Docker
 from localgcp.containers.host import ContainerHost
 from localgcp.errors import ImageError
-from localgcp.processes import ChildProcess
 from localgcp.runner.environment import Folders
 from localgcp.runner.programs import ContainerProgram
+from localgcp.system.processes import ChildProcess
 from tests.unit.localcloud.conftest import wait_until
 
 IMAGE = "us-central1-docker.pkg.dev/local-training/training/x:1"

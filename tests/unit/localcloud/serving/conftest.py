@@ -27,7 +27,7 @@ from localgcp.runner.gcsfuse import storage_client
 from localgcp.serving.deployments import Host
 from localgcp.serving.replicas import Timing
 from localgcp.serving.service import Serving
-from localgcp.storage import StorageEmulator
+from localgcp.storage.emulator import StorageEmulator
 from localgcp.tuning.records import TuningTable
 from localgcp.tuning.service import TuningService
 from localgcp.vertex.records import JobTable

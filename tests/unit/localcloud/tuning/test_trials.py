@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from localgcp import processes
 from localgcp.runner.refusals import Refusal
+from localgcp.system import processes
 from localgcp.tuning.records import Measurement
 from localgcp.tuning.stopping import reason_to_stop, stored_only
 from localgcp.vertex.records import JobState as State

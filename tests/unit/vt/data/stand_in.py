@@ -13,7 +13,7 @@ from localgcp.faults.proxy import StorageFront
 from localgcp.faults.table import FaultTable
 from localgcp.home import Home
 from localgcp.runner.gcsfuse import storage_client
-from localgcp.storage import StorageEmulator
+from localgcp.storage.emulator import StorageEmulator
 from tests import fixture_project
 from tests.unit.infra.snapshots.fakes import Cloud, Process
 from tests.unit.localcloud.conftest import free_port

