@@ -371,7 +371,7 @@ def _about(type_: str, inputs: Inputs) -> str:
 def _condition(condition: Inputs) -> str:
     for kind, (words, usual) in _CONDITIONS.items():
         if found := as_mapping(condition.get(kind)):
-            values = defaultdict(lambda: None, {**usual, **found})
+            values: dict[str, Any] = defaultdict(lambda: None, {**usual, **found})
             values["sign"] = _SIGNS.get(str(values["comparison"]), values["comparison"])
             return words.format_map(values)
     return str(condition.get("displayName") or UNKNOWN)
