@@ -163,7 +163,7 @@ def review(
 
 
 def _summary(file: Path, stack: str) -> str:
-    """The summary in a report of ``vt preflight`` about the stack."""
+    """Return the summary in a report of ``vt preflight`` about the stack."""
     try:
         found = json.loads(file.read_text(encoding="utf-8"))
         summary, about = str(found["summary"]), str(found["stack"])
@@ -189,14 +189,14 @@ def _log(text: str) -> None:
 
 
 def _first_error(plan: Plan) -> str:
-    """Why the preview failed, as the engine told it first, on one line; empty if it did not."""
+    """Return the first error of a failed preview on one line; empty if it succeeded."""
     from vertex_training_cli.review.escaping import cut
 
     return "" if plan.succeeded or not plan.errors else cut(plan.errors[0].message, MAX_WHY)
 
 
 def _formats(files: list[Path], only: ReportFormat) -> dict[Path, ReportFormat]:
-    """The format of each file: ``only`` for one, of several the one that its ending names."""
+    """Return the format of each file: ``only`` of one file, else that of its ending."""
     if len(files) == 1:
         return {files[0]: only}
     endings = [each.value for each in ReportFormat]
@@ -280,7 +280,7 @@ def _load_the_rest() -> None:
 
 @contextmanager
 def _progress(stack: str) -> Iterator[Callable[[int], None]]:
-    """A line that moves while the preview runs; nothing without a terminal."""
+    """Show a line that moves while the preview runs; nothing without a terminal."""
     if not sys.stderr.isatty():
         yield lambda _: None
         return
@@ -291,7 +291,7 @@ def _progress(stack: str) -> Iterator[Callable[[int], None]]:
 
 
 def _problems(root: Path, stack: str) -> list[Problem]:
-    """The problems in the stack's own files; empty if the preview failed for another reason."""
+    """Return the problems in the stack's files; empty if the preview failed otherwise."""
     from vertex_training.stack import load
     from vertex_training_cli.check.checking import shown_from
 

@@ -186,7 +186,7 @@ def _lowered_inputs(of: str, type_: str, old: Inputs, new: Inputs) -> list[str]:
 
 
 def limits_of(plan: Plan) -> dict[str, Inputs]:
-    """The limits in the stack file, by section: ``limits``, ``teams.NAME.limits``."""
+    """Return the limits in the stack file by section: ``limits``, ``teams.NAME.limits``."""
     found = {"limits": plan.section("limits")}
     for name, team in sorted(plan.section("teams").items()):
         found[f"teams.{name}.limits"] = as_mapping(as_mapping(team).get("limits"))
@@ -209,7 +209,7 @@ def raised_limits(plan: Plan) -> list[Finding]:
 
 
 def policy_levels(plan: Plan) -> dict[str, str]:
-    """The levels that policies are given, by name: by the stack file, then by the command."""
+    """Return levels of policies by name: those of the stack file, then of the command."""
     own = plan.section("policyLevels")
     found = {str(name): str(level) for name, level in own.items()} | dict(plan.levels)
     return dict(sorted(found.items()))
@@ -246,12 +246,12 @@ def _raised(before: Inputs, now: Inputs) -> Iterator[tuple[str, str, str]]:
 
 
 def _widens(listed: list[Any], allowed: list[Any]) -> bool:
-    """Whether something is allowed that no earlier entry, ``n1-*`` among them, allowed."""
+    """Return whether something is allowed that no earlier entry, like ``n1-*``, allowed."""
     return not all(any(_covers(str(old), str(new)) for old in listed) for new in allowed)
 
 
 def _covers(old: str, new: str) -> bool:
-    """Whether all that ``new`` matches is certain to match ``old``.
+    """Return whether all that ``new`` matches is certain to match ``old``.
 
     Of two patterns that is certain if they are alike, or if ``old`` has one ``*`` and ``new`` has
     what stands before and after it.
@@ -277,7 +277,7 @@ def _rank(level: object, levels: Sequence[str]) -> int:
 
 
 def watch_changes(plan: Plan) -> tuple[WatchChange, ...]:
-    """All that change, by kind and name."""
+    """Return all alerts, channels, budgets and dashboards that change, by kind and name."""
     names = _channel_names(plan)
     found = [
         WatchChange(
@@ -356,7 +356,7 @@ def _title(step: Step) -> str:
 
 
 def _about(type_: str, inputs: Inputs) -> str:
-    """What an alert or a budget is about, whom a channel reaches."""
+    """Return the subject of an alert or a budget, or the address of a channel."""
     if type_ == CHANNEL:
         labels = as_mapping(inputs.get("labels"))
         return f"{inputs.get('type')} {', '.join(str(labels[key]) for key in sorted(labels))}"
@@ -398,7 +398,7 @@ def _channels(type_: str, inputs: Inputs) -> list[str]:
 
 
 def _channel_names(plan: Plan) -> dict[str, str]:
-    """Name in the cloud of each channel that was there -> whom it reached."""
+    """Return the address of each channel that was deployed, by its name in the cloud."""
     return {
         step.old.id: f"{_title(step)}, {_about(CHANNEL, step.old.inputs)}"
         for step in plan.steps
@@ -412,7 +412,7 @@ def _amount(inputs: Inputs) -> str:
 
 
 def _sum(amount: str) -> float:
-    """The number of an amount; endless where it is none, so that it counts as raised."""
+    """Return the number of an amount; infinity if it is none, so that it counts as raised."""
     try:
         return float(amount.split()[0])
     except (ValueError, IndexError):

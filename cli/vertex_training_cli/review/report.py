@@ -285,7 +285,7 @@ class ReviewReport:
         return self.origins.get(image.uri, NOT_LOOKED_AT)
 
     def count(self, *actions: str) -> int:
-        """How many jobs have one of these actions."""
+        """Return how many jobs have one of these actions."""
         return sum(job.action in actions for job in self.jobs)
 
     @property
@@ -332,7 +332,7 @@ def build(
     problems: Iterable[Problem] = (),
     observed: Observations = NOTHING_OBSERVED,
 ) -> ReviewReport:
-    """The report of a plan. ``expected``: digest (eight digits at least) of the approved plan.
+    """Return the report of a plan. ``expected``: the approved digest, or its beginning.
 
     ``problems``: mistakes in the files, if the preview failed. ``observed`` is in no digest.
     """
@@ -380,7 +380,7 @@ def with_images(
     unseen: Sequence[str],
     origins: Mapping[str, str],
 ) -> ReviewReport:
-    """The report with what was looked up in registries; see the fields of ``ReviewReport``.
+    """Return the report with what registries returned; see the fields of ``ReviewReport``.
 
     ``problems`` are images that cannot be run: no job of theirs may be submitted.
     """
@@ -389,7 +389,7 @@ def with_images(
 
 
 def with_problems(report: ReviewReport, problems: Sequence[Problem]) -> ReviewReport:
-    """The report with what forbids a deployment and stands in no plan."""
+    """Return the report with problems that no plan has and that forbid a deployment."""
     worse = problems and report.outcome in (ReviewOutcome.CLEAN, ReviewOutcome.DIFFERENT)
     return dataclasses.replace(
         report,
@@ -409,12 +409,12 @@ def _outcome(plan: Plan, problems: Sequence[Problem], different: bool) -> Review
 
 
 def _explained(error: Diagnostic) -> Diagnostic:
-    """An error; a refused read with what it means, for ``--refresh`` reads the cloud."""
+    """Return an error, with an explanation of a refused read: ``--refresh`` reads the cloud."""
     return dataclasses.replace(error, message="\n".join(read_errors.explained((error.message,))))
 
 
 def _changes(plan: Plan) -> list[ResourceChange]:
-    """All changes that no other part of the report has."""
+    """Return all changes that no other part of the report has."""
     return sorted(
         (_change(step) for step in plan.changed if not _is_elsewhere(step)),
         key=lambda change: (change.op, change.name),
@@ -422,7 +422,7 @@ def _changes(plan: Plan) -> list[ResourceChange]:
 
 
 def _is_elsewhere(step: Step) -> bool:
-    """Whether another part of the report has the step."""
+    """Return whether another part of the report has the step."""
     own = step.type in (*WITH_REQUEST, *serving.TYPES, SNAPSHOT)
     own = own or (step.type in guards.WATCHING and step.op == "create")
     elsewhere = own or grants.grants_alone(step) or reachability.is_network(step)
@@ -438,7 +438,7 @@ def _change(step: Step) -> ResourceChange:
 
 
 def plan_digest(plan: Plan) -> str:
-    """SHA-256 over what the plan does, as 64 hex digits.
+    """Return a SHA-256 over what the plan does, as 64 hex digits.
 
     Equal for equal plans, whenever and wherever they are made. It covers the stack; of every
     resource that changes the step, the inputs before and after, and the protection; protection
@@ -481,7 +481,7 @@ def _state(step: Step, state: ResourceState) -> dict[str, object]:
 
 
 def _protection(plan: Plan) -> list[tuple[str, bool, bool]]:
-    """Protection that changes on resources where nothing else does."""
+    """Return protection that changes on resources where nothing else does."""
     return sorted(
         (step.urn, step.old.protect, step.new.protect)
         for step in plan.steps
