@@ -16,8 +16,7 @@
 ``declared``       what both programs declare, without an engine
 ``preflight``      ``vt preflight``: what a project would refuse of a deployment
 ``deploy``         ``vt deploy``, ``vt approval``: deploys what was approved
-``up``             ``vt up``: ``pulumi up``, also after a kill
-``destroy``        ``vt destroy``: losses and obstacles first, then ``pulumi destroy``
+``up``             ``vt up`` and ``vt destroy``: what must be known before, and cleared after
 ``drift``          ``vt drift``: differences between the cloud and the stack
 ``verify``         ``vt verify``: a throw-away stack, run once and compared with a rehearsal
 ``github``         ``vt github``: comments, approvals and issues of the workflows

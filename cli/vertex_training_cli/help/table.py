@@ -39,7 +39,7 @@ VERBS: Final[Mapping[str, str]] = {
     "up": "up.command:up",
     "run": "run.command:run",
     "tensorboard": "jobs.tensorboard:tensorboard",
-    "destroy": "destroy.command:destroy",
+    "destroy": "up.destroy:destroy",
     "verify": "verify.command:verify",
     "promote": "images.command:promote",
     "approval": "deploy.command:approval",

@@ -244,7 +244,9 @@ def test_a_command_line_is_judged_against_its_machines(row: dict[str, Any]) -> N
         machine |= {"machineType": {1: "g2-standard-4", 4: "g2-standard-48"}[gpus]}
         machine |= {"acceleratorType": "NVIDIA_L4", "acceleratorCount": gpus}
     counts = row.get("pools", [1])
-    specs = [{"machineSpec": machine, "replicaCount": n, "containerSpec": container} for n in counts]
+    specs = [
+        {"machineSpec": machine, "replicaCount": n, "containerSpec": container} for n in counts
+    ]
     given = {"job": {"workerPoolSpecs": specs}, "change": {"backend": row.get("backend", "vertex")}}
     assert [
         f"{problem.rule} {problem.value}"

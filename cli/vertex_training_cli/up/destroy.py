@@ -3,24 +3,36 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Final
 
 import typer
 
 from vertex_training import stack
-from vertex_training.errors import ConfigError, Problem, UnknownStackError, dotted
+from vertex_training.catalog import resource_types
+from vertex_training.errors import (
+    CommandError,
+    ConfigError,
+    OperatorError,
+    Problem,
+    UnknownStackError,
+    dotted,
+)
 from vertex_training.settings.project_files import file_name
 from vertex_training_cli.console import console, table
-from vertex_training_cli.destroy.look import JOB_WORDS, UNKNOWN, Contents, look
-from vertex_training_cli.destroy.losses import Loss, Losses, find_losses, refusals
-from vertex_training_cli.engine import attributes_file, locks, stacks
+from vertex_training_cli.engine import locks, stacks
+from vertex_training_cli.engine.plan import JOBS, Observations
 from vertex_training_cli.engine.pulumi_cli import PulumiCli
 from vertex_training_cli.engine.stacks import StackRef
 from vertex_training_cli.engine.values import ids_in
+from vertex_training_cli.jobs import deployed, view
+from vertex_training_cli.jobs.objects import ObjectListing, Objects
+from vertex_training_cli.jobs.observe import observe_by_name
 from vertex_training_cli.review.jobs import progress
 from vertex_training_cli.status import print_status
+from vertex_training_cli.up.losses import Loss, Losses, find_losses, refusals
 
 #: Exit code: something refuses to go, so nothing was deleted.
 REFUSED: Final = 3
@@ -55,7 +67,7 @@ def destroy(
     pulumi = PulumiCli(ref.root, ref.environment(print_status))
     backend = pulumi.backend_url()
     locks.clear_dead(backend, ref.pulumi_project, ref.stack, print_status)
-    attributes_file.remove_truncated(backend, ref.pulumi_project, ref.stack, print_status)
+    locks.remove_truncated(backend, ref.pulumi_project, ref.stack, print_status)
     code = destroy_stack(ref, pulumi, context.args, confirmed=_confirmation(ref.stack, yes, name))
     raise typer.Exit(code)
 
@@ -199,3 +211,69 @@ def _detail(loss: Loss, contents: Contents) -> str:
     else:
         parts.append(loss.detail)
     return "; ".join(parts)
+
+
+#: Words for a bucket that nobody could list.
+UNKNOWN = "its objects could not be counted"
+#: Kinds of losses that are jobs.
+JOB_WORDS = frozenset(resource_types.find(type_).word for type_ in JOBS)
+
+
+@dataclass(frozen=True, slots=True)
+class Contents:
+    """What is in jobs, buckets and beside the state."""
+
+    jobs: Observations
+    buckets: Mapping[str, ObjectListing]
+    """By name; without those that could not be listed."""
+    orphaned: tuple[str, ...]
+    """Jobs that run and that the state does not have, with what to do about each."""
+    not_looked: str = ""
+    """Why orphaned jobs could not be searched for."""
+
+    def full(self, losses: Iterable[Loss]) -> list[str]:
+        """Names of buckets that have objects and that Pulumi does not empty.
+
+        The stack's own two are not among them: they always have some.
+        """
+        return [loss.name for loss in losses if self.keeps(loss) and not loss.own]
+
+    def keeps(self, loss: Loss) -> bool:
+        """Whether a deletion of this bucket is refused by the service."""
+        listing = self.buckets.get(loss.name)
+        return bool(listing and listing.count) and not loss.empties
+
+
+def look(ref: StackRef, losses: Iterable[Loss], known: Collection[str]) -> Contents:
+    """Look at jobs and buckets. ``known`` are the ids that the state has, as of ``known_ids``.
+
+    Raises:
+        CommandError: the local cloud does not run.
+    """
+    ref.connect_clients()
+    named = list(losses)
+    running: list[str] = []
+    reason = ""
+    try:
+        found = deployed.find_orphaned_jobs(ref, known, with_runs=True)
+        cancel = f"`vt jobs cancel {{}} --stack {ref.stack}` ends it"
+        running = [
+            f"{deployed.orphan_title(job)}, {cancel.format(view.job_id(job))}" for job in found
+        ]
+    except (CommandError, OperatorError) as error:
+        reason = str(error)
+    jobs = observe_by_name(ref, [loss.id for loss in named if loss.kind in JOB_WORDS])
+    return Contents(jobs, _listings(ref, named), tuple(running), reason)
+
+
+def _listings(ref: StackRef, losses: Iterable[Loss]) -> dict[str, ObjectListing]:
+    bucket = resource_types.find(resource_types.BUCKET).word
+    names = [loss.name for loss in losses if loss.kind == bucket]
+    found: dict[str, ObjectListing] = {}
+    try:
+        objects = Objects(ref.project)
+        for name in names:
+            found[name] = objects.listing(f"gs://{name}", versions=True)
+    except OperatorError:
+        return found
+    return found

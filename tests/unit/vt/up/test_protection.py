@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from vertex_training_cli.destroy.command import protection_hints
+from vertex_training_cli.up.destroy import protection_hints
 
 STACK = """\
 config:
