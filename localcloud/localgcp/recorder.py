@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import re
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -21,7 +21,7 @@ from urllib.parse import unquote
 import grpc
 from google.protobuf import empty_pb2, json_format
 
-from localgcp.apis.client import Api
+from localgcp.apis.client import Api, Implementation
 from localgcp.apis.messages import (
     batch,
     batch_job,
@@ -37,9 +37,9 @@ from localgcp.errors import ApiError
 from localgcp.faults.proxy import StorageProxy
 from localgcp.faults.table import FaultTable
 from localgcp.home.environment import without_real_cloud
-from localgcp.server import choose_port
 from localgcp.storage.emulator import StorageEmulator
 from localgcp.storage.requests import StorageRequest
+from localgcp.system.ports import choose_port
 from localgcp.vertex.records import new_id, now
 
 _BUCKET: Final = re.compile(r"(?:/(?:upload|download|resumable/upload))?/storage/v1/b/([^/?]+)")
@@ -151,16 +151,17 @@ class _Service:
         return response(**{f"{kind.noun}s": found})
 
 
-def _services(recorded: _Recorded) -> list[_Service]:
+def _services(recorded: _Recorded) -> Sequence[Implementation]:
     """The services that submit training."""
     vertex = "google.cloud.aiplatform_v1"
     pipelines = Api(vertex, "pipeline_service")
     batches = Api("google.cloud.batch_v1", "batch_service")
-    return [
+    services: Any = [
         _Service(recorded, Api(vertex, "job_service"), job_service, *_JOBS),
         _Service(recorded, pipelines, pipeline_service, _PIPELINE),
         _Service(recorded, batches, batch, _BATCH_JOB),
     ]
+    return services
 
 
 class _Storage:

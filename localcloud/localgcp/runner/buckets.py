@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
@@ -29,26 +30,22 @@ _MOST_BYTES: Final = 256 * 2**20
 _MOST_FILES: Final = 5_000
 
 
+@dataclass
 class JobBuckets:
     """Buckets below ``folder``, which stands for ``/gcs``."""
 
-    def __init__(
-        self,
-        folder: Path,
-        *,
-        storage: Path,
-        store: Store,
-        access: Access,
-        url: str,
-        report: Callable[[str], None],
-    ) -> None:
-        """``storage``: where the emulator keeps all buckets; ``url``: where it answers."""
-        self.folder, self.storage, self.store = folder, storage, store
-        self.access, self.url, self.report = access, url, report
-        self.view: BucketView | None = None
-        """What programs of this machine have at ``/gcs``; None: a replaced path in its place."""
-        self._mounts: list[Mount] = []
-        self._watch: RootWatch | None = None
+    folder: Path
+    storage: Path
+    """Where the emulator keeps all buckets."""
+    store: Store
+    access: Access
+    url: str
+    """Where the emulator answers."""
+    report: Callable[[str], None]
+    view: BucketView | None = None
+    """What programs of this machine have at ``/gcs``; None: a replaced path in its place."""
+    _mounts: list[Mount] = field(default_factory=list[Mount])
+    _watch: RootWatch | None = None
 
     def prepare(self, members: Sequence[Replica], output_prefix: str | None) -> None:
         """Make them ready for these replicas."""

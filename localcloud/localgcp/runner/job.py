@@ -7,9 +7,9 @@ Preemptions, stock-outs and killed replicas happen as faults only.
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack, closing
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -47,43 +47,55 @@ STOPPED: Final = "The local cloud was stopped while the job ran; submit it again
 _DEFAULT_TIMEOUT: Final = 7 * 24 * 3600.0
 
 
+@dataclass(frozen=True)
+class JobHost:
+    """What jobs use of this machine and of its local cloud."""
+
+    home: Home
+    store: Store
+    jobs: JobTable
+    storage_url: str
+    api_url: str
+    faults: JobFaults
+    containers: ContainerHost
+    trial_id: Callable[[str], str | None] = lambda _job_id: None
+    """The id of the trial that a job runs, if it runs one."""
+
+    def make_run(
+        self, job_id: str, cancelled: threading.Event, stopping: threading.Event
+    ) -> JobRun | None:
+        """Return what runs a job; None if the job is gone."""
+        record = self.jobs.get(job_id)
+        return record and JobRun(record, self, cancelled, stopping, self.trial_id(job_id))
+
+
 class JobRun:
     """Runs one job in the calling thread; ``cancelled`` may be set by any other."""
 
     def __init__(
         self,
         record: JobRecord,
-        *,
-        home: Home,
-        store: Store,
-        jobs: JobTable,
-        storage_url: str,
-        api_url: str,
-        faults: JobFaults,
-        containers: ContainerHost,
+        host: JobHost,
         cancelled: threading.Event,
         stopping: threading.Event,
-        trial: str | None = None,
+        trial: str | None,
     ) -> None:
         """``trial``: the id of the trial that this job runs, if it runs one."""
-        self.record = record
-        self.trial = trial
-        self.home = home
-        self.store = store
-        self.jobs = jobs
-        self.storage_url = storage_url
-        self.api_url = api_url
-        self.faults = faults
-        self.containers = containers
-        self.cancelled = cancelled
-        self.stopping = stopping
-        self.folder = home.jobs / record.job_id
-        self.folders = environment.Folders(
-            work=self.folder / "work", tmp=self.folder / "tmp", gcs=self.folder / "gcs"
-        )
+        self.record, self.host, self.jobs, self.trial = record, host, host.jobs, trial
+        self.cancelled, self.stopping = cancelled, stopping
+        self.folder = host.home.jobs / record.job_id
+        self.gcs = self.folder / "gcs"
         #: Of the primary replica; what concerns all replicas is in it too.
-        self.log = JobLog(log_path(home, record.job_id, PRIMARY))
-        self.buckets = self._job_buckets()
+        self.log = JobLog(log_path(host.home, record.job_id, PRIMARY))
+        self.buckets = JobBuckets(
+            self.gcs,
+            host.home.storage,
+            host.store,
+            access_of(host.store, record),
+            host.storage_url,
+            self.log.append,
+        )
+        self._names: Sequence[str] = ()
 
     def execute(self) -> bool:
         """Take the job to a terminal state; False if it stays PENDING and has to be tried again.
@@ -101,11 +113,15 @@ class JobRun:
             self._end_cancelled()
             return True
         try:
-            admit(self.store, self.record)
+            admit(self.host.store, self.record)
             members = cluster.replicas(self.record.spec)
             cluster.check_memory(len(members), psutil.virtual_memory().available)
-            machines.wait_for_machines(self.record, self.faults, self.cancelled, self.log.append)
-            if not machines.claim_machines(self.store, self.jobs, self.record, self.log.append):
+            machines.wait_for_machines(
+                self.record, self.host.faults, self.cancelled, self.log.append
+            )
+            if not machines.claim_machines(
+                self.host.store, self.jobs, self.record, self.log.append
+            ):
                 return False
             try:
                 decision = self._run(members)
@@ -126,6 +142,7 @@ class JobRun:
     def _run(self, members: Sequence[Replica]) -> Decision:
         """Run all replicas to the end of the job."""
         self.buckets.prepare(members, self.record.output_prefix)
+        self._names = [each.name for each in members]
         alone = len(members) == 1
         folders = {each.name: self._folders(each, alone=alone) for each in members}
         first = folders[members[0].name]
@@ -134,10 +151,10 @@ class JobRun:
             folder=self.folder,
             tmp=first.tmp,
             log=self.log,
-            storage_url=self.storage_url,
+            storage_url=self.host.storage_url,
             own_mount=self.buckets.view is not None,
-            containers=self.containers,
-            home=self.home,
+            containers=self.host.containers,
+            home=self.host.home,
             cancelled=self.cancelled,
         )
         with ExitStack() as programs:
@@ -157,27 +174,17 @@ class JobRun:
                     for each in members
                 ],
                 life=LifeCycle.of(members[0].name, self.record.spec.get("scheduling", {})),
-                ports=_JobPorts(self, [each.name for each in members]),
-                notes=self.home.children,
+                job=self,
+                notes=self.host.home.children,
                 cancelled=self.cancelled,
                 timeout_seconds=_timeout(self.record.spec),
             )
             return gang.run()
 
-    def _job_buckets(self) -> JobBuckets:
-        return JobBuckets(
-            self.folders.gcs,
-            storage=self.home.storage,
-            store=self.store,
-            access=access_of(self.store, self.record),
-            url=self.storage_url,
-            report=self.log.append,
-        )
-
     def _folders(self, member: Replica, *, alone: bool) -> environment.Folders:
         """A replica's own folders, made; buckets are one folder for all."""
         base = self.folder if alone else self.folder / "replicas" / member.name
-        made = replace(self.folders, work=base / "work", tmp=base / "tmp")
+        made = environment.Folders(work=base / "work", tmp=base / "tmp", gcs=self.gcs)
         for folder in (made.work, made.tmp):
             make_folder(folder)
         return made
@@ -186,7 +193,7 @@ class JobRun:
         return self.folder / "hosts"
 
     def _member(self, each: Replica, program: Program, placement: Placement, host: Host) -> Member:
-        log = JobLog(log_path(self.home, self.record.job_id, each.name))
+        log = JobLog(log_path(self.host.home, self.record.job_id, each.name))
         folders = self._folders(each, alone=placement.alone)
 
         def launch() -> Launch:
@@ -197,9 +204,9 @@ class JobRun:
                 placement=placement,
             )
             if self.trial:
-                environment.metrics_file(self.folders.gcs, each.name).parent.mkdir(exist_ok=True)
+                environment.metrics_file(self.gcs, each.name).parent.mkdir(exist_ok=True)
                 service |= environment.trial_variables(self.trial, program.gcs, each.name)
-            service |= environment.api_variables(self.api_url)
+            service |= environment.api_variables(self.host.api_url)
             user = environment.user_variables(each.task, service, program.gcs)
             made = program.launch(service, user)
             buckets = self.buckets.view if isinstance(program, HostProgram) else None
@@ -262,32 +269,26 @@ class JobRun:
             f"job {self.record.job_id} {state.word}" + (f": {error[1]}" if error else "")
         )
 
-
-class _JobPorts:
-    """What the gang of a job asks of it."""
-
-    def __init__(self, job: JobRun, names: Sequence[str]) -> None:
-        self._job, self._names = job, names
-
     def began(self) -> bool:
-        return self._job.jobs.move(
-            self._job.record.job_id,
-            JobState.RUNNING,
-            only_from=(JobState.PENDING, JobState.RUNNING),
-        )
+        """Set the job RUNNING: all replicas are ready to start. False if it must not be."""
+        state, before = JobState.RUNNING, (JobState.PENDING, JobState.RUNNING)
+        return self.jobs.move(self.record.job_id, state, only_from=before)
 
     def paused(self) -> None:
-        job = self._job.record.job_id
-        self._job.jobs.move(job, JobState.PENDING, only_from=(JobState.RUNNING,))
+        """Set the job PENDING: the whole job will be retried."""
+        self.jobs.move(self.record.job_id, JobState.PENDING, only_from=(JobState.RUNNING,))
 
     def preempted(self, ran_seconds: float) -> Sequence[str]:
-        return self._job.faults.preempted(self._job.record, self._names, ran_seconds)
+        """Return the names of the replicas that lose their machines now."""
+        return self.host.faults.preempted(self.record, self._names, ran_seconds)
 
     def killed(self, name: str, ran_seconds: float) -> bool:
-        return self._job.faults.killed(self._job.record, name, ran_seconds)
+        """Return whether this replica is killed now."""
+        return self.host.faults.killed(self.record, name, ran_seconds)
 
     def tick(self) -> None:
-        self._job.buckets.sync()
+        """Synchronize the buckets: called every other second and after each attempt."""
+        self.buckets.sync()
 
 
 def _timeout(spec: dict[str, Any]) -> float:
