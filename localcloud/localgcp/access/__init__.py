@@ -9,7 +9,6 @@
 ``gate``              accepts connections of a gRPC server, and passes on those that get in
 ``network``           a network of its own for a server that checks nothing
 ``engine_network``    the same for ``pulumi`` and what it starts, which reaches the local cloud
-``network_launcher``  the program that becomes such a server
 ``pulumi_shim``       ``pulumi`` of the local shell, which runs the engine in that network
 ``isolation``         a command with no network but ports of ours, no capability and no other socket
 ====================  ==================================================================
