@@ -93,9 +93,8 @@ def launch(
     ours, theirs = socket.socketpair()
     ours.settimeout(_START_SECONDS)
     with theirs:
-        process = subprocess.Popen(
+        process: Any = subprocess.Popen(
             [sys.executable, "-I", "-S", str(script), str(theirs.fileno()), *arguments],
-            text=False,
             start_new_session=True,
             pass_fds=[theirs.fileno()],
             **options,
