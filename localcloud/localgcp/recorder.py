@@ -34,10 +34,10 @@ from localgcp.apis.messages import (
 from localgcp.apis.server import serve
 from localgcp.clients import cloud_sdk, python_clients
 from localgcp.errors import ApiError
-from localgcp.faults.proxy import StorageProxy
 from localgcp.faults.table import FaultTable
 from localgcp.home.environment import without_real_cloud
 from localgcp.storage.emulator import StorageEmulator
+from localgcp.storage.proxy import StorageProxy
 from localgcp.storage.requests import StorageRequest
 from localgcp.system.ports import choose_port
 from localgcp.vertex.records import new_id, now

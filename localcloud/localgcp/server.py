@@ -20,11 +20,11 @@ from typing import IO, TYPE_CHECKING, Any, Final
 
 from localgcp.access.callers import can_check
 from localgcp.errors import LocalCloudError
-from localgcp.faults.proxy import StorageFront
 from localgcp.faults.table import FaultTable
 from localgcp.home import PRIVATE_UMASK, Home, open_private
 from localgcp.home.server_info import ServerInfo
 from localgcp.storage.emulator import StorageEmulator
+from localgcp.storage.proxy import StorageFront
 from localgcp.system import processes
 from localgcp.system.folders import delete_folder
 from localgcp.system.ports import choose_port

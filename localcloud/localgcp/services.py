@@ -18,7 +18,6 @@ from localgcp.experiments.records import ExperimentTable
 from localgcp.experiments.tensorboards import TensorboardService
 from localgcp.faults.calls import CallFaults
 from localgcp.faults.jobs import JobFaults
-from localgcp.faults.proxy import StorageFront
 from localgcp.faults.table import FaultTable
 from localgcp.home import Home, Ports
 from localgcp.inventory.store import Store
@@ -29,6 +28,7 @@ from localgcp.runner.job import JobHost
 from localgcp.runner.scheduler import LocalScheduler
 from localgcp.serving.deployments import Host
 from localgcp.serving.service import Serving
+from localgcp.storage.proxy import StorageFront
 from localgcp.system.ports import choose_port, listen
 from localgcp.tuning.service import Tuning
 from localgcp.vertex.log_entries import LogService

@@ -21,7 +21,7 @@ that day, change, the first three in ``cli/vertex_training_cli/toolchain``:
 - ``layout.py``: ``engine_version`` reads the version from the ``pulumi`` pin in
   ``requirements/dev.txt``; ``offline_engine`` and the module names go, as do this folder's files in
   ``SETUP_SOURCES``;
-- ``localcloud/localgcp/home/orphaned_plugins.py``: ``language_host`` in the names of plugins;
+- ``localcloud/localgcp/lifecycle.py``: ``language_host`` in the names of plugins;
 - ``pyproject.toml``: this folder in the settings of ruff, basedpyright and pytest;
 - the tests ``tests/unit/tools/test_language_*.py`` and ``tests/e2e/test_language_host.py``, and the
   engine's part of ``tests/unit/tools/test_setup.py``;

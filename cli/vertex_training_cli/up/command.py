@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from localgcp.home import Home
-from localgcp.home.orphaned_plugins import end_orphaned_plugins
+from localgcp.lifecycle import end_orphaned_plugins
 from vertex_training_cli.engine import stacks
 from vertex_training_cli.engine.pulumi_cli import PulumiCli
 from vertex_training_cli.engine.stacks import StackRef

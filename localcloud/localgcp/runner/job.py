@@ -6,8 +6,9 @@ Preemptions, stock-outs and killed replicas happen as faults only.
 
 from __future__ import annotations
 
+import math
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -26,7 +27,7 @@ from localgcp.errors import (
 from localgcp.faults.jobs import JobFaults, stockout_message
 from localgcp.home import Home, make_private
 from localgcp.inventory.store import Store
-from localgcp.runner import environment, machines, replica
+from localgcp.runner import environment, replica
 from localgcp.runner.buckets import JobBuckets
 from localgcp.runner.environment import Placement
 from localgcp.runner.gang import cluster, hosts
@@ -38,6 +39,7 @@ from localgcp.runner.joblog import JobLog, log_path
 from localgcp.runner.preparation import Preparation
 from localgcp.runner.programs import ContainerProgram, HostProgram, Launch, Program
 from localgcp.system.folders import make_folder
+from localgcp.vertex import capacity
 from localgcp.vertex.admission import access_of, admit
 from localgcp.vertex.records import JobRecord, JobState, JobTable
 
@@ -45,6 +47,8 @@ STOPPED: Final = "The local cloud was stopped while the job ran; submit it again
 
 #: Default of ``scheduling.timeout`` (T:custom_job): the maximum time in RUNNING, in seconds.
 _DEFAULT_TIMEOUT: Final = 7 * 24 * 3600.0
+#: Default of ``scheduling.maxWaitDuration``, in seconds (T:custom_job).
+_DEFAULT_WAIT: Final = 24 * 3600.0
 
 
 @dataclass(frozen=True)
@@ -116,12 +120,8 @@ class JobRun:
             admit(self.host.store, self.record)
             members = cluster.replicas(self.record.spec)
             cluster.check_memory(len(members), psutil.virtual_memory().available)
-            machines.wait_for_machines(
-                self.record, self.host.faults, self.cancelled, self.log.append
-            )
-            if not machines.claim_machines(
-                self.host.store, self.jobs, self.record, self.log.append
-            ):
+            self._wait_for_machines()
+            if not self._claim_machines():
                 return False
             try:
                 decision = self._run(members)
@@ -137,6 +137,42 @@ class JobRun:
             self._end(JobState.FAILED, (RpcCode.INVALID_ARGUMENT, text))
         except JobCancelledError:
             self._end_cancelled()
+        return True
+
+    def _wait_for_machines(self) -> None:
+        """Return when there are machines: at once, but for a fault that says otherwise.
+
+        A FLEX_START job waits until there are some, or for ``maxWaitDuration``.
+        Raises StartRefusedError, and JobCancelledError if it is cancelled meanwhile.
+        """
+        fault = self.host.faults.stockout(self.record)
+        if fault is None:
+            return
+        text = stockout_message(self.record.region)
+        scheduling = self.record.spec.get("scheduling", {})
+        wait, limit = fault.seconds, math.inf
+        if scheduling.get("strategy") == "FLEX_START":
+            limit = max_wait(scheduling)
+            wait = math.inf if wait is None else wait
+        if wait is None:
+            raise StartRefusedError(RpcCode.RESOURCE_EXHAUSTED, text)
+        self.log.append(f"{text} Waiting.")
+        longest = min(wait, limit)
+        if self.cancelled.wait(None if longest == math.inf else longest):
+            raise JobCancelledError
+        if limit < wait:
+            text = f"{text} None came within scheduling.maxWaitDuration ({limit:g}s)."
+            raise StartRefusedError(RpcCode.RESOURCE_EXHAUSTED, text)
+
+    def _claim_machines(self) -> bool:
+        """Take machines of the reservations the job may use; False if it has to wait for some."""
+        plan = capacity.plan(self.host.store, self.jobs, self.record)
+        if plan.short or not self.jobs.claim(self.record.job_id, plan.wanted, plan.limits):
+            if self.record.state is JobState.QUEUED:  # said once, not at every try
+                self.log.append(f"waiting for machines, the reservation is used up: {plan.short}")
+            return False
+        for note in plan.notes:
+            self.log.append(note)
         return True
 
     def _run(self, members: Sequence[Replica]) -> Decision:
@@ -294,3 +330,10 @@ class JobRun:
 def _timeout(spec: dict[str, Any]) -> float:
     text = spec.get("scheduling", {}).get("timeout", "")
     return float(text.removesuffix("s")) if text else _DEFAULT_TIMEOUT
+
+
+def max_wait(scheduling: Mapping[str, Any]) -> float:
+    """Seconds of ``maxWaitDuration``; ``0s`` means for ever."""
+    text = scheduling.get("maxWaitDuration", "")
+    seconds = float(text.removesuffix("s")) if text else _DEFAULT_WAIT
+    return seconds or math.inf

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from localgcp.containers.engines import registry_path
 from localgcp.containers.host import ContainerHost
-from localgcp.containers.images import registry_path
 from localgcp.errors import JobCancelledError, RpcCode, StartRefusedError
 from localgcp.home import Home
 from localgcp.runner import executors, packages, refusals, replica, substitutes

@@ -16,12 +16,12 @@ import pytest
 from localgcp.access import network
 from localgcp.access.network import PrivateNetwork
 from localgcp.errors import NoPrivateNetworkError
-from localgcp.faults.proxy import StorageFront
 from localgcp.faults.table import FaultTable
 from localgcp.home import Home
 from localgcp.runner.gcsfuse import storage_client
 from localgcp.storage import emulator as storage
 from localgcp.storage.emulator import StorageEmulator
+from localgcp.storage.proxy import StorageFront
 from tests.unit.localcloud.conftest import free_port, wait_until
 
 #: Answers each connection with the uid of the process.
