@@ -37,7 +37,7 @@ from localgcp.errors import ApiError
 from localgcp.faults.table import FaultTable
 from localgcp.home.environment import without_real_cloud
 from localgcp.storage.emulator import StorageEmulator
-from localgcp.storage.proxy import StorageProxy
+from localgcp.storage.proxy import StorageFront
 from localgcp.storage.requests import StorageRequest
 from localgcp.system.ports import choose_port
 from localgcp.vertex.records import new_id, now
@@ -168,25 +168,14 @@ class _Storage:
     """Cloud Storage whose buckets are there as soon as a request names them."""
 
     def __init__(self, folder: Path) -> None:
-        self.root = folder / "storage"
-        self._emulator = StorageEmulator(
-            self.root, folder / "storage.log", folder / "run", private=True
+        emulator = StorageEmulator(
+            folder / "storage", folder / "storage.log", folder / "run", private=True
         )
-        self._faults = FaultTable(folder / "faults.sqlite")
+        faults = FaultTable(folder / "faults.sqlite")
+        free_port = partial(choose_port, 0, "storage")
+        self.front = StorageFront(emulator, faults, free_port, self._make_bucket)
         self._known = set[str]()
         self._lock = threading.Lock()
-
-    def start(self) -> str:
-        """Serve, and return the address. Raises LocalCloudError."""
-        port = choose_port(0, "storage")
-        self._emulator.start(choose_port(0, "storage"), port)
-        self._proxy = StorageProxy(port, self._emulator, self._faults, self._make_bucket)
-        return f"http://127.0.0.1:{port}"
-
-    def stop(self) -> None:
-        """End it."""
-        self._proxy.stop()
-        self._emulator.stop()
 
     def _make_bucket(self, request: StorageRequest) -> None:
         found = _BUCKET.match(request.target)
@@ -197,7 +186,7 @@ class _Storage:
                 self._known.add(name)
 
     def _send(self, name: str) -> None:
-        connection = self._emulator.connection(timeout=10)
+        connection = self.front.emulator.connection(timeout=10)
         try:
             headers = {"Content-Type": "application/json"}
             body = json.dumps({"name": name})
@@ -224,17 +213,17 @@ class Recorder:
     @property
     def buckets(self) -> Path:
         """``BUCKET/OBJECT``, what was uploaded."""
-        return self._storage.root
+        return self._storage.front.emulator.root
 
     @property
     def ports(self) -> tuple[int, int]:
         """The ports of 127.0.0.1 at which it serves."""
-        return self._server.port, int(self._url.rpartition(":")[2])
+        return self._server.port, self._storage.front.port
 
     def __enter__(self) -> Self:
         """Serve. Raises LocalCloudError."""
         (self._folder / "run").mkdir(0o700, parents=True)
-        self._url = self._storage.start()
+        self._storage.front.start(choose_port(0, "storage"))
         apis = _services(self._recorded)
         sockets = self._folder / "sockets"
         refused = self.refused.append
@@ -248,7 +237,7 @@ class Recorder:
 
     def __exit__(self, *_: object) -> None:
         self._server.stop(0)  # not waited for: gRPC rarely never tells of a server's end
-        self._storage.stop()
+        self._storage.front.stop()
 
     def environment(self, env: Mapping[str, str]) -> dict[str, str]:
         """``env`` for a program whose clients are to come here.
@@ -261,7 +250,7 @@ class Recorder:
             # Of a client that nothing leads here: it stops, and asks no cloud by a login of yours.
             "GOOGLE_APPLICATION_CREDENTIALS": str(folder / "no-credentials.json"),
             python_clients.VERTEX: f"127.0.0.1:{vertex}",
-            python_clients.STORAGE: self._url,
+            python_clients.STORAGE: self._storage.front.url,
             **cloud_sdk.environment(folder, storage, vertex),
             **python_clients.environment(folder, env),
         }

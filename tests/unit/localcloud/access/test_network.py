@@ -136,13 +136,13 @@ def test_killed_emulator_or_helper_is_replaced(private_front: StorageFront, home
     data = os.urandom(3 << 20)
     bucket.blob("large", chunk_size=1 << 20).upload_from_string(data)
     assert bucket.blob("large").download_as_bytes() == data
-    process = private_front._emulator._process
+    process = private_front.emulator._process
     assert process is not None
     process.kill()
     wait_until(lambda: process.poll() is not None)
     private_front.reconcile()
     assert bucket.blob("large").exists()
-    made = private_front._emulator._network
+    made = private_front.emulator._network
     assert made is not None
     made.close()  # as if the helper had been killed
     with pytest.raises(Exception, match="502"):
