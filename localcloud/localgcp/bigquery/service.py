@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from localgcp.access.guests import Guest
+from localgcp.access.callers import Guest
 from localgcp.bigquery import checks
 from localgcp.bigquery.catalog import DATASET, JOB, TABLE, Body, Catalog, now, to_rest
 from localgcp.bigquery.jobs import Jobs, has_ended, new_table, table_name

@@ -15,7 +15,7 @@ from localgcp.gcp.diff import UPDATE, Change
 from localgcp.gcp.services.network import peerings
 from localgcp.gcp.services.network.compute import Compute, invalid, new_number, own_network
 from localgcp.inventory import resource_paths
-from localgcp.inventory.addresses import Block, find_overlap
+from localgcp.inventory.vpc import Block, find_overlap
 
 _SMALLEST, _LARGEST = 29, 4
 """https://cloud.google.com/vpc/docs/subnets#limitations"""

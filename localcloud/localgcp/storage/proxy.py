@@ -19,7 +19,7 @@ import tempfile
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import IO, Final
+from typing import IO, Any, Final
 from urllib.parse import parse_qs, unquote, urlsplit
 
 from localgcp.access.callers import RefusalLog
@@ -60,59 +60,34 @@ _PATH: Final = re.compile(
 )
 
 
-class StorageProxy(LocalServer):
-    """Listens on 127.0.0.1:``port`` and forwards to the emulator."""
-
-    def __init__(
-        self,
-        port: int,
-        emulator: StorageEmulator,
-        table: FaultTable,
-        before: Callable[[StorageRequest], None] = lambda _request: None,
-    ) -> None:
-        """``before`` is called with each request that was accepted."""
-        self.emulator, self.table, self.stopping = emulator, table, threading.Event()
-        self.before = before
-        self.uploads = UploadSessions(emulator.root.with_name("uploads"))
-        self.uploads.remove_expired()
-        #: Held from the look at an object to what is done on a condition.
-        self.conditions = threading.Lock()
-        super().__init__(port, _Exchange)
-
-    def stop(self) -> None:
-        """Listen no more, and let go of calls that are held."""
-        self.stopping.set()
-        super().stop()
-
-
 class _Exchange(LocalHandler):
     """One request and its answer."""
 
-    disable_nagle_algorithm = True
     refusals = RefusalLog("storage")
-    server: StorageProxy  # pyright: ignore[reportIncompatibleVariableOverride]
 
-    def _exchange(self) -> None:
-        try:
-            with (
-                tempfile.SpooledTemporaryFile(_SPOOLED) as content,
-                tempfile.SpooledTemporaryFile(_SPOOLED) as answer,
-            ):
-                try:
-                    request = self._accepted(content)
-                    self._forward_with_faults(request, content, answer)
-                except RefusedRequestError as error:
-                    self._refuse(error)
-        except ExchangeEndedError:
-            self.close_connection = True
+    @property
+    def front(self) -> StorageFront:
+        server: Any = self.server
+        return server.front
+
+    def exchange(self) -> None:
+        with (
+            tempfile.SpooledTemporaryFile(_SPOOLED) as content,
+            tempfile.SpooledTemporaryFile(_SPOOLED) as answer,
+        ):
+            try:
+                request = self._accepted(content)
+                self._forward_with_faults(request, content, answer)
+            except RefusedRequestError as error:
+                self._refuse(error)
 
     def _accepted(self, content: IO[bytes]) -> StorageRequest:
         """The request as it goes on, with its body read. Raises RefusedRequestError."""
-        sent = {name.lower(): self.headers.get_all(name, []) for name in self.headers}
+        sent = self.sent_headers()
         headers = {name: ", ".join(values) for name, values in sent.items()}
         request = StorageRequest(self.command, self.path, headers)
         try:
-            check_page(sent, self.server.server_port)
+            check_page(sent, self.front.port)
             named = not is_content(request)
         except RefusedRequestError:
             for _ in self.body_blocks():
@@ -137,8 +112,8 @@ class _Exchange(LocalHandler):
         self, request: StorageRequest, content: IO[bytes], answer: IO[bytes]
     ) -> None:
         method, place = describe(request.verb, request.target, request.body or b"")
-        self.server.before(request)
-        table = self.server.table
+        self.front.before(request)
+        table = self.front.table
         taken: list[Entry] = []
         if request.target != HEALTHCHECK:
             taken = table.count_call(Service.STORAGE, method, lambda _: [place], lambda _: True)
@@ -152,8 +127,6 @@ class _Exchange(LocalHandler):
         cut = any(entry.fault.kind is Kind.TRUNCATE for entry in taken)
         self._answer(status, headers, answer, cut=cut)
 
-    do_GET = do_POST = do_PUT = do_PATCH = do_DELETE = do_HEAD = do_OPTIONS = _exchange
-
     def _apply_fault(self, entry: Entry, call: str) -> None:
         """Apply the fault to the exchange; return if the exchange goes on.
 
@@ -165,7 +138,7 @@ class _Exchange(LocalHandler):
                 self._answer(int(fault.code), *_error(fault, entry.id))
                 raise ExchangeEndedError
             case Kind.DELAY:
-                self.server.stopping.wait(fault.seconds)
+                self.front.stopping.wait(fault.seconds)
             case Kind.DROP:
                 self._wait_until_caller_gives_up()
                 raise ExchangeEndedError
@@ -173,13 +146,13 @@ class _Exchange(LocalHandler):
                 reset_connection(self.connection)
                 raise ExchangeEndedError
             case Kind.HOLD:
-                if not self.server.table.hold(entry.id, call, self.server.stopping):
+                if not self.front.table.hold(entry.id, call, self.front.stopping):
                     raise ExchangeEndedError
             case _:
                 return  # of the answer: see there
 
     def _wait_until_caller_gives_up(self) -> None:
-        while not self.server.stopping.is_set():
+        while not self.front.stopping.is_set():
             readable, _, _ = select.select([self.connection], [], [], _POLL_SECONDS)
             if readable and not self.connection.recv(1, socket.MSG_PEEK):
                 return
@@ -188,14 +161,14 @@ class _Exchange(LocalHandler):
         self, request: StorageRequest, content: IO[bytes], answer: IO[bytes]
     ) -> tuple[int, list[tuple[str, str]]]:
         """Answer a request of a resumable upload; forward every other one."""
-        uploads = self.server.uploads
+        uploads = self.front.uploads
         if bucket := uploads.begins(request):
             look = StorageRequest("GET", f"/storage/v1/b/{bucket}", {})
             status, headers = self._forward(look, None, answer)
             if status != 200:
                 return status, headers
             _rewrite(answer, b"")
-            begun = uploads.begin(request, f"http://127.0.0.1:{self.server.server_port}")
+            begun = uploads.begin(request, f"http://127.0.0.1:{self.front.port}")
             return begun.status, begun.headers
         with uploads.lock(request):
             reply = uploads.answer(request, content)
@@ -210,7 +183,7 @@ class _Exchange(LocalHandler):
         request = StorageRequest("POST", insertion.target, insertion.headers)
         result = self._exchange_with_emulator(request, insertion.body(), insertion.size, answer)
         answer.seek(0)
-        self.server.uploads.finish(insertion, result[0], answer.read())
+        self.front.uploads.finish(insertion, result[0], answer.read())
         return result
 
     def _forward(
@@ -218,7 +191,7 @@ class _Exchange(LocalHandler):
     ) -> tuple[int, list[tuple[str, str]]]:
         if (source := condition_source(request)) is None:
             return self._pass_on(request, content, answer)
-        with self.server.conditions:
+        with self.front.conditions:
             look = StorageRequest("GET", source, {})
             status, headers = self._exchange_with_emulator(look, None, None, answer)
             answer.seek(0)
@@ -251,10 +224,10 @@ class _Exchange(LocalHandler):
     ) -> tuple[int, list[tuple[str, str]]]:
         """Send a request and write its answer's body to ``answer``; status and headers."""
         headers = {name: text for name, text in request.headers.items() if is_forwarded(name)}
-        headers["Host"] = f"127.0.0.1:{self.server.server_port}"
+        headers["Host"] = f"127.0.0.1:{self.front.port}"
         if size is not None:
             headers["Content-Length"] = str(size)
-        connection = self.server.emulator.connection(_TIMEOUT_SECONDS)
+        connection = self.front.emulator.connection(_TIMEOUT_SECONDS)
         target = storage.layout_source(request.verb, request.target) or request.target
         try:
             connection.request(request.verb, target, body, headers)
@@ -344,10 +317,20 @@ class StorageFront:
     """Cloud Storage at one port. Not safe across threads: the server's main thread tends it."""
 
     def __init__(
-        self, emulator: StorageEmulator, table: FaultTable, free_port: Callable[[], int]
+        self,
+        emulator: StorageEmulator,
+        table: FaultTable,
+        free_port: Callable[[], int],
+        before: Callable[[StorageRequest], None] = lambda _request: None,
     ) -> None:
-        self._emulator, self._table, self._free_port = emulator, table, free_port
-        self._proxy: StorageProxy | None = None
+        """``before`` is called with each request that was accepted."""
+        self.emulator, self.table, self.before = emulator, table, before
+        self._free_port = free_port
+        self._server: LocalServer | None = None
+        self.stopping = threading.Event()
+        self.uploads = UploadSessions(emulator.root.with_name("uploads"))
+        #: Held from the look at an object to what is done on a condition.
+        self.conditions = threading.Lock()
         self.port = 0
 
     @property
@@ -358,24 +341,26 @@ class StorageFront:
     @property
     def refusal(self) -> str | None:
         """Why the emulator is within reach of other users; None: it is not."""
-        return self._emulator.refusal
+        return self.emulator.refusal
 
     def start(self, port: int) -> None:
         """Serve at ``port``. Raises LocalCloudError if the emulator does not start."""
         self.port = port
-        self._emulator.start(self._free_port(), port)
-        self._proxy = StorageProxy(port, self._emulator, self._table)
+        self.emulator.start(self._free_port(), port)
+        self.uploads.remove_expired()
+        self._server = LocalServer(port, _Exchange, self)
 
     def reconcile(self) -> None:
         """Start an emulator that ended again."""
-        if not self._emulator.alive():
+        if not self.emulator.alive():
             print("the object storage emulator ended; starting it again")
-            self._emulator.stop()
-            self._emulator.start(self._emulator.port, self.port)
+            self.emulator.stop()
+            self.emulator.start(self.emulator.port, self.port)
 
     def stop(self) -> None:
-        """End both. Repeatable."""
-        if self._proxy is not None:
-            self._proxy.stop()
-            self._proxy = None
-        self._emulator.stop()
+        """End both, and let go of calls that are held. Repeatable."""
+        self.stopping.set()
+        if self._server is not None:
+            self._server.stop()
+            self._server = None
+        self.emulator.stop()
