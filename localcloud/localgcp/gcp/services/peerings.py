@@ -12,18 +12,17 @@ from __future__ import annotations
 import dataclasses
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import quote, unquote
 
 from localgcp.errors import CloudError, OperationError, RpcCode
 from localgcp.gcp.cloud import Cloud, text
 from localgcp.gcp.services.base import ExistingResource, ResourceType
-from localgcp.gcp.services.network.compute import Compute, in_use, invalid, own_network
+from localgcp.gcp.services.compute import Compute, in_use, invalid, own_network
 from localgcp.inventory import resource_paths
 from localgcp.inventory.addresses import Block, find_overlap, find_peering_range, free_block
 from localgcp.inventory.projects import is_local
-from localgcp.inventory.vpc import CONNECTION, NETWORK, in_network, network_of
+from localgcp.inventory.vpc import ADDRESS, CONNECTION, NETWORK, in_network, network_of
 from localgcp.vertex import job_networks
 
 _STILL_USED: Final = (
@@ -37,12 +36,8 @@ _TAKEN: Final = (
 )
 
 
-@dataclass(frozen=True)
 class GlobalAddress(Compute):
     """A global address (``gcp.compute.GlobalAddress``), above all a range for VPC peering."""
-
-    title: str = "GlobalAddress"
-    noun: str = "address"
 
     def verify(self, cloud: Cloud, project: str, inputs: dict[str, Any], doing: str) -> None:
         if text(inputs, "purpose") != "VPC_PEERING":
@@ -82,18 +77,14 @@ class GlobalAddress(Compute):
         super().unmake(cloud, id_, olds)
 
 
-@dataclass(frozen=True)
 class Connection(ResourceType):
     """A private connection to a service producer (``gcp.servicenetworking.Connection``)."""
-
-    title: str = "Service Networking Connection"
-    api: str | None = "servicenetworking.googleapis.com"
 
     def project(self, cloud: Cloud, values: Mapping[str, Any]) -> str:
         return resource_paths.project_of(self._network(cloud, values))
 
     def id(self, cloud: Cloud, inputs: Mapping[str, Any]) -> str:
-        return f"{quote(self._network(cloud, inputs), safe='')}:{text(dict(inputs), 'service')}"
+        return f"{quote(self._network(cloud, inputs), safe='')}:{text(inputs, 'service')}"
 
     def import_id(self, cloud: Cloud, given: str) -> str:
         path, _, service = unquote(given).rpartition(":")
@@ -126,7 +117,7 @@ class Connection(ResourceType):
         return {"peering": text(inputs, "service").replace(".", "-")}
 
     def remake(
-        self, cloud: Cloud, project: str, id_: str, inputs: dict[str, Any], olds: dict[str, Any]
+        self, cloud: Cloud, id_: str, inputs: dict[str, Any], olds: dict[str, Any]
     ) -> dict[str, Any]:
         network = self._network(cloud, inputs)
         _need_ranges(cloud, network, inputs, f"Error waiting to update {self.title}")
@@ -139,21 +130,17 @@ class Connection(ResourceType):
         super().unmake(cloud, id_, olds)
 
     def _network(self, cloud: Cloud, values: Mapping[str, Any]) -> str:
-        given, home = text(dict(values), "network"), cloud.settings.project
+        given, home = text(values, "network"), cloud.settings.project
         if not is_local(home):  # a preview, or what the guard is about to refuse
             return given if given.startswith("projects/") else f"projects/{home}/{given}"
         return resource_paths.resolve(cloud.store, given, "networks", project=home)
 
 
-@dataclass(frozen=True)
 class PeeringRoutes(Compute):
     """Which routes cross the peering (``gcp.compute.NetworkPeeringRoutesConfig``).
 
     The settings are part of the peering: deleting the resource leaves them as they are.
     """
-
-    title: str = "NetworkPeeringRoutesConfig"
-    overwrites: bool = True
 
     def verify(self, cloud: Cloud, project: str, inputs: dict[str, Any], doing: str) -> None:
         network = own_network(cloud, project, inputs, doing)
@@ -196,7 +183,16 @@ def _need_ranges(cloud: Cloud, network: str, inputs: Mapping[str, Any], doing: s
 def _block(cloud: Cloud, network: str, inputs: Mapping[str, Any]) -> Block | None:
     """The addresses asked for; with no address given, the first free ones."""
     prefix = int(inputs["prefixLength"])
-    given = text(dict(inputs), "address")
+    given = text(inputs, "address")
     if given:
         return Block(f"{given}/{prefix}", strict=False)
     return free_block(cloud.store, network, prefix)
+
+
+TYPES: Final[dict[str, ResourceType]] = {
+    ADDRESS: GlobalAddress("GlobalAddress", noun="address"),
+    CONNECTION: Connection("Service Networking Connection", "servicenetworking.googleapis.com"),
+    "gcp:compute/networkPeeringRoutesConfig:NetworkPeeringRoutesConfig": PeeringRoutes(
+        "NetworkPeeringRoutesConfig", overwrites=True
+    ),
+}
