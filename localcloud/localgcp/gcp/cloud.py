@@ -18,6 +18,8 @@ from localgcp.gcp.schema import TypeSchema
 from localgcp.inventory.projects import LOCAL_PREFIX, is_local
 from localgcp.inventory.store import Store, project_number
 
+#: Inputs or outputs of a resource.
+Values = dict[str, Any]
 HOME_VARIABLE: Final = "VT_LOCAL_HOME"
 
 # Names of the services in the cloud's own message.

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from localgcp.errors import CloudError, RefusedError
-from localgcp.gcp.cloud import Cloud, new_number, normal_project, now, text
+from localgcp.gcp.cloud import Cloud, Values, new_number, normal_project, now, text
 from localgcp.gcp.codec import plain, stored
 from localgcp.gcp.diff import Change
 from localgcp.gcp.plan import created, updated
@@ -21,8 +21,8 @@ class ExistingResource:
     """A resource that exists: its id, outputs, and the inputs that would make it."""
 
     id: str
-    inputs: dict[str, Any]
-    outputs: dict[str, Any]
+    inputs: Values
+    outputs: Values
 
 
 @dataclass(frozen=True)
@@ -48,12 +48,12 @@ class ResourceType(Traits):
 
     # -- what previews need: no store, no network ---------------------------------------------
 
-    def known(self, cloud: Cloud, inputs: Mapping[str, Any]) -> dict[str, Any]:
+    def known(self, cloud: Cloud, inputs: Mapping[str, Any]) -> Values:
         """Outputs the plugin foretells before the resource exists."""
         del cloud, inputs
         return {}
 
-    def changed(self, news: dict[str, Any], olds: dict[str, Any]) -> list[Change]:
+    def changed(self, news: Values, olds: Values) -> list[Change]:
         """Changes of outputs, and replacements, that follow from the inputs' changes."""
         del news, olds
         return []
@@ -106,7 +106,7 @@ class ResourceType(Traits):
 
     # -- life -----------------------------------------------------------------------------------
 
-    def create(self, cloud: Cloud, inputs: dict[str, Any]) -> ExistingResource:
+    def create(self, cloud: Cloud, inputs: Values) -> ExistingResource:
         """Make the resource. Raises CloudError or RefusedError."""
         values = plain(inputs)
         project = self.project(cloud, values)
@@ -130,9 +130,7 @@ class ResourceType(Traits):
         found = cloud.store.get(cloud.type.token, self.import_id(cloud, id_))
         return ExistingResource(found.id, found.inputs, found.outputs) if found else None
 
-    def update(
-        self, cloud: Cloud, id_: str, inputs: dict[str, Any], olds: dict[str, Any]
-    ) -> dict[str, Any]:
+    def update(self, cloud: Cloud, id_: str, inputs: Values, olds: Values) -> Values:
         """Change the resource; its new outputs. Raises CloudError or RefusedError."""
         values, before = plain(inputs), plain(olds)
         project = self.project(cloud, before)
@@ -148,7 +146,7 @@ class ResourceType(Traits):
         cloud.store.put(cloud.type.token, id_, project, stored(values), stored(outputs))
         return outputs
 
-    def delete(self, cloud: Cloud, id_: str, olds: dict[str, Any]) -> None:
+    def delete(self, cloud: Cloud, id_: str, olds: Values) -> None:
         """Remove the resource; one that is gone already is no error."""
         before = plain(olds)
         cloud.guard(self.project(cloud, before))
@@ -184,26 +182,24 @@ class ResourceType(Traits):
             title=self.title, id=id_, parent=parent, name=name, project=project
         )
 
-    def verify(self, cloud: Cloud, project: str, inputs: dict[str, Any], doing: str) -> None:
+    def verify(self, cloud: Cloud, project: str, inputs: Values, doing: str) -> None:
         """Refuse what the cloud refuses."""
         del cloud, project, inputs, doing
 
-    def make(self, cloud: Cloud, project: str, id_: str, inputs: dict[str, Any]) -> dict[str, Any]:
+    def make(self, cloud: Cloud, project: str, id_: str, inputs: Values) -> Values:
         """Do the work of a create; the outputs the service decides: those that most have."""
-        made: dict[str, Any] = {"project": project, "name": id_, "selfLink": SELF_LINK + id_}
+        made: Values = {"project": project, "name": id_, "selfLink": SELF_LINK + id_}
         made |= dict.fromkeys(("createTime", "updateTime", "creationTimestamp"), now())
         computed = (name for name, each in cloud.type.properties.items() if each.computed)
         found = {name: made[name] for name in computed if name in made}
         return found | self.known(cloud, inputs)
 
-    def remake(
-        self, cloud: Cloud, id_: str, inputs: dict[str, Any], olds: dict[str, Any]
-    ) -> dict[str, Any]:
+    def remake(self, cloud: Cloud, id_: str, inputs: Values, olds: Values) -> Values:
         """Do the work of an update; the outputs that change with it."""
         del cloud, id_, inputs, olds
         return {}
 
-    def unmake(self, cloud: Cloud, id_: str, olds: dict[str, Any]) -> None:
+    def unmake(self, cloud: Cloud, id_: str, olds: Values) -> None:
         """Do the work of a delete: by default forget the policy on the resource."""
         del olds
         cloud.store.delete_policy(id_)

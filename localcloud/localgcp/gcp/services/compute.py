@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from localgcp.errors import CloudError
-from localgcp.gcp.cloud import Cloud, text
+from localgcp.gcp.cloud import Cloud, Values, text
 from localgcp.gcp.codec import plain
 from localgcp.gcp.services.base import ExistingResource, ResourceType
 from localgcp.inventory import resource_paths
@@ -38,17 +38,15 @@ class Compute(ResourceType):
         part = super().part(cloud, inputs, tf)
         return resource_paths.short_name(part) if tf in _IN_REGIONS else part
 
-    def create(self, cloud: Cloud, inputs: dict[str, Any]) -> ExistingResource:
+    def create(self, cloud: Cloud, inputs: Values) -> ExistingResource:
         with self._exclusive(cloud, inputs):
             return super().create(cloud, inputs)
 
-    def update(
-        self, cloud: Cloud, id_: str, inputs: dict[str, Any], olds: dict[str, Any]
-    ) -> dict[str, Any]:
+    def update(self, cloud: Cloud, id_: str, inputs: Values, olds: Values) -> Values:
         with self._exclusive(cloud, olds):
             return super().update(cloud, id_, inputs, olds)
 
-    def delete(self, cloud: Cloud, id_: str, olds: dict[str, Any]) -> None:
+    def delete(self, cloud: Cloud, id_: str, olds: Values) -> None:
         with self._exclusive(cloud, olds):
             super().delete(cloud, id_, olds)
 
@@ -60,7 +58,7 @@ class Compute(ResourceType):
             fcntl.flock(lock, fcntl.LOCK_EX)
             yield
 
-    def unmake(self, cloud: Cloud, id_: str, olds: dict[str, Any]) -> None:
+    def unmake(self, cloud: Cloud, id_: str, olds: Values) -> None:
         user = next(users(cloud.store, id_), None)
         if user:
             raise in_use(f"Error deleting {self.title}", self.noun, id_, user)

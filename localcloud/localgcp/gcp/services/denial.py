@@ -13,7 +13,7 @@ from typing import Any, Final
 from urllib.parse import quote
 
 from localgcp.errors import CloudError
-from localgcp.gcp.cloud import Cloud, new_number, text
+from localgcp.gcp.cloud import Cloud, Values, new_number, text
 from localgcp.gcp.services.base import ResourceType
 from localgcp.inventory.store import ACCOUNT
 
@@ -50,7 +50,7 @@ class DenyPolicy(ResourceType):
     def owner(self, cloud: Cloud, id_: str) -> str:
         return self.project(cloud, {"parent": id_.rpartition("/")[0]})
 
-    def verify(self, cloud: Cloud, project: str, inputs: dict[str, Any], doing: str) -> None:
+    def verify(self, cloud: Cloud, project: str, inputs: Values, doing: str) -> None:
         if not _ATTACHMENT.match(text(inputs, "parent")):
             raise _invalid(doing, f"Attachment point {text(inputs, 'parent')} is invalid.")
         if not _POLICY_ID.match(text(inputs, "name")):
@@ -65,12 +65,10 @@ class DenyPolicy(ResourceType):
             if condition and not _CONDITION.match(condition):
                 raise _invalid(doing, f"Condition {condition} may only use resource tags.")
 
-    def make(self, cloud: Cloud, project: str, id_: str, inputs: dict[str, Any]) -> dict[str, Any]:
+    def make(self, cloud: Cloud, project: str, id_: str, inputs: Values) -> Values:
         return {"etag": new_number()}
 
-    def remake(
-        self, cloud: Cloud, id_: str, inputs: dict[str, Any], olds: dict[str, Any]
-    ) -> dict[str, Any]:
+    def remake(self, cloud: Cloud, id_: str, inputs: Values, olds: Values) -> Values:
         return {"etag": new_number()}
 
 
@@ -94,12 +92,12 @@ class Tag(ResourceType):
     def import_id(self, cloud: Cloud, given: str) -> str:
         return given if "/" in given else f"{self.collection}/{given}"
 
-    def verify(self, cloud: Cloud, project: str, inputs: dict[str, Any], doing: str) -> None:
+    def verify(self, cloud: Cloud, project: str, inputs: Values, doing: str) -> None:
         parent = text(inputs, "parent")
         if self.parent is not None and cloud.store.get(self.parent, parent) is None:
             raise CloudError(doing, 404, f"{parent} was not found.", "notFound")
 
-    def make(self, cloud: Cloud, project: str, id_: str, inputs: dict[str, Any]) -> dict[str, Any]:
+    def make(self, cloud: Cloud, project: str, id_: str, inputs: Values) -> Values:
         above = project
         if self.parent is not None:
             key = cloud.store.get(self.parent, text(inputs, "parent"))
@@ -124,7 +122,7 @@ class TagBinding(ResourceType):
     def import_id(self, cloud: Cloud, given: str) -> str:
         return given if given.startswith("tagBindings/") else f"tagBindings/{given}"
 
-    def verify(self, cloud: Cloud, project: str, inputs: dict[str, Any], doing: str) -> None:
+    def verify(self, cloud: Cloud, project: str, inputs: Values, doing: str) -> None:
         value = text(inputs, "tagValue")
         if cloud.store.get(TAG_VALUE, value) is None:
             raise CloudError(doing, 404, f"{value} was not found.", "notFound")
@@ -132,7 +130,7 @@ class TagBinding(ResourceType):
         if found and not _has_account(cloud, project, account):
             raise CloudError(doing, 404, f"Service account {account} was not found.", "notFound")
 
-    def make(self, cloud: Cloud, project: str, id_: str, inputs: dict[str, Any]) -> dict[str, Any]:
+    def make(self, cloud: Cloud, project: str, id_: str, inputs: Values) -> Values:
         return {"name": id_.removeprefix("tagBindings/")}
 
 

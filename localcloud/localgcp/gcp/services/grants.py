@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from localgcp.errors import CloudError, PolicyConflictError
 from localgcp.gcp import rules
-from localgcp.gcp.cloud import Cloud, normal_project, text
+from localgcp.gcp.cloud import Cloud, Values, normal_project, text
 from localgcp.gcp.codec import plain, stored
 from localgcp.gcp.emulator import Emulator
 from localgcp.gcp.plan import created
@@ -103,7 +103,7 @@ class Grant(ResourceType):
         owner = cloud.store.get(BUCKET, path.removeprefix("b/"))
         return owner.project if owner else cloud.settings.project
 
-    def create(self, cloud: Cloud, inputs: dict[str, Any]) -> ExistingResource:
+    def create(self, cloud: Cloud, inputs: Values) -> ExistingResource:
         values = plain(inputs)
         project = self.project(cloud, values)
         cloud.guard(project)
@@ -134,21 +134,21 @@ class Grant(ResourceType):
             return None
         return ExistingResource(found.id, found.inputs, {**found.outputs, "etag": policy.etag})
 
-    def unmake(self, cloud: Cloud, id_: str, olds: dict[str, Any]) -> None:
+    def unmake(self, cloud: Cloud, id_: str, olds: Values) -> None:
         path = self.target.resolve(cloud, olds)
         role, member, condition = text(olds, "role"), text(olds, "member"), _condition(olds)
         doing = f'Error applying IAM policy for {self.target.title} "{path}"'
         rewrite(cloud, path, doing, lambda b: remove_member(b, role, member, condition))
 
-    def _made(self, path: str, policy: Policy) -> dict[str, Any]:
-        made: dict[str, Any] = {"etag": policy.etag}
+    def _made(self, path: str, policy: Policy) -> Values:
+        made: Values = {"etag": policy.etag}
         if self.target.resource is not None:
             made[self.target.property] = path
         for name in self.target.returns:
             made[name] = path.split("/")[1 if name == "project" else 3]
         return made
 
-    def _verify(self, cloud: Cloud, path: str, values: dict[str, Any], doing: str) -> None:
+    def _verify(self, cloud: Cloud, path: str, values: Values, doing: str) -> None:
         kind = self.target.resource
         if kind not in (None, DATASET):
             key = path.removeprefix("b/") if path.startswith("b/") else path
@@ -242,7 +242,7 @@ class DatasetGrant(Grant):
             else None
         )
 
-    def _made(self, path: str, policy: Policy) -> dict[str, Any]:
+    def _made(self, path: str, policy: Policy) -> Values:
         return {"etag": policy.etag, "project": path.split("/")[1]}
 
 

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from localgcp.errors import CloudError
 from localgcp.gcp import rules
-from localgcp.gcp.cloud import Cloud, text
+from localgcp.gcp.cloud import Cloud, Values, text
 from localgcp.gcp.codec import has_unknown, plain
 from localgcp.gcp.diff import UPDATE, Change
 from localgcp.gcp.services.base import ExistingResource, ResourceType
@@ -59,7 +59,7 @@ class CustomRole(ResourceType):
     This type follows the documentation; it was not held against the official plugin.
     """
 
-    def verify(self, cloud: Cloud, project: str, inputs: dict[str, Any], doing: str) -> None:
+    def verify(self, cloud: Cloud, project: str, inputs: Values, doing: str) -> None:
         role = text(inputs, "roleId")
         if not _ROLE_ID.fullmatch(role):
             raise CloudError(doing, 400, f"The role_id {role} has an invalid form.", "badRequest")
@@ -78,7 +78,7 @@ class ServiceIdentity(ResourceType):
     def id(self, cloud: Cloud, inputs: Mapping[str, Any]) -> str:
         return f"projects/{self.project(cloud, inputs)}/services/{text(inputs, 'service')}"
 
-    def make(self, cloud: Cloud, project: str, id_: str, inputs: dict[str, Any]) -> dict[str, Any]:
+    def make(self, cloud: Cloud, project: str, id_: str, inputs: Values) -> Values:
         service = text(inputs, "service")
         domain = _AGENT_DOMAINS.get(service, f"gcp-sa-{service.partition('.')[0]}")
         email = f"service-{project_number(project)}@{domain}.iam.gserviceaccount.com"
@@ -88,7 +88,7 @@ class ServiceIdentity(ResourceType):
 class Account(ResourceType):
     """A service account (``gcp.serviceaccount.Account``)."""
 
-    def known(self, cloud: Cloud, inputs: Mapping[str, Any]) -> dict[str, Any]:
+    def known(self, cloud: Cloud, inputs: Mapping[str, Any]) -> Values:
         values = plain(dict(inputs))
         if has_unknown([values.get("project"), values.get("accountId")]):
             return {}
@@ -98,7 +98,7 @@ class Account(ResourceType):
         email = f"{values['accountId']}@{project}.iam.gserviceaccount.com"
         return {"email": email, "member": f"serviceAccount:{email}"}
 
-    def changed(self, news: dict[str, Any], olds: dict[str, Any]) -> list[Change]:
+    def changed(self, news: Values, olds: Values) -> list[Change]:
         if news.get("accountId") == olds.get("accountId"):
             return []
         return [Change("email", UPDATE), Change("member", UPDATE)]
@@ -112,7 +112,7 @@ class Account(ResourceType):
             return given
         return f"projects/{cloud.settings.project}/serviceAccounts/{given.rpartition('/')[2]}"
 
-    def create(self, cloud: Cloud, inputs: dict[str, Any]) -> ExistingResource:
+    def create(self, cloud: Cloud, inputs: Values) -> ExistingResource:
         try:
             return super().create(cloud, inputs)
         except CloudError as error:
@@ -123,11 +123,11 @@ class Account(ResourceType):
                 raise
             return found
 
-    def make(self, cloud: Cloud, project: str, id_: str, inputs: dict[str, Any]) -> dict[str, Any]:
+    def make(self, cloud: Cloud, project: str, id_: str, inputs: Values) -> Values:
         unique = "1" + "".join(secrets.choice("0123456789") for _ in range(20))
         return {**super().make(cloud, project, id_, inputs), "uniqueId": unique}
 
-    def unmake(self, cloud: Cloud, id_: str, olds: dict[str, Any]) -> None:
+    def unmake(self, cloud: Cloud, id_: str, olds: Values) -> None:
         """The account's grants go with it: an account made anew under its name has none."""
         cloud.store.delete_policy(id_)
         cloud.store.delete_member(f"serviceAccount:{text(olds, 'email')}")
@@ -158,7 +158,7 @@ def _local_numbers(cloud: Cloud) -> set[str]:
 class Pool(ResourceType):
     """A workload identity pool (``gcp.iam.WorkloadIdentityPool``)."""
 
-    def make(self, cloud: Cloud, project: str, id_: str, inputs: dict[str, Any]) -> dict[str, Any]:
+    def make(self, cloud: Cloud, project: str, id_: str, inputs: Values) -> Values:
         name = id_.replace(f"projects/{project}/", f"projects/{project_number(project)}/", 1)
         return {"project": project, "name": name, "state": "ACTIVE"}
 
@@ -166,7 +166,7 @@ class Pool(ResourceType):
 class Provider(Pool):
     """A provider of a pool (``gcp.iam.WorkloadIdentityPoolProvider``)."""
 
-    def verify(self, cloud: Cloud, project: str, inputs: dict[str, Any], doing: str) -> None:
+    def verify(self, cloud: Cloud, project: str, inputs: Values, doing: str) -> None:
         name = text(inputs, "workloadIdentityPoolId")
         pool = f"projects/{project}/locations/global/workloadIdentityPools/{name}"
         if cloud.store.get(POOL, pool) is None:

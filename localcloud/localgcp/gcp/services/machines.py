@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 from localgcp.gcp import rules
-from localgcp.gcp.cloud import Cloud, new_number, now, text
+from localgcp.gcp.cloud import Cloud, Values, new_number, now, text
 from localgcp.gcp.services.base import ExistingResource, ResourceType
 from localgcp.gcp.services.compute import INSTANCE, Compute, in_use, invalid, own_network
 from localgcp.inventory import reservations, resource_paths
@@ -25,7 +25,7 @@ _ZONE: Final = re.compile(r"^[a-z]+-[a-z]+\d+-[a-z]$")
 class Instance(Compute):
     """A machine (``gcp.compute.Instance``), with the properties that its row of the schema has."""
 
-    def verify(self, cloud: Cloud, project: str, inputs: dict[str, Any], doing: str) -> None:
+    def verify(self, cloud: Cloud, project: str, inputs: Values, doing: str) -> None:
         region = self.part(cloud, inputs, "zone").rpartition("-")[0]
         for index, interface in enumerate(inputs["networkInterfaces"]):
             field = f"networkInterfaces[{index}]"
@@ -42,7 +42,7 @@ class Instance(Compute):
         self._verify_scheduling(inputs.get("scheduling") or {}, doing)
 
     @staticmethod
-    def _verify_scheduling(scheduling: dict[str, Any], doing: str) -> None:
+    def _verify_scheduling(scheduling: Values, doing: str) -> None:
         limit = scheduling.get("maxRunDuration")
         action = scheduling.get("instanceTerminationAction")
         if limit and not _SHORTEST_RUN <= int(limit["seconds"]) <= _LONGEST_RUN:
@@ -52,7 +52,7 @@ class Instance(Compute):
             reason = "Must be STOP or DELETE."
             raise invalid(doing, "scheduling.instanceTerminationAction", action, reason)
 
-    def make(self, cloud: Cloud, project: str, id_: str, inputs: dict[str, Any]) -> dict[str, Any]:
+    def make(self, cloud: Cloud, project: str, id_: str, inputs: Values) -> Values:
         status = inputs.get("desiredStatus") or "RUNNING"
         made = {"instanceId": new_number(), "currentStatus": status}
         return {
@@ -65,7 +65,7 @@ class Instance(Compute):
 class Reservation(Compute):
     """A reservation (``gcp.compute.Reservation``); ``inUseCount`` is what jobs hold of it now."""
 
-    def verify(self, cloud: Cloud, project: str, inputs: dict[str, Any], doing: str) -> None:
+    def verify(self, cloud: Cloud, project: str, inputs: Values, doing: str) -> None:
         zone = self.part(cloud, inputs, "zone")
         if not _ZONE.fullmatch(zone):
             raise invalid(doing, "zone", zone, "Unknown zone.")
@@ -90,7 +90,7 @@ class Reservation(Compute):
         if former and reservations.over(former.outputs):
             cloud.store.delete(cloud.type.token, id_)
 
-    def make(self, cloud: Cloud, project: str, id_: str, inputs: dict[str, Any]) -> dict[str, Any]:
+    def make(self, cloud: Cloud, project: str, id_: str, inputs: Values) -> Values:
         zone = f"projects/{project}/zones/{self.part(cloud, inputs, 'zone')}"
         made = super().make(cloud, project, id_, inputs)
         if not inputs.get("reservationSharingPolicy"):
@@ -113,9 +113,7 @@ class Reservation(Compute):
             found.id, found.inputs, {**found.outputs, "specificReservation": specific}
         )
 
-    def remake(
-        self, cloud: Cloud, id_: str, inputs: dict[str, Any], olds: dict[str, Any]
-    ) -> dict[str, Any]:
+    def remake(self, cloud: Cloud, id_: str, inputs: Values, olds: Values) -> Values:
         used = JobTable(cloud.store.path).used(id_)
         count = int(inputs["specificReservation"]["count"])
         if count < used:
@@ -129,7 +127,7 @@ class Reservation(Compute):
             "specificReservation": _specific(inputs, used),
         }
 
-    def unmake(self, cloud: Cloud, id_: str, olds: dict[str, Any]) -> None:
+    def unmake(self, cloud: Cloud, id_: str, olds: Values) -> None:
         # https://cloud.google.com/compute/docs/instances/reservations-delete: machines that
         # consume one which is open to all keep running.
         jobs = JobTable(cloud.store.path)
@@ -150,7 +148,7 @@ def _deleted_at(inputs: Mapping[str, Any]) -> str:
     return (created + timedelta(seconds=int(after))).isoformat().replace("+00:00", "Z")
 
 
-def _share(inputs: Mapping[str, Any]) -> dict[str, Any]:
+def _share(inputs: Mapping[str, Any]) -> Values:
     given = _without_defaults(inputs.get("shareSettings") or {})
     maps = given.get("projectMaps") or []
     return {
@@ -162,7 +160,7 @@ def _share(inputs: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _specific(inputs: Mapping[str, Any], used: int) -> dict[str, Any]:
+def _specific(inputs: Mapping[str, Any], used: int) -> Values:
     """The block as the API returns it: every field, and what is used."""
     given = inputs["specificReservation"]
     machine = given.get("instanceProperties") or {}

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from localgcp.errors import CloudError
 from localgcp.gcp import rules
-from localgcp.gcp.cloud import Cloud, new_number, text
+from localgcp.gcp.cloud import Cloud, Values, new_number, text
 from localgcp.gcp.codec import Unknown, plain
 from localgcp.gcp.diff import UPDATE, Change
 from localgcp.gcp.services import peerings
@@ -48,7 +48,7 @@ class Network(Compute):
     Its routes and its auto mode subnets are not kept.
     """
 
-    def make(self, cloud: Cloud, project: str, id_: str, inputs: dict[str, Any]) -> dict[str, Any]:
+    def make(self, cloud: Cloud, project: str, id_: str, inputs: Values) -> Values:
         number = new_number()
         made = super().make(cloud, project, id_, inputs)
         # Terraform reads back what the API fills in.
@@ -59,7 +59,7 @@ class Network(Compute):
         }
         return {**made, **filled, "networkId": number, "numericId": number}
 
-    def unmake(self, cloud: Cloud, id_: str, olds: dict[str, Any]) -> None:
+    def unmake(self, cloud: Cloud, id_: str, olds: Values) -> None:
         super().unmake(cloud, id_, olds)
         peerings.release(cloud, id_)
 
@@ -67,7 +67,7 @@ class Network(Compute):
 class Subnetwork(Compute):
     """A subnetwork grows in place; any other change of its range replaces it."""
 
-    def changed(self, news: dict[str, Any], olds: dict[str, Any]) -> list[Change]:
+    def changed(self, news: Values, olds: Values) -> list[Change]:
         old, new = olds.get("ipCidrRange"), news.get("ipCidrRange")
         if not old or not new or isinstance(new, Unknown):
             return []
@@ -77,11 +77,11 @@ class Subnetwork(Compute):
         # The plugin reports this replacement on no property of its own.
         return [] if grown else [Change("__meta", UPDATE, replace=True)]
 
-    def verify(self, cloud: Cloud, project: str, inputs: dict[str, Any], doing: str) -> None:
+    def verify(self, cloud: Cloud, project: str, inputs: Values, doing: str) -> None:
         network = own_network(cloud, project, inputs, doing)
         self._verify_ranges(cloud, network, inputs, doing, own="")
 
-    def make(self, cloud: Cloud, project: str, id_: str, inputs: dict[str, Any]) -> dict[str, Any]:
+    def make(self, cloud: Cloud, project: str, id_: str, inputs: Values) -> Values:
         network = own_network(cloud, project, inputs, "")
         return {
             **super().make(cloud, project, id_, inputs),
@@ -94,9 +94,7 @@ class Subnetwork(Compute):
             "subnetworkId": int(new_number()),
         }
 
-    def remake(
-        self, cloud: Cloud, id_: str, inputs: dict[str, Any], olds: dict[str, Any]
-    ) -> dict[str, Any]:
+    def remake(self, cloud: Cloud, id_: str, inputs: Values, olds: Values) -> Values:
         doing = f"Error updating {self.title} {id_!r}"
         network = own_network(cloud, self.project(cloud, olds), olds, doing)
         self._verify_ranges(cloud, network, inputs, doing, own=id_)
@@ -144,7 +142,7 @@ def _network_of(cidr: str) -> str:
         return "10.0.0.0/24"
 
 
-def _addressing(inputs: Mapping[str, Any]) -> dict[str, Any]:
+def _addressing(inputs: Mapping[str, Any]) -> Values:
     cidr = text(inputs, "ipCidrRange")
     return {"gatewayAddress": str(Block(cidr)[1])} if cidr else {}
 
@@ -155,7 +153,7 @@ class Firewall(Compute):
     def refuse(self, inputs: Mapping[str, Any]) -> str | None:
         return rules.firewall_needs_a_source(plain(inputs))
 
-    def verify(self, cloud: Cloud, project: str, inputs: dict[str, Any], doing: str) -> None:
+    def verify(self, cloud: Cloud, project: str, inputs: Values, doing: str) -> None:
         own_network(cloud, project, inputs, doing)
         if not 0 <= int(inputs.get("priority", 1000)) <= _HIGHEST_PRIORITY:
             reason = f"Must be between 0 and {_HIGHEST_PRIORITY}."
@@ -168,7 +166,7 @@ class Firewall(Compute):
                     reason = f"Must be a valid CIDR range ({error})."
                     raise invalid(doing, f"{field}[{index}]", cidr, reason) from None
 
-    def make(self, cloud: Cloud, project: str, id_: str, inputs: dict[str, Any]) -> dict[str, Any]:
+    def make(self, cloud: Cloud, project: str, id_: str, inputs: Values) -> Values:
         made = super().make(cloud, project, id_, inputs)
         return {**made, "direction": inputs.get("direction") or "INGRESS"}
 
@@ -176,16 +174,16 @@ class Firewall(Compute):
 class Router(Compute):
     """A Cloud Router (``gcp.compute.Router``)."""
 
-    def verify(self, cloud: Cloud, project: str, inputs: dict[str, Any], doing: str) -> None:
+    def verify(self, cloud: Cloud, project: str, inputs: Values, doing: str) -> None:
         own_network(cloud, project, inputs, doing)
 
-    def make(self, cloud: Cloud, project: str, id_: str, inputs: dict[str, Any]) -> dict[str, Any]:
+    def make(self, cloud: Cloud, project: str, id_: str, inputs: Values) -> Values:
         network = own_network(cloud, project, inputs, "")
         made = super().make(cloud, project, id_, inputs)
         region = self.part(cloud, inputs, "region")
         return {**made, "network": resource_paths.SELF_LINK + network, "region": region}
 
-    def unmake(self, cloud: Cloud, id_: str, olds: dict[str, Any]) -> None:
+    def unmake(self, cloud: Cloud, id_: str, olds: Values) -> None:
         _, project, _, region, _, name = id_.split("/")
         for nat in cloud.store.list(NAT, project):
             if nat.id.startswith(f"{project}/{region}/{name}/"):
@@ -199,7 +197,7 @@ class RouterNat(Compute):
         parts = id_.split("/")
         return parts[0] if len(parts) == 4 else super().owner(cloud, id_)
 
-    def verify(self, cloud: Cloud, project: str, inputs: dict[str, Any], doing: str) -> None:
+    def verify(self, cloud: Cloud, project: str, inputs: Values, doing: str) -> None:
         region, router = self.part(cloud, inputs, "region"), self.part(cloud, inputs, "router")
         path = f"projects/{project}/regions/{region}/routers/{router}"
         if cloud.store.get(ROUTER, path) is None:
@@ -215,7 +213,7 @@ class RouterNat(Compute):
             reason = "Manual allocation needs natIps."
             raise invalid(doing, "nats[0].natIps", "", reason)
 
-    def make(self, cloud: Cloud, project: str, id_: str, inputs: dict[str, Any]) -> dict[str, Any]:
+    def make(self, cloud: Cloud, project: str, id_: str, inputs: Values) -> Values:
         made = super().make(cloud, project, id_, inputs)
         region = self.part(cloud, inputs, "region")
         return {**made, "region": region, "endpointTypes": ["ENDPOINT_TYPE_VM"]}
@@ -227,7 +225,7 @@ class NetworkAttachment(Compute):
     Its subnetworks are the project's own or, in a Shared VPC, those of the host project.
     """
 
-    def verify(self, cloud: Cloud, project: str, inputs: dict[str, Any], doing: str) -> None:
+    def verify(self, cloud: Cloud, project: str, inputs: Values, doing: str) -> None:
         networks = {
             self._subnetwork(cloud, project, inputs, index, doing)
             for index in range(len(inputs.get("subnetworks") or []))
@@ -236,7 +234,7 @@ class NetworkAttachment(Compute):
             reason = "All subnetworks must belong to one network."
             raise invalid(doing, "subnetworks", ", ".join(inputs.get("subnetworks") or []), reason)
 
-    def make(self, cloud: Cloud, project: str, id_: str, inputs: dict[str, Any]) -> dict[str, Any]:
+    def make(self, cloud: Cloud, project: str, id_: str, inputs: Values) -> Values:
         network = self._subnetwork(cloud, project, inputs, 0, "")
         region = f"projects/{project}/regions/{self.part(cloud, inputs, 'region')}"
         return {
@@ -246,9 +244,7 @@ class NetworkAttachment(Compute):
             "fingerprint": "5CcLE4OZV7w=",
         }
 
-    def remake(
-        self, cloud: Cloud, id_: str, inputs: dict[str, Any], olds: dict[str, Any]
-    ) -> dict[str, Any]:
+    def remake(self, cloud: Cloud, id_: str, inputs: Values, olds: Values) -> Values:
         return {"region": olds["region"]}
 
     def _subnetwork(
@@ -284,13 +280,13 @@ class HostProject(Compute):
     def import_id(self, cloud: Cloud, given: str) -> str:
         return given
 
-    def verify(self, cloud: Cloud, project: str, inputs: dict[str, Any], doing: str) -> None:
+    def verify(self, cloud: Cloud, project: str, inputs: Values, doing: str) -> None:
         for host in (each.outputs["hostProject"] for each in cloud.store.list(SERVICE_PROJECT)):
             if attached(cloud.store, host, project):
                 reason = f"The project '{project}' is a service project of the host '{host}'."
                 raise CloudError(doing, 400, reason, "invalidResourceUsage")
 
-    def unmake(self, cloud: Cloud, id_: str, olds: dict[str, Any]) -> None:
+    def unmake(self, cloud: Cloud, id_: str, olds: Values) -> None:
         for each in cloud.store.list(SERVICE_PROJECT):
             if each.outputs["hostProject"] == id_:
                 doing = f"Error disabling {self.title} {id_!r}"
@@ -311,7 +307,7 @@ class ServiceProject(Compute):
     def import_id(self, cloud: Cloud, given: str) -> str:
         return given
 
-    def verify(self, cloud: Cloud, project: str, inputs: dict[str, Any], doing: str) -> None:
+    def verify(self, cloud: Cloud, project: str, inputs: Values, doing: str) -> None:
         service = text(inputs, "serviceProject")
         cloud.guard(service)
         if cloud.store.get(HOST_PROJECT, project) is None:
@@ -326,7 +322,7 @@ class ServiceProject(Compute):
                 reason = f"The project '{service}' is attached to the host '{host}' already."
                 raise CloudError(doing, 400, reason, "invalidResourceUsage")
 
-    def unmake(self, cloud: Cloud, id_: str, olds: dict[str, Any]) -> None:
+    def unmake(self, cloud: Cloud, id_: str, olds: Values) -> None:
         host, _, service = id_.partition("/")
         for each in cloud.store.list(ATTACHMENT, service):
             for path in subnetworks_of(cloud.store, each):

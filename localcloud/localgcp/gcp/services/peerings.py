@@ -16,7 +16,7 @@ from typing import Any, Final
 from urllib.parse import quote, unquote
 
 from localgcp.errors import CloudError, OperationError, RpcCode
-from localgcp.gcp.cloud import Cloud, text
+from localgcp.gcp.cloud import Cloud, Values, text
 from localgcp.gcp.services.base import ExistingResource, ResourceType
 from localgcp.gcp.services.compute import Compute, in_use, invalid, own_network
 from localgcp.inventory import resource_paths
@@ -39,7 +39,7 @@ _TAKEN: Final = (
 class GlobalAddress(Compute):
     """A global address (``gcp.compute.GlobalAddress``), above all a range for VPC peering."""
 
-    def verify(self, cloud: Cloud, project: str, inputs: dict[str, Any], doing: str) -> None:
+    def verify(self, cloud: Cloud, project: str, inputs: Values, doing: str) -> None:
         if text(inputs, "purpose") != "VPC_PEERING":
             return
         if text(inputs, "addressType") != "INTERNAL":
@@ -58,14 +58,14 @@ class GlobalAddress(Compute):
             reason = f"The range {block} conflicts with {held.owner}."
             raise invalid(doing, "address", inputs.get("address"), reason)
 
-    def make(self, cloud: Cloud, project: str, id_: str, inputs: dict[str, Any]) -> dict[str, Any]:
+    def make(self, cloud: Cloud, project: str, id_: str, inputs: Values) -> Values:
         made = super().make(cloud, project, id_, inputs)
         if text(inputs, "purpose") == "VPC_PEERING":
             block = _block(cloud, own_network(cloud, project, inputs, ""), inputs)
             made["address"] = str(block.network_address) if block else ""
         return {**made, "labelFingerprint": "42WmSpB8rSM="}
 
-    def unmake(self, cloud: Cloud, id_: str, olds: dict[str, Any]) -> None:
+    def unmake(self, cloud: Cloud, id_: str, olds: Values) -> None:
         for connection in cloud.store.list(CONNECTION, resource_paths.project_of(id_)):
             # One that its owner abandons on purpose does not hold the range back either.
             kept = connection.inputs.get("deletionPolicy") == "ABANDON"
@@ -97,12 +97,12 @@ class Connection(ResourceType):
         match = re.match(r"projects/([^/]+)/", path)
         return match[1] if match else cloud.settings.project
 
-    def create(self, cloud: Cloud, inputs: dict[str, Any]) -> ExistingResource:
+    def create(self, cloud: Cloud, inputs: Values) -> ExistingResource:
         if inputs.get("updateOnCreationFail") and not self.overwrites:
             return dataclasses.replace(self, overwrites=True).create(cloud, inputs)
         return super().create(cloud, inputs)
 
-    def verify(self, cloud: Cloud, project: str, inputs: dict[str, Any], doing: str) -> None:
+    def verify(self, cloud: Cloud, project: str, inputs: Values, doing: str) -> None:
         doing = f"Error waiting to create {self.title}"
         network = self._network(cloud, inputs)
         if cloud.store.get(NETWORK, network) is None:
@@ -113,17 +113,15 @@ class Connection(ResourceType):
             raise OperationError(doing, RpcCode.FAILED_PRECONDITION, _TAKEN.format(ranges))
         _need_ranges(cloud, network, inputs, doing)
 
-    def make(self, cloud: Cloud, project: str, id_: str, inputs: dict[str, Any]) -> dict[str, Any]:
+    def make(self, cloud: Cloud, project: str, id_: str, inputs: Values) -> Values:
         return {"peering": text(inputs, "service").replace(".", "-")}
 
-    def remake(
-        self, cloud: Cloud, id_: str, inputs: dict[str, Any], olds: dict[str, Any]
-    ) -> dict[str, Any]:
+    def remake(self, cloud: Cloud, id_: str, inputs: Values, olds: Values) -> Values:
         network = self._network(cloud, inputs)
         _need_ranges(cloud, network, inputs, f"Error waiting to update {self.title}")
         return {}
 
-    def unmake(self, cloud: Cloud, id_: str, olds: dict[str, Any]) -> None:
+    def unmake(self, cloud: Cloud, id_: str, olds: Values) -> None:
         if job_networks.jobs_on_network(cloud.store, self._network(cloud, olds)):
             doing = f"Unable to remove {self.title}, err: Error waiting for Delete {self.title}"
             raise OperationError(doing, RpcCode.FAILED_PRECONDITION, _STILL_USED)
@@ -142,7 +140,7 @@ class PeeringRoutes(Compute):
     The settings are part of the peering: deleting the resource leaves them as they are.
     """
 
-    def verify(self, cloud: Cloud, project: str, inputs: dict[str, Any], doing: str) -> None:
+    def verify(self, cloud: Cloud, project: str, inputs: Values, doing: str) -> None:
         network = own_network(cloud, project, inputs, doing)
         peering = text(inputs, "peering")
         if not any(
@@ -152,12 +150,12 @@ class PeeringRoutes(Compute):
             reason = f"There is no peering '{peering}' in network '{network}'."
             raise invalid(doing, "networkPeering.name", peering, reason)
 
-    def make(self, cloud: Cloud, project: str, id_: str, inputs: dict[str, Any]) -> dict[str, Any]:
+    def make(self, cloud: Cloud, project: str, id_: str, inputs: Values) -> Values:
         public = {"exportSubnetRoutesWithPublicIp": True, "importSubnetRoutesWithPublicIp": False}
         given = {name: inputs[name] for name in public if inputs.get(name) is not None}
         return {"project": project, **public, **given}
 
-    def unmake(self, cloud: Cloud, id_: str, olds: dict[str, Any]) -> None:
+    def unmake(self, cloud: Cloud, id_: str, olds: Values) -> None:
         """Nothing to undo; see the class."""
 
 

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from localgcp.errors import CloudError, RefusedError
 from localgcp.gcp import rules
-from localgcp.gcp.cloud import Cloud, text
+from localgcp.gcp.cloud import Cloud, Values, text
 from localgcp.gcp.services.base import ResourceType
 from localgcp.inventory import resource_paths
 from localgcp.inventory.store import project_number
@@ -28,23 +28,21 @@ _DESTROY_AFTER: Final = "2592000s"
 class Secret(ResourceType):
     """A secret (``gcp.secretmanager.Secret``)."""
 
-    def verify(self, cloud: Cloud, project: str, inputs: dict[str, Any], doing: str) -> None:
+    def verify(self, cloud: Cloud, project: str, inputs: Values, doing: str) -> None:
         name = text(inputs, "secretId")
         if not _ID.fullmatch(name):
             reason = f"Secret ID [{name}] does not match the pattern [[a-zA-Z_0-9]+]."
             raise CloudError(doing, 400, reason.replace("[a-zA-Z_0-9]+", _ID.pattern), "badRequest")
 
-    def make(self, cloud: Cloud, project: str, id_: str, inputs: dict[str, Any]) -> dict[str, Any]:
+    def make(self, cloud: Cloud, project: str, id_: str, inputs: Values) -> Values:
         name = f"projects/{project_number(project)}/secrets/{text(inputs, 'secretId')}"
         made = super().make(cloud, project, id_, inputs) | {"name": name}
         return made | self.remake(cloud, id_, inputs, {})
 
-    def remake(
-        self, cloud: Cloud, id_: str, inputs: dict[str, Any], olds: dict[str, Any]
-    ) -> dict[str, Any]:
+    def remake(self, cloud: Cloud, id_: str, inputs: Values, olds: Values) -> Values:
         return {"effectiveAnnotations": dict(inputs.get("annotations") or {})}
 
-    def delete(self, cloud: Cloud, id_: str, olds: dict[str, Any]) -> None:
+    def delete(self, cloud: Cloud, id_: str, olds: Values) -> None:
         if olds.get("deletionProtection"):
             raise RefusedError(
                 f"cannot destroy secret {id_} without setting deletion_protection=false "
@@ -61,13 +59,13 @@ class CryptoKey(ResourceType):
         in_full = ring.startswith("projects/")
         return resource_paths.project_of(ring) if in_full else cloud.settings.project
 
-    def verify(self, cloud: Cloud, project: str, inputs: dict[str, Any], doing: str) -> None:
+    def verify(self, cloud: Cloud, project: str, inputs: Values, doing: str) -> None:
         ring = text(inputs, "keyRing")
         if cloud.store.get(KEY_RING, ring) is None:
             raise CloudError(doing, 404, f"KeyRing {ring} not found.", "notFound")
 
-    def make(self, cloud: Cloud, project: str, id_: str, inputs: dict[str, Any]) -> dict[str, Any]:
-        made: dict[str, Any] = {
+    def make(self, cloud: Cloud, project: str, id_: str, inputs: Values) -> Values:
+        made: Values = {
             "destroyScheduledDuration": inputs.get("destroyScheduledDuration") or _DESTROY_AFTER,
             "primaries": [],
         }

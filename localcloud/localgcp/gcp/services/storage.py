@@ -17,7 +17,7 @@ from urllib.parse import quote
 
 from localgcp.errors import CloudError, RefusedError, UnlistableBucketError
 from localgcp.gcp import rules
-from localgcp.gcp.cloud import Cloud, now, text
+from localgcp.gcp.cloud import Cloud, Values, now, text
 from localgcp.gcp.codec import Asset, base64_of, plain
 from localgcp.gcp.diff import UPDATE, Change
 from localgcp.gcp.emulator import Emulator
@@ -62,7 +62,7 @@ class Bucket(ResourceType):
     def id(self, cloud: Cloud, inputs: Mapping[str, Any]) -> str:
         return text(inputs, "name")
 
-    def changed(self, news: dict[str, Any], olds: dict[str, Any]) -> list[Change]:
+    def changed(self, news: Values, olds: Values) -> list[Change]:
         """Unlocking replaces: ``isPolicyLocked`` of resource_storage_bucket.go."""
         if _retention(olds).get("isLocked") and not _retention(news).get("isLocked"):
             return [Change("retentionPolicy.isLocked", UPDATE, replace=True)]
@@ -74,7 +74,7 @@ class Bucket(ResourceType):
     def owner(self, cloud: Cloud, id_: str) -> str:
         return id_.partition("/")[0] if "/" in id_ else cloud.settings.project
 
-    def verify(self, cloud: Cloud, project: str, inputs: dict[str, Any], doing: str) -> None:
+    def verify(self, cloud: Cloud, project: str, inputs: Values, doing: str) -> None:
         name = text(inputs, "name")
         if not legal_name(name):
             raise CloudError(doing, 400, f"Invalid bucket name: '{name}'", "invalid")
@@ -91,7 +91,7 @@ class Bucket(ResourceType):
             reason = _OWNED if held.project == project else _TAKEN
             raise CloudError(doing, 409, reason, "conflict")
 
-    def make(self, cloud: Cloud, project: str, id_: str, inputs: dict[str, Any]) -> dict[str, Any]:
+    def make(self, cloud: Cloud, project: str, id_: str, inputs: Values) -> Values:
         location = text(inputs, "location").upper()
         # A bucket that a killed run left in the emulator, without a record here, is taken over.
         Emulator.of(cloud).create_bucket(project, id_, location)
@@ -108,9 +108,7 @@ class Bucket(ResourceType):
             "url": f"gs://{id_}",
         } | ({"rpo": inputs["rpo"]} if inputs.get("rpo") else {})
 
-    def remake(
-        self, cloud: Cloud, id_: str, inputs: dict[str, Any], olds: dict[str, Any]
-    ) -> dict[str, Any]:
+    def remake(self, cloud: Cloud, id_: str, inputs: Values, olds: Values) -> Values:
         _keep_lock(id_, inputs, olds)
         soft = olds.get("softDeletePolicy")
         if inputs.get("softDeletePolicy"):
@@ -121,7 +119,7 @@ class Bucket(ResourceType):
         found = super().read(cloud, id_)
         return found if found and Emulator.of(cloud).has_bucket(found.id) else None
 
-    def unmake(self, cloud: Cloud, id_: str, olds: dict[str, Any]) -> None:
+    def unmake(self, cloud: Cloud, id_: str, olds: Values) -> None:
         emulator, folder = Emulator.of(cloud), _folder(cloud, id_)
         try:
             for name in emulator.objects(id_):
@@ -138,7 +136,7 @@ class Bucket(ResourceType):
         cloud.store.delete_policy(f"b/{id_}")
 
 
-def _need_force(name: str, olds: dict[str, Any]) -> None:
+def _need_force(name: str, olds: Values) -> None:
     if not olds.get("forceDestroy"):
         raise RefusedError(
             f"Error trying to delete bucket {name} containing objects without "
@@ -150,7 +148,7 @@ def _retention(values: Mapping[str, Any]) -> Mapping[str, Any]:
     return values.get("retentionPolicy") or {}
 
 
-def _keep_lock(name: str, inputs: dict[str, Any], olds: dict[str, Any]) -> None:
+def _keep_lock(name: str, inputs: Values, olds: Values) -> None:
     """Refuse to shorten a locked retention, as the service does."""
     old, new = (int(_retention(each).get("retentionPeriod") or 0) for each in (olds, inputs))
     if _retention(olds).get("isLocked") and new < old:
@@ -160,7 +158,7 @@ def _keep_lock(name: str, inputs: dict[str, Any], olds: dict[str, Any]) -> None:
         raise CloudError(f"Error updating Bucket {name}", 403, reason, "forbidden")
 
 
-def _need_end_of_retention(name: str, olds: dict[str, Any]) -> None:
+def _need_end_of_retention(name: str, olds: Values) -> None:
     """Objects here are never as old as a retention, which is counted in days."""
     if _retention(olds):
         raise RefusedError(
@@ -187,7 +185,7 @@ def legal_name(name: str) -> bool:
     )
 
 
-def _soft_delete(inputs: dict[str, Any], time: str) -> dict[str, Any]:
+def _soft_delete(inputs: Values, time: str) -> Values:
     given = (inputs.get("softDeletePolicy") or {}).get("retentionDurationSeconds")
     seconds = _WEEK if given is None else given
     return {"retentionDurationSeconds": seconds, "effectiveTime": time if seconds else ""}
@@ -196,7 +194,7 @@ def _soft_delete(inputs: dict[str, Any], time: str) -> dict[str, Any]:
 class BucketObject(ResourceType):
     """An object (``gcp.storage.BucketObject``) made of ``content`` or of a ``source`` asset."""
 
-    def changed(self, news: dict[str, Any], olds: dict[str, Any]) -> list[Change]:
+    def changed(self, news: Values, olds: Values) -> list[Change]:
         content, source = news.get("content"), news.get("source")
         if isinstance(source, Asset):
             if source == olds.get("source"):
@@ -214,7 +212,7 @@ class BucketObject(ResourceType):
         bucket = cloud.store.get(BUCKET, text(values, "bucket"))
         return bucket.project if bucket else cloud.settings.project
 
-    def verify(self, cloud: Cloud, project: str, inputs: dict[str, Any], doing: str) -> None:
+    def verify(self, cloud: Cloud, project: str, inputs: Values, doing: str) -> None:
         if cloud.store.get(BUCKET, text(inputs, "bucket")) is None:
             raise CloudError(doing, 404, "The specified bucket does not exist.", "notFound")
         name = text(inputs, "name")
@@ -224,12 +222,10 @@ class BucketObject(ResourceType):
         if ".." in name.split("/") or name.startswith("/"):
             raise RefusedError(f"the local object storage cannot hold an object named {name!r}")
 
-    def make(self, cloud: Cloud, project: str, id_: str, inputs: dict[str, Any]) -> dict[str, Any]:
+    def make(self, cloud: Cloud, project: str, id_: str, inputs: Values) -> Values:
         return _upload(cloud, inputs)
 
-    def remake(
-        self, cloud: Cloud, id_: str, inputs: dict[str, Any], olds: dict[str, Any]
-    ) -> dict[str, Any]:
+    def remake(self, cloud: Cloud, id_: str, inputs: Values, olds: Values) -> Values:
         return _upload(cloud, inputs)
 
     def read(self, cloud: Cloud, id_: str) -> ExistingResource | None:
@@ -246,11 +242,11 @@ class BucketObject(ResourceType):
             outputs["source"] = Asset("", ())
         return ExistingResource(found.id, found.inputs, outputs)
 
-    def unmake(self, cloud: Cloud, id_: str, olds: dict[str, Any]) -> None:
+    def unmake(self, cloud: Cloud, id_: str, olds: Values) -> None:
         Emulator.of(cloud).delete_object(text(olds, "bucket"), text(olds, "name"))
 
 
-def _upload(cloud: Cloud, inputs: dict[str, Any]) -> dict[str, Any]:
+def _upload(cloud: Cloud, inputs: Values) -> Values:
     bucket, name = text(inputs, "bucket"), text(inputs, "name")
     content = _content(inputs)
     metadata = {key: inputs[key] for key in _METADATA if inputs.get(key)}
@@ -269,7 +265,7 @@ def _upload(cloud: Cloud, inputs: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _recorded(bucket: str, name: str, record: dict[str, Any]) -> dict[str, Any]:
+def _recorded(bucket: str, name: str, record: Values) -> Values:
     """Outputs that follow from the emulator's record of the object."""
     generation, path = int(record["generation"]), f"storage/v1/b/{bucket}/o/{quote(name, safe='')}"
     md5 = record["md5Hash"]
@@ -311,7 +307,7 @@ def _md5(content: bytes) -> str:
 class Repository(ResourceType):
     """A repository (``gcp.artifactregistry.Repository``); its packages are not kept here."""
 
-    def verify(self, cloud: Cloud, project: str, inputs: dict[str, Any], doing: str) -> None:
+    def verify(self, cloud: Cloud, project: str, inputs: Values, doing: str) -> None:
         name, kind = text(inputs, "repositoryId"), text(inputs, "format").upper()
         if not _REPOSITORY_ID.fullmatch(name):
             reason = f'invalid repository id "{name}": it must match {_REPOSITORY_ID.pattern}'
@@ -321,20 +317,18 @@ class Repository(ResourceType):
         for reason in _wrong_policies(inputs.get("cleanupPolicies") or []):
             raise CloudError(doing, 400, reason, "badRequest")
 
-    def make(self, cloud: Cloud, project: str, id_: str, inputs: dict[str, Any]) -> dict[str, Any]:
+    def make(self, cloud: Cloud, project: str, id_: str, inputs: Values) -> Values:
         location, name = self.part(cloud, inputs, "location"), text(inputs, "repositoryId")
         host = f"{location}-{text(inputs, 'format').lower()}.pkg.dev"
         uri = f"{host}/{project}/{name}"
         made = super().make(cloud, project, id_, inputs)
         return {**made, "location": location, "name": name, "registryUri": uri}
 
-    def remake(
-        self, cloud: Cloud, id_: str, inputs: dict[str, Any], olds: dict[str, Any]
-    ) -> dict[str, Any]:
+    def remake(self, cloud: Cloud, id_: str, inputs: Values, olds: Values) -> Values:
         return {"updateTime": now()}
 
 
-def _wrong_policies(policies: list[dict[str, Any]]) -> Iterator[str]:
+def _wrong_policies(policies: list[Values]) -> Iterator[str]:
     """Why clean-up policies are refused. Here none is ever carried out: nothing is deleted."""
     if len(policies) > _MOST_POLICIES:
         yield f"a repository has at most {_MOST_POLICIES} cleanup policies"

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from localgcp.errors import CloudError
 from localgcp.gcp import rules
-from localgcp.gcp.cloud import Cloud, new_number, now, text
+from localgcp.gcp.cloud import Cloud, Values, new_number, now, text
 from localgcp.gcp.services.base import ResourceType
 from localgcp.inventory.store import (
     ALERT_POLICY,
@@ -38,22 +38,20 @@ def _json(value: Any) -> str | None:
 class AiEndpoint(ResourceType):
     """An endpoint, without what is deployed to it."""
 
-    def verify(self, cloud: Cloud, project: str, inputs: dict[str, Any], doing: str) -> None:
+    def verify(self, cloud: Cloud, project: str, inputs: Values, doing: str) -> None:
         if not re.fullmatch(r"[1-9]\d{0,9}", name := text(inputs, "name")):
             reason = f"Invalid endpoint_id: {name!r}; 1 to 10 digits are expected, no leading 0."
             raise CloudError(doing, 400, reason, "badRequest")
         self._check_split(inputs, [], doing)
 
-    def make(self, cloud: Cloud, project: str, id_: str, inputs: dict[str, Any]) -> dict[str, Any]:
+    def make(self, cloud: Cloud, project: str, id_: str, inputs: Values) -> Values:
         made = super().make(cloud, project, id_, inputs)
         if inputs.get("dedicatedEndpointEnabled"):
             made["dedicatedEndpointDns"] = _dns(project, inputs)
         split = text(inputs, "trafficSplit") or "{}"
         return {**made, "etag": re.sub(r"\D", "", made["createTime"]), "trafficSplit": split}
 
-    def remake(
-        self, cloud: Cloud, id_: str, inputs: dict[str, Any], olds: dict[str, Any]
-    ) -> dict[str, Any]:
+    def remake(self, cloud: Cloud, id_: str, inputs: Values, olds: Values) -> Values:
         found = cloud.store.get(cloud.type.token, id_)
         current = found.outputs if found else {}
         deployed = current.get("deployedModels") or []
@@ -67,7 +65,7 @@ class AiEndpoint(ResourceType):
         made = {"updateTime": now(), "deployedModels": deployed, "trafficSplit": split}
         return {**made, "dedicatedEndpointDns": dns}
 
-    def _check_split(self, inputs: dict[str, Any], deployed: list[Any], doing: str) -> None:
+    def _check_split(self, inputs: Values, deployed: list[Any], doing: str) -> None:
         split: dict[str, int] = json.loads(text(inputs, "trafficSplit") or "{}")
         if not split:
             return
@@ -77,7 +75,7 @@ class AiEndpoint(ResourceType):
         if sum(split.values()) != 100:
             raise CloudError(doing, 400, f"traffic_split must sum to 100: {split}", "badRequest")
 
-    def unmake(self, cloud: Cloud, id_: str, olds: dict[str, Any]) -> None:
+    def unmake(self, cloud: Cloud, id_: str, olds: Values) -> None:
         found = cloud.store.get(cloud.type.token, id_)
         if deployed := (found.outputs.get("deployedModels") or []) if found else []:
             names = ", ".join(each["id"] for each in deployed)
@@ -86,7 +84,7 @@ class AiEndpoint(ResourceType):
         super().unmake(cloud, id_, olds)
 
 
-def _dns(project: str, inputs: dict[str, Any]) -> str:
+def _dns(project: str, inputs: Values) -> str:
     place = f"{text(inputs, 'location')}-{project_number(project)}"
     return f"{text(inputs, 'name')}.{place}.prediction.vertexai.goog"
 
@@ -105,28 +103,26 @@ class Tensorboard(ResourceType):
         project, _, place = rest.partition("/")
         return f"projects/{project if project.isdigit() else project_number(project)}/{place}"
 
-    def make(self, cloud: Cloud, project: str, id_: str, inputs: dict[str, Any]) -> dict[str, Any]:
+    def make(self, cloud: Cloud, project: str, id_: str, inputs: Values) -> Values:
         bucket = f"cloud-ai-platform-{secrets.token_hex(4)}"
         made = super().make(cloud, project, id_, inputs)
         region = text(inputs, "region") or cloud.settings.region
         return {**made, "region": region, "blobStoragePathPrefix": bucket}
 
-    def remake(
-        self, cloud: Cloud, id_: str, inputs: dict[str, Any], olds: dict[str, Any]
-    ) -> dict[str, Any]:
+    def remake(self, cloud: Cloud, id_: str, inputs: Values, olds: Values) -> Values:
         return {"updateTime": now()}
 
 
 class AlertPolicy(ResourceType):
     """When an alert is sent (``gcp.monitoring.AlertPolicy``)."""
 
-    def verify(self, cloud: Cloud, project: str, inputs: dict[str, Any], doing: str) -> None:
+    def verify(self, cloud: Cloud, project: str, inputs: Values, doing: str) -> None:
         for channel in inputs.get("notificationChannels") or []:
             if cloud.store.get(CHANNEL, channel) is None:
                 reason = f"Field notification_channels refers to {channel}, which does not exist."
                 raise CloudError(doing, 400, reason, "badRequest")
 
-    def make(self, cloud: Cloud, project: str, id_: str, inputs: dict[str, Any]) -> dict[str, Any]:
+    def make(self, cloud: Cloud, project: str, id_: str, inputs: Values) -> Values:
         record = {"mutateTime": now(), "mutatedBy": "user@example.com"}
         return {**super().make(cloud, project, id_, inputs), "creationRecords": [record]}
 
@@ -141,7 +137,7 @@ class Budget(ResourceType):
     def import_id(self, cloud: Cloud, given: str) -> str:
         return given
 
-    def make(self, cloud: Cloud, project: str, id_: str, inputs: dict[str, Any]) -> dict[str, Any]:
+    def make(self, cloud: Cloud, project: str, id_: str, inputs: Values) -> Values:
         return {"name": id_.rpartition("/")[2]}
 
 
