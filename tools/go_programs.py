@@ -10,9 +10,7 @@ and is in .venv/bin afterwards. It runs before this project is installed, and wi
 
 from __future__ import annotations
 
-import hashlib
 import os
-import platform
 import re
 import shutil
 import sys
@@ -22,12 +20,9 @@ from typing import Final, NamedTuple
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "cli"))
 
-from vertex_training_cli.toolchain.build import go_environment
-from vertex_training_cli.toolchain.cache import link, lock, place, publish
-from vertex_training_cli.toolchain.console import SetupError, SubprocessError, read_output, run
-from vertex_training_cli.toolchain.layout import Layout
-from vertex_training_cli.toolchain.pulumi_cli import search_path
-from vertex_training_cli.toolchain.python_env import parse_version
+from vertex_training_cli.toolchain.console import SetupError, SubprocessError
+from vertex_training_cli.toolchain.layout import Layout, link, lock, place, publish
+from vertex_training_cli.toolchain.pulumi_cli import cache_name, find_on_path, go_build, search_path
 
 
 class Group(NamedTuple):
@@ -41,8 +36,6 @@ class Group(NamedTuple):
     """The oldest Go that builds them."""
     module: str = ""
     """The module whose version in go.mod is the oldest one that is taken from PATH."""
-    note: str = ""
-    """On the build."""
 
 
 GROUPS: Final[Mapping[str, Group]] = {
@@ -59,7 +52,6 @@ GROUPS: Final[Mapping[str, Group]] = {
         },
         ("go.mod", "go.sum", "nodejs/main.go"),
         "1.25",
-        note=" (1 to 3 minutes, once)",
     ),
 }
 
@@ -70,11 +62,14 @@ def ensure(name: str, layout: Layout) -> dict[str, str]:
     Raises:
         SetupError: one is not on PATH in a version that serves, and cannot be built.
     """
-    group, tried = GROUPS[name], list[str]()
+    group, origins, tried = GROUPS[name], dict[str, str](), list[str]()
     oldest = pinned_version(name, layout) if group.module else ""
-    origins = {each: _from_path(each, oldest, layout, tried) for each in group.packages}
-    missing = [each for each, origin in origins.items() if not origin]
-    if missing:
+    for each in group.packages:
+        program, version = _find(each, oldest, layout, tried)
+        if program is not None:
+            link(program, layout.bin / each)
+            origins[each] = f"{version}, {program}".removeprefix(", ")
+    if missing := [each for each in group.packages if each not in origins]:
         built = _built(name, layout, tried)
         for each in missing:
             place(built / each, layout.bin / each)
@@ -96,66 +91,46 @@ def pinned_version(name: str, layout: Layout) -> str:
     return found[1]
 
 
-def _from_path(name: str, oldest: str, layout: Layout, tried: list[str]) -> str:
-    """Link a program of PATH that serves into .venv/bin; where it is from, or ""."""
-    for folder in search_path(layout, os.environ):
-        program = folder / name
-        if not os.access(program, os.X_OK):
-            continue
-        if not oldest:
-            link(program, layout.bin / name)
-            return str(program)
-        try:
-            found = parse_version(read_output([program, "-version"]))
-        except SubprocessError as error:
-            tried.append(str(error))
-            continue
-        version = ".".join(map(str, found))
-        if parse_version(oldest) <= found < (2, 0, 0):
-            link(program, layout.bin / name)
-            return f"{version}, {program}"
-        tried.append(f"{program} is {version}, needed is {oldest}")
-    return ""
+def _find(name: str, oldest: str, layout: Layout, tried: list[str]) -> tuple[Path | None, str]:
+    """A program of PATH and its version, if one counts; reasons go to ``tried``."""
+    if not oldest:
+        folders = os.pathsep.join(map(str, search_path(layout)))
+        found = shutil.which(name, path=folders)
+        return (Path(found) if found else None), ""
+    result = find_on_path(layout, name, "-version", oldest)
+    if isinstance(result, tuple):
+        return result
+    tried += result
+    return None, ""
 
 
 def _built(name: str, layout: Layout, tried: list[str]) -> Path:
-    """The folder of the cache that has the group's programs. Raises SetupError."""
+    """The folder of the cache that has the group's programs.
+
+    Raises:
+        SetupError: Go is missing, or a build failed; its full output is in NAME.log of the cache.
+    """
     group, module = GROUPS[name], layout.tools / name
-    hint = (
-        f"install Go {group.go} or later, or the official release of {' and '.join(group.packages)}"
-        ", so that it is on PATH; then run this again"
-    )
-    go = shutil.which("go")
-    if go is None:
-        raise SetupError(f"no usable {name}", [*tried, "no Go on PATH"], hint)
-    digest = hashlib.sha256(f"{platform.system()}-{platform.machine()}".encode())
-    for source in group.sources:
-        digest.update((module / source).read_bytes())
+    sources = [module / each for each in group.sources]
+
+    def build(folder: Path) -> None:
+        for each, package in group.packages.items():
+            go_build(
+                folder / each, package, module, layout.toolchain / f"{each}.log", f"building {each}"
+            )
+
     with lock(layout.toolchain):
-        built = layout.toolchain / f"{name}-{digest.hexdigest()[:16]}"
+        built = layout.toolchain / cache_name(name, sources)
         if not all((built / each).is_file() for each in group.packages):
             try:
-                publish(built, lambda folder: _build(folder, Path(go), group, module, layout))
+                publish(built, build)
             except SubprocessError as error:
-                text = f"go build: {error}"
-                raise SetupError(f"no usable {name}", [*tried, text], hint) from error
+                hint = (
+                    f"install Go {group.go} or later, or the official release of "
+                    f"{' and '.join(group.packages)}, so that it is on PATH; then run this again"
+                )
+                raise SetupError(f"no usable {name}", [*tried, str(error)], hint) from error
     return built
-
-
-def _build(folder: Path, go: Path, group: Group, module: Path, layout: Layout) -> None:
-    """Build the programs into ``folder``; full output of a failure is in NAME.log of the cache."""
-    scratch = folder / "tmp"
-    scratch.mkdir()
-    command = [go, "build", "-mod=readonly", "-trimpath", "-buildvcs=false"]
-    for name, package in group.packages.items():
-        run(
-            [*command, "-o", folder / name, package],
-            what=f"building {name}{group.note}",
-            log=layout.toolchain / f"{name}.log",
-            cwd=module,
-            env=go_environment(os.environ, scratch),
-        )
-    shutil.rmtree(scratch)
 
 
 def main(name: str) -> int:

@@ -167,7 +167,7 @@ class Stack:
                 BATCH_JOB if job.backend == BATCH_JOB.backend else kind,
                 job_rules.rungs(job.ladder, self.settings.reservations, self.references),
                 scheduled=job.schedule is not None,
-                idle_stop=bool(job.idle_stop),
+                options=job.passed,
             )
             for kind, jobs in sections.items()
             for key, job in jobs.items()

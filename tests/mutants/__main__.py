@@ -38,7 +38,7 @@ SETS: Final = {
         *("bootstrap", "policy", "infra/vertex_training/foundation"),
         *("infra/vertex_training/guardrails", "infra/vertex_training/plugin_callers.py"),
         "infra/vertex_training/secret_rules",
-        "infra/vertex_training/customjob/rules/task/secrets.py",
+        "infra/vertex_training/customjob/rules/secrets.py",
         "infra/vertex_training/plan/access.py",
         "infra/vertex_training/stack_rules/extra_grants.py",
         *("cli/vertex_training_cli/deploy", "cli/vertex_training_cli/github"),

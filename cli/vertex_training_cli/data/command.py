@@ -66,6 +66,8 @@ def push(
     Files are compared by size and CRC32C. Files that look like secrets are refused before anything
     is sent. Nothing is deleted.
 
+    Example: `vt data push data DIR --exclude '*.tmp' --dry-run`.
+
     Exit code: 0 done, 1 something was not sent, 130 interrupted.
     """
     with _place(bucket, stack) as (client, place, settings, root):

@@ -49,6 +49,8 @@ def approval(
 ) -> None:
     """Record that a report is approved: its digest, with the stack and the commit checked out.
 
+    Example: `vt approval --stack dev plan.json -o approval.json`.
+
     Exit code: 0 done, 1 it cannot be recorded.
     """
     found, ref = digest, stacks.find(stack)
@@ -87,6 +89,8 @@ def deploy(
     """Review the stack anew and, if the plan is the approved one, become `vt up`.
 
     The state may name no provider but this project's: the engine would run its code.
+
+    Example: `vt deploy --stack dev --approval approval.json`.
 
     Exit code: 1 it could not be decided, 3 stopped: the plan, the commit, the stack or its target
     (backend, accounts, provider settings) is not the approved one, or the state has other code;

@@ -47,6 +47,8 @@ def destroy(
     Without a terminal and without `--yes --name STACK` it shows the losses and deletes nothing.
     Everything else on the line goes to `pulumi destroy`.
 
+    Example: `vt destroy --stack dev --yes --name dev`.
+
     Exit code: that of pulumi; 1 if the stack is in use, 2 not confirmed, 3 refused.
     """
     ref = stacks.find(stack)

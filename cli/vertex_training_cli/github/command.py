@@ -35,6 +35,8 @@ def comment(
     is rendered here. Merging approves it if it is the plan of what GitHub would merge; the workflow
     keeps that as the artifact `kept`, an output of the step.
 
+    Example: `vt github comment --stack dev -o kept.json`.
+
     Exit code: 0 done, or there is no pull request to tell; 1 it cannot be told, or the artifact
     was refused, which the comment says then.
     """
@@ -64,7 +66,10 @@ def approval(
     stack: Stack,
     output: Annotated[Path, typer.Option("--output", "-o", help="Write the record to this file.")],
 ) -> None:
-    """Fetch what was approved by merging the pull request that GITHUB_SHA came from."""
+    """Fetch what was approved by merging the pull request that GITHUB_SHA came from.
+
+    Example: `vt github approval --stack dev -o approval.json`.
+    """
     try:
         record = _repository().read_approval(_variable("GITHUB_SHA"), stack)
     except ApprovalParseError as reason:
@@ -75,7 +80,10 @@ def approval(
 
 
 def drift(stack: Stack, report: Report) -> None:
-    """Keep the stack's one issue on drift; REPORT.json beside REPORT.md says what was found."""
+    """Keep the stack's one issue on drift; REPORT.json beside REPORT.md says what was found.
+
+    Example: `vt github drift --stack dev drift.md`.
+    """
     found = json.loads(_text(report.with_suffix(".json")))
     outcome = DriftOutcome[found["outcome"].upper()]
     _log(_repository().update_drift_issue(stack, outcome, _text(report), _this_run()))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import fcntl
 import os
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -22,7 +21,7 @@ from vertex_training.errors import (
     ImageBuildError,
     Location,
     Problem,
-    did_you_mean,
+    UnknownNameError,
 )
 from vertex_training.images import identity, pins
 from vertex_training.images.context import BuildContext
@@ -49,43 +48,16 @@ _BUILT_FROM: Final = "vertex-training.built-from"
 #: Ends a revision whose folder had changes that were not committed.
 _DIRTY: Final = "-dirty"
 _GIT_SECONDS: Final = 10
-#: Characters of a log line that a terminal shows.
-_SHOWN: Final = 100
-
-Log = Callable[[str], None]
 
 
-@contextmanager
-def progress(*, with_log: bool) -> Iterator[tuple[Log, Log]]:
-    """Yield two functions: one for lines about a build, one for lines of the engine's log.
+def report(line: str) -> None:
+    """Print a line about the progress of a build."""
+    print_line(f"vt: {line}")
 
-    A terminal shows the newest line of the log in place, unless the log is wanted.
-    """
 
-    def report(line: str) -> None:
-        print_line(f"vt: {line}")
-
-    def write_log(line: str) -> None:
-        if with_log:
-            print_line(plain(line))
-
-    if with_log or not sys.stderr.isatty():
-        yield report, write_log
-        return
-    from rich.console import Console
-    from rich.text import Text
-
-    console = Console(stderr=True, highlight=False, markup=False, emoji=False)
-    with console.status("") as status:
-
-        def show_report(line: str) -> None:
-            console.print(f"vt: {plain(line)}")
-            status.update(plain(line))
-
-        def show_log(line: str) -> None:
-            status.update(Text(plain(line)[:_SHOWN], style="dim"))
-
-        yield show_report, show_log
+def write_log(line: str) -> None:
+    """Print a line of an engine's log."""
+    print_line(plain(line))
 
 
 def check_target(ref: StackRef, trusted: Path | None) -> None:
@@ -130,30 +102,25 @@ class BuildOptions:
     """Called only if something is to be built."""
     timeout: float
     """Seconds for one image."""
-    report: Log
-    """Takes lines about the progress."""
-    write_log: Log
-    """Takes the lines of an engine's log."""
+    with_log: bool = False
+    """Whether the lines of an engine's log are printed."""
     writes_cache: bool = False
     """Whether later builds may start from the layers of these."""
 
 
 def names_to_build(settings: Settings, names: Sequence[str]) -> list[str]:
-    """The images named, each once; without names all that have a context.
+    """Return the images named; without names all that have a context.
 
     Raises:
-        CommandError: the stack has no such image, or it has no context.
+        UnknownNameError: the stack has no such image, or it has no context.
     """
+    found = pinning.known_names(settings, names)
     for name in names:
-        if name not in settings.images:
-            text = f"stack {settings.stack} has no image {name!r}."
-            raise CommandError(text, did_you_mean(name, settings.images))
         if settings.images[name].context is None:
             text = f"image {name} has no context in Pulumi.{settings.stack}.yaml."
-            raise CommandError(text, f"vt promote {name} --from OTHER --to {settings.stack}")
-    return list(dict.fromkeys(names)) or [
-        name for name, image in settings.images.items() if image.context
-    ]
+            hint = f"vt promote {name} --from OTHER --to {settings.stack}"
+            raise UnknownNameError(text, hint)
+    return [name for name in found if settings.images[name].context]
 
 
 def build_image(settings: Settings, name: str, root: Path, options: BuildOptions) -> BuildResult:
@@ -177,19 +144,17 @@ def build_image(settings: Settings, name: str, root: Path, options: BuildOptions
         if at.lacks_repository(path):
             text = f"{name}: there is no repository {path.rpartition('/')[0]} to push to."
             raise CommandError(text, f"vt up --stack {settings.stack}, which makes it.")
-        with _lock(f"{path}@{wanted}", options):
+        with _lock(f"{path}@{wanted}", options.timeout):
             digest = at.digest_of(path, tag)
             if digest is None:
-                _refuse_secrets(settings, name, context, options)
+                _refuse_secrets(settings, name, context)
                 digest, built = _build(settings, name, source, wanted, root, options), True
     values = {"digest": digest, "builtFrom": tag}
     pinned = pinning.write_pins(root, settings.stack, {name: values})
     return BuildResult(name, digest, tag, built, pinned, time.monotonic() - started)
 
 
-def _refuse_secrets(
-    settings: Settings, name: str, context: BuildContext, options: BuildOptions
-) -> None:
+def _refuse_secrets(settings: Settings, name: str, context: BuildContext) -> None:
     """Let no secret leave in a context. What changes after this look is refused as a change.
 
     Raises:
@@ -197,7 +162,7 @@ def _refuse_secrets(
     """
     found = files.scan_context(settings, name, context)
     if found.note:
-        options.report(f"{name}: {found.note}")
+        report(f"{name}: {found.note}")
     if found.problems:
         raise ConfigError(found.problems)
 
@@ -208,12 +173,13 @@ def _build(
     """Run an engine; returns the digest."""
     engine = options.choose_engine()
     tag = identity.tag(wanted)
-    options.report(f"{name}: building {source.context} with {engine.name}")
+    report(f"{name}: building {source.context} with {engine.name}")
     if is_local(settings.project) and engine.name != "docker":
         file = root / source.context / source.dockerfile
         found = commands.stand_ins(file, dict(source.build_args))
-        for line in commands.stand_in_notices(found):
-            options.report(line)
+        for base in dict.fromkeys(found.values()):
+            text = "is stood in for by Debian's packages of the same release and Python"
+            report(f"{base} {text}")
     with work_folder() as folder:
         archive = folder / "context.tar"
         _write_archive(source, wanted, root, archive)
@@ -232,7 +198,7 @@ def _build(
                 timeout=options.timeout,
                 writes_cache=options.writes_cache,
             ),
-            options.write_log,
+            write_log if options.with_log else lambda _: None,
         )
     if not registry.DIGEST.match(digest):
         raise ImageBuildError(f"{name}: {engine.name} gave no digest of the image.")
@@ -253,7 +219,7 @@ def _write_archive(source: Source, wanted: str, root: Path, archive: Path) -> No
 
 
 @contextmanager
-def _lock(key: str, options: BuildOptions) -> Iterator[None]:
+def _lock(key: str, timeout: float) -> Iterator[None]:
     """Hold one build against others of this user: the second one finds the image of the first.
 
     Raises:
@@ -262,7 +228,7 @@ def _lock(key: str, options: BuildOptions) -> Iterator[None]:
     with stacks.local_cloud_errors():
         file = cache_dir() / "image-builds" / f"{identity.short(key)}.lock"
     file.parent.mkdir(0o700, parents=True, exist_ok=True)
-    end, waiting = time.monotonic() + options.timeout, False
+    end, waiting = time.monotonic() + timeout, False
     handle = os.open(file, os.O_RDWR | os.O_CREAT, 0o600)
     try:
         while True:
@@ -271,7 +237,7 @@ def _lock(key: str, options: BuildOptions) -> Iterator[None]:
                 break
             except BlockingIOError:
                 if not waiting:
-                    options.report("another build of the same context runs here: waiting for it")
+                    report("another build of the same context runs here: waiting for it")
                 waiting = True
                 if time.monotonic() > end:
                     text = "another build of the same context is still running."

@@ -70,7 +70,10 @@ def list_(
     ] = False,
     format_: FormatOption = Format.TEXT,
 ) -> None:
-    """List jobs, newest first."""
+    """List jobs, newest first.
+
+    Example: `vt jobs list --state running --label team=ml`.
+    """
     parts = [matching(_LABEL, text, "--label", "team=ml") for text in label or []]
     labels = {match[1]: match[2] for match in parts}
     states = [known_state(text) for text in state or []]
@@ -110,6 +113,8 @@ def compare_(
     Metrics are the numbers of metrics.json below the output directory, curves the columns of a
     file that ends in history.csv, and both TensorBoard's scalars; of a tuning job, those of its
     best trial.
+
+    Example: `vt jobs compare titanic run_titanic --format json`.
     """
     found = _jobs_of(stack)
     reader = MetricsReader(found.ref.project, print_status)
@@ -142,7 +147,10 @@ def logs(
     tail: Annotated[int | None, typer.Option(min=1, help="Only the last lines.")] = None,
     format_: FormatOption = Format.TEXT,
 ) -> None:
-    """Print what a job's replicas wrote. Exit code 0 whatever became of the job."""
+    """Print what a job's replicas wrote. Exit code 0 whatever became of the job.
+
+    Example: `vt jobs logs titanic --replica workerpool1-0`.
+    """
     if replica:
         matching(_REPLICA, replica, "--replica", "workerpool0-0")
     if follow and tail:
@@ -165,7 +173,10 @@ def artifacts(
         bool, typer.Option("--replace", help="Replace files that differ from the bucket's.")
     ] = False,
 ) -> None:
-    """List what a job wrote below its output directory, or fetch it."""
+    """List what a job wrote below its output directory, or fetch it.
+
+    Example: `vt jobs artifacts titanic ./results --stack dev`.
+    """
     found = _jobs_of(stack)
     chosen = found.find(job)
     where = view.spec_of(chosen).base_output_directory.output_uri_prefix
@@ -187,6 +198,8 @@ def wait(
     deadline: Annotated[str, typer.Option(help="How long: 90s, 30m, 2h, 1d.")] = "1h",
 ) -> None:
     """Wait for jobs, all at once; progress goes to stderr.
+
+    Example: `vt jobs wait titanic other --for running`.
 
     Exit code: 0 they got there, 1 one ended otherwise, 124 time was up. A job is never touched:
     Ctrl-C ends the waiting alone.

@@ -11,8 +11,6 @@
 ``names``                  names that are taken; what exists and is otherwise than declared
 ``images``                 images of jobs: whether they exist, and who may pull them
 ``organization_policies``  policies in effect, and which resources they would stop
-``constraints``            the table of constraints: what each of them judges
-``effective_policy``       whether a policy allows a value
 ``quotas``                 limits against what jobs and resources take
 ``quota_needs``            how much a stack takes of which quota
 ``networks``               the network of jobs: there or not, its addresses, peering, host and zones

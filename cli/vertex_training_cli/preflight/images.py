@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from vertex_training import naming
-from vertex_training.customjob.rules.task.images import GOOGLES
+from vertex_training.customjob.rules.images import GOOGLES
 from vertex_training.plan import external_grants, job_grants
 from vertex_training.plan.grants import GrantRequest
 from vertex_training_cli.images import lookup

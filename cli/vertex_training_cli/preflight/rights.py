@@ -17,9 +17,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from vertex_training.catalog import resource_types
-from vertex_training.catalog.metrics import READ_PERMISSION
 from vertex_training.catalog.resource_types import ACCOUNT, BUCKET, ResourceType
-from vertex_training.customjob.protocol.ports import IDLE_STOP
 from vertex_training.foundation.conditions import LIMITED
 from vertex_training_cli.declared import DeclaredResource
 from vertex_training_cli.engine import stacks
@@ -27,8 +25,6 @@ from vertex_training_cli.preflight.answers import Answer, question
 from vertex_training_cli.preflight.context import PreflightContext
 
 ACT_AS: Final = "iam.serviceAccounts.actAs"
-#: Asked for where a job has ``idleStop`` alone.
-UTILIZATION: Final = READ_PERMISSION
 #: What Pulumi does to its state in a bucket, and to the key of the secrets in it.
 STATE: Final = ("create", "delete", "get", "list")
 KEY: Final = ("cloudkms.cryptoKeyVersions.useToDecrypt", "cloudkms.cryptoKeyVersions.useToEncrypt")
@@ -52,10 +48,7 @@ class Needs:
 
     def add(self, row: ResourceType, resource: DeclaredResource) -> None:
         """What a deployment asks for to make, change, refresh and delete the resource."""
-        idle = (resource.inputs.get("options") or {}).get(IDLE_STOP)
-        for permission in row.permissions("read", "content", "write", "grant"):
-            if permission == UTILIZATION and not idle:
-                continue
+        for permission in row.needed_permissions(resource.inputs):
             self.by_permission.setdefault(permission, []).append(resource.name)
 
     def services(self) -> dict[str, set[str]]:

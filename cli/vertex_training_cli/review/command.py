@@ -129,6 +129,8 @@ def review(
 ) -> None:
     """Preview a stack and tell what a reviewer asks: jobs, costs, rights, reachability, losses.
 
+    Example: `vt review --stack dev -o plan.md -o plan.html`.
+
     Exit code: 0 nothing stands against it, 1 the preview failed, an image is missing, or a job that
     runs goes to another stack or is replaced by its own request, 2 wrong usage or nothing to
     review, 3 a policy forbids it, or what is protected and was deleted in the cloud would be made

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final
@@ -26,7 +26,7 @@ from vertex_training_cli.engine.fields import FieldDifference, diff_fields
 from vertex_training_cli.engine.plan import WITH_REQUEST, Plan, Step
 from vertex_training_cli.engine.values import as_mapping
 from vertex_training_cli.review.jobs import differences, images_of, job_name, job_spec, request
-from vertex_training_cli.review.parts import LOST, READABLE, Finding, Quote, first, simple_risk
+from vertex_training_cli.review.parts import LOST, READABLE, Finding, Quote, first, risk
 
 SCHEDULE_ACTIONS: Final = {"create": "begin", "update": "change", "delete": "end"}
 SCHEDULE_FATES: Final = {
@@ -283,13 +283,16 @@ def query_cost(change: SnapshotChange, quote: Quote) -> str:
     return f"query of snapshot {quote(change.name)}: {price} ({most})"
 
 
-def personal_data(plan: Plan) -> tuple[Finding, ...]:
-    """Snapshots that a plan makes and that look like data about people."""
-    return tuple(
-        Finding(each.name, each.personal)
-        for each in snapshot_changes(plan)
-        if each.action == "query" and each.personal
-    )
+def _columns(each: Finding, quote: Quote) -> str:
+    return f"{quote(each.name)} ({', '.join(map(quote, each.what))})"
+
+
+@risk("may copy data about people", _columns, "personalData", READABLE,
+      fields="name columns=what")  # fmt: skip
+def personal_data(plan: Plan) -> list[Finding]:
+    """Return snapshots that a plan makes and that look like data about people."""
+    found = queried(snapshot_changes(plan))
+    return [Finding(each.name, each.personal) for each in found if each.personal]
 
 
 @dataclass(frozen=True, slots=True)
@@ -332,38 +335,36 @@ class ReservationChange:
         return None if old is None or new is None else (new - old) * costs.HOURS_A_MONTH
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class ReturnedMachines:
-    """Machines of a reservation that a plan gives back."""
-
-    name: str
-    machine_type: str
-    zone: str
-    machines: int
-    """How many; 0 if that is not known yet."""
-    replaced: bool
-    """Whether the reservation is made anew: it asks for machines after it has given these back."""
+def _given_back(found: Finding, quote: Quote) -> str:
+    number = f"{found.new or 'an unknown number'} x {quote(found.what)}"
+    anew = ", made anew" if found.also else ""
+    return f"{quote(found.name)} ({number} in {quote(found.old)}{anew})"
 
 
-def returned_machines(plan: Plan) -> list[ReturnedMachines]:
-    """What deleted, replaced and reduced reservations give back; none that the engine refuses."""
-    found = (_returned(step) for step in plan.changed if step.type == RESERVATION)
-    return sorted(each for each in found if each is not None)
+@risk("machines given back, and may not be had again", _given_back, "returnedMachines", LOST,
+      "destroys", "name machineType=what zone=old machines?=new replaced=also")  # fmt: skip
+def returned_machines(plan: Plan) -> list[Finding]:
+    """Return what deleted, replaced and reduced reservations give back; none that is refused.
+
+    ``what`` is the type of the machines, ``old`` their zone, ``new`` how many, 0 if unknown.
+    """
+    steps = (step for step in plan.changed if step.type == RESERVATION)
+    return sorted(each for step in steps for each in _returned(step))
 
 
-def _returned(step: Step) -> ReturnedMachines | None:
+def _returned(step: Step) -> Iterator[Finding]:
     if step.old is None:
-        return None
+        return
     old, replaced = _reserved(step, step.old.inputs), step.op == "replace"
     machines = old.machines
     if step.new is not None and not replaced:  # no protection keeps it from shrinking
         left = _reserved(step, step.new.inputs).machines
         if not left or left >= machines:
-            return None
+            return
         machines -= left
     elif step.is_protected:
-        return None
-    return ReturnedMachines(old.name, old.machine_type, old.zone, machines, replaced)
+        return
+    yield Finding(old.name, old.machine_type, old.zone, machines, replaced)
 
 
 def reservation_changes(plan: Plan) -> list[ReservationChange]:
@@ -435,27 +436,3 @@ def _reserved_machines(change: ReservationChange, quote: Quote) -> str:
 def _number(reservation: ReservationCost | None) -> str:
     """How many machines a reservation keeps."""
     return "0" if reservation is None else str(reservation.machines or "an unknown number")
-
-
-def _returned_machines(found: ReturnedMachines, quote: Quote) -> str:
-    number = f"{found.machines or 'an unknown number'} x {quote(found.machine_type)}"
-    anew = ", made anew" if found.replaced else ""
-    return f"{quote(found.name)} ({number} in {quote(found.zone)}{anew})"
-
-
-PERSONAL: Final = simple_risk(
-    personal_data,
-    lambda each, quote: f"{quote(each.name)} ({', '.join(map(quote, each.what))})",
-    "personalData",
-    "may copy data about people",
-    READABLE,
-    fields="name columns=what",
-)
-RETURNED: Final = simple_risk(
-    returned_machines,
-    _returned_machines,
-    "returnedMachines",
-    "machines given back, and may not be had again",
-    LOST,
-    "destroys",
-)

@@ -26,7 +26,7 @@ from vertex_training.plan.access import grants_alone as type_grants_alone
 from vertex_training.plan.grants import ACT_AS, EXTRA_GRANTS, reason
 from vertex_training_cli.engine.plan import Plan, ResourceState, Step
 from vertex_training_cli.engine.values import UNKNOWN, as_mapping
-from vertex_training_cli.review.parts import RIGHTS, Finding, Quote, RiskKind, simple_risk
+from vertex_training_cli.review.parts import RIGHTS, Finding, Quote, risk
 
 #: Inputs that say what is granted. The others say on what.
 GRANT_INPUTS: Final = ("role", "member", "members", "policyData", "condition", "etag")
@@ -183,8 +183,13 @@ def _why(step: Step, role: str) -> str:
     return "the stack file asks for it by name" if step.is_own else BY_A_TEAM
 
 
+def _granted(each: IamBinding, quote: Quote) -> str:
+    return f"{quote(short_member(each))} {quote(each.role)} on {place(each, quote)}"
+
+
+@risk("administrators' roles", _granted, "", "", in_list="")
 def administrators(plan: Plan) -> list[IamBinding]:
-    """Bindings that are new and let a member administer, or be, what they are on.
+    """Return bindings that are new and let a member administer, or be, what they are on.
 
     None that the program makes by itself: Google's agents need some; nor of a project's owners.
     """
@@ -199,8 +204,9 @@ def _administers(role: str) -> bool:
     )
 
 
+@risk("members of other domains", "{member}", "membersOfOtherDomains", "", in_list="")
 def strangers(plan: Plan) -> list[IamBinding]:
-    """New bindings of members of a domain that had none before, one for each member.
+    """Return new bindings of members of a domain that had none before, one for each member.
 
     The stack's project and the domains of its limits have some. A stack that is all new tells of
     public mail alone: every domain is new to it.
@@ -256,32 +262,33 @@ def _target_input(inputs: Mapping[str, Any]) -> str:
     return next(known, narrow[0] if narrow else "")
 
 
+@risk("custom roles get permissions", "{name} ({what})", "widenedRoles", RIGHTS,
+      fields="name permissions=what")  # fmt: skip
 def widened(plan: Plan) -> list[Finding]:
-    """Custom roles with more permissions than before, and those that are new.
+    """Return custom roles with more permissions than before, and new ones.
 
     Everybody who holds such a role gains them, by no new grant.
     """
     found = list[Finding]()
-    for step in plan.changed:
-        if step.type in CUSTOM_ROLES and step.new:
-            more = _permissions(step.new) - (_permissions(step.old) if step.old else set())
-            name = str(step.new.inputs.get("roleId") or step.name)
-            found += [Finding(name, tuple(sorted(more)))] if more else []
+    for step, old, new in plan.inputs_of(*CUSTOM_ROLES):
+        if more := _permissions(new) - _permissions(old):
+            found.append(Finding(str(new.get("roleId") or step.name), tuple(sorted(more))))
     return sorted(found)
 
 
-def _permissions(role: ResourceState) -> set[str]:
-    """Permissions of a custom role; none of one that is switched off."""
-    is_off = role.inputs.get("stage") == "DISABLED"
-    return set() if is_off else set(_strings(role.inputs, "permissions"))
+def _permissions(role: Mapping[str, Any]) -> set[str]:
+    """Return the permissions of a custom role; none of one that is switched off."""
+    return set() if role.get("stage") == "DISABLED" else set(_strings(role, "permissions"))
 
 
 def _is_key(step: Step, state: ResourceState) -> bool:
     return resource_types.account_key(step.type, state.inputs) != ""
 
 
+@risk("whoever has the key is the account", "{what} of {name}", "accountKeys", RIGHTS,
+      fields="account=name name=what")  # fmt: skip
 def account_keys(plan: Plan) -> list[Finding]:
-    """Keys of accounts that are made, also anew: whoever has one is the account."""
+    """Return keys of accounts that are made, also anew: whoever has one is the account."""
     inputs = (
         (step.name, step.new.inputs)
         for step in plan.changed
@@ -298,8 +305,10 @@ def account_keys(plan: Plan) -> list[Finding]:
 _Denials = dict[tuple[str, str, str], set[str]]
 
 
+@risk("no longer denied to", "{name} ({what})", "liftedDenials", RIGHTS,
+      fields="principal=name permissions=what")  # fmt: skip
 def lifted(plan: Plan) -> list[Finding]:
-    """Who may be granted again what deny policies kept from them, by principal."""
+    """Return principals that deny policies no longer keep from permissions."""
     before, after = _denials(plan, "old"), _denials(plan, "new")
     found = dict[str, set[str]]()
     for key, exceptions in before.items():
@@ -334,42 +343,3 @@ def _strings(inputs: Mapping[str, Any], key: str) -> list[str]:
     """A list of strings among inputs; one that is not known yet is its sign alone."""
     given = inputs.get(key)
     return list(map(str, given)) if isinstance(given, list) else [str(given)] if given else []
-
-
-ADMINISTRATORS: Final = RiskKind(
-    administrators,
-    lambda each, quote: f"{quote(short_member(each))} {quote(each.role)} on {place(each, quote)}",
-    headline="administrators' roles",
-    danger="opens",
-)
-WIDENED: Final = simple_risk(
-    widened,
-    "{name} ({what})",
-    "widenedRoles",
-    "custom roles get permissions",
-    RIGHTS,
-    fields="name permissions=what",
-)
-KEYS: Final = simple_risk(
-    account_keys,
-    "{what} of {name}",
-    "accountKeys",
-    "whoever has the key is the account",
-    RIGHTS,
-    fields="account=name name=what",
-)
-LIFTED: Final = simple_risk(
-    lifted,
-    "{name} ({what})",
-    "liftedDenials",
-    "no longer denied to",
-    RIGHTS,
-    fields="principal=name permissions=what",
-)
-STRANGERS: Final = RiskKind(
-    strangers,
-    "{member}",
-    key="membersOfOtherDomains",
-    headline="members of other domains",
-    danger="opens",
-)

@@ -15,19 +15,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from vertex_training.catalog import resource_types
 from vertex_training.catalog.costs import usd
-from vertex_training.catalog.resource_types import ALERT, BUDGET, CHANNEL, DASHBOARD, REPOSITORY
-from vertex_training_cli.engine.fields import FieldDifference
+from vertex_training.catalog.resource_types import ALERT, BUDGET, CHANNEL, DASHBOARD
 from vertex_training_cli.engine.plan import Plan, ResourceState, Step
 from vertex_training_cli.engine.values import UNKNOWN, as_mapping
-from vertex_training_cli.review.parts import (
-    LIMITS,
-    LOST,
-    POLICIES,
-    Finding,
-    RiskKind,
-    simple_risk,
-)
+from vertex_training_cli.review.parts import LOST, POLICIES, Finding, risk
 
 Inputs = Mapping[str, Any]
 #: Sections of a stack file that lower guards; the digest covers them, and outputs have them.
@@ -63,6 +56,9 @@ OF_BUDGETS: Final = (
     "A budget stops nothing: it sends mail, up to a day after the cost. Limits of the stack file "
     "and timeouts of jobs stay the bounds."
 )
+#: Words of a setting with another value, and its fields in JSON.
+_LOWER: Final = "{name} {old} → {new}"
+_CHANGED: Final = "path=name old new"
 #: What stands for more than itself in a pattern.
 _WILDCARD: Final = re.compile(r"[*?\[\]]")
 
@@ -81,32 +77,36 @@ class WatchChange:
     told: tuple[str, ...]
 
 
-def drift_exceptions(plan: Plan) -> tuple[FieldDifference, ...]:
-    """What ``vt drift`` reports no longer, and did when the stack was deployed."""
+def _new_ones(
+    plan: Plan, section: str, read: Callable[[Inputs], Inputs] = lambda found: found
+) -> list[Finding]:
+    """Return what a section of the stack file has, and had not when the stack was deployed."""
+    if not plan.is_compared:
+        return []
+    before = read(plan.deployed_output(section) or {})
+    return [
+        Finding(path, "", before.get(path), str(words))
+        for path, words in read(plan.section(section)).items()
+        if before.get(path) != words
+    ]
+
+
+@risk("drift is not reported", "{new}", "driftExceptions", fields=_CHANGED)
+def drift_exceptions(plan: Plan) -> list[Finding]:
+    """Return what ``vt drift`` reports no longer, and did when the stack was deployed."""
     return _new_ones(plan, "drift", _exceptions)
 
 
-def new_acceptances(plan: Plan) -> tuple[FieldDifference, ...]:
-    """Losses of protected resources that the stack file accepts, and did not when deployed."""
+@risk("loss accepted", "{name} ({new})", "acceptedLosses", fields=_CHANGED)
+def new_acceptances(plan: Plan) -> list[Finding]:
+    """Return losses of protected resources that the stack file newly accepts."""
     return _new_ones(plan, "drift", lambda drift: as_mapping(drift.get("acceptedLosses")))
 
 
-def allowed_secrets(plan: Plan) -> tuple[FieldDifference, ...]:
-    """Files that may leave with what looks like a secret, and might not when deployed."""
-    return _new_ones(plan, "allowedSecrets", lambda allowed: allowed)
-
-
-def _new_ones(
-    plan: Plan, section: str, read: Callable[[Inputs], Inputs]
-) -> tuple[FieldDifference, ...]:
-    if not plan.is_compared:
-        return ()
-    before = read(plan.deployed_output(section) or {})
-    return tuple(
-        FieldDifference(path, before.get(path), str(words))
-        for path, words in read(plan.section(section)).items()
-        if before.get(path) != words
-    )
+@risk("a file may leave with a secret", "{name} ({new})", "allowedSecrets", fields=_CHANGED)
+def allowed_secrets(plan: Plan) -> list[Finding]:
+    """Return files that may newly leave with what looks like a secret."""
+    return _new_ones(plan, "allowedSecrets")
 
 
 def _exceptions(drift: Inputs) -> dict[str, str]:
@@ -124,57 +124,55 @@ def _exceptions(drift: Inputs) -> dict[str, str]:
     }
 
 
-def changed_overrides(plan: Plan) -> tuple[FieldDifference, ...]:
-    """What the stack has otherwise than the files that it includes, and had not when deployed."""
+@risk("", "{name}", "overrides", "", fields=_CHANGED,
+      in_list="exception of this stack from what it includes: {name}: {old} → {new}")  # fmt: skip
+def changed_overrides(plan: Plan) -> Iterator[Finding]:
+    """Yield what the stack has otherwise than its included files, and had not when deployed."""
     given = (plan.deployed_output("overrides") or {}, plan.section("overrides"))
     before, now = ({path: json.dumps(each[path]) for path in each} for each in given)
-    return tuple(
-        FieldDifference(path, before.get(path, AS_INCLUDED), now.get(path, AS_INCLUDED))
-        for path in sorted({*before, *now})
-        if before.get(path) != now.get(path) and plan.is_compared
-    )
+    for path in sorted({*before, *now}):
+        if before.get(path) != now.get(path) and plan.is_compared:
+            old, new = (each.get(path, AS_INCLUDED) for each in (before, now))
+            yield Finding(path, "", old, new)
 
 
-def lowered_rules(plan: Plan) -> tuple[FieldDifference, ...]:
-    """Rules of job files whose level is lower than in the deployed stack."""
+@risk("rules lowered", _LOWER, "loweredRules", fields=_CHANGED)
+def lowered_rules(plan: Plan) -> Iterator[Finding]:
+    """Yield rules of job files whose level is lower than in the deployed stack."""
     before, now = plan.deployed_output("rules") or {}, plan.section("rules")
     if before == now or not plan.is_compared:
-        return ()
+        return
     from vertex_training.customjob import rules  # loads every rule
 
     levels = {rule.id: rule.level for rule in rules.ALL}
-    found = [
-        FieldDifference(name, *(str(each.get(name, levels.get(name))) for each in (before, now)))
-        for name in sorted({*before, *now})
-    ]
-    return tuple(
-        each for each in found if _rank(each.new, RULE_LEVELS) < _rank(each.old, RULE_LEVELS)
-    )
+    for name in sorted({*before, *now}):
+        old, new = (str(each.get(name, levels.get(name))) for each in (before, now))
+        if _rank(new, RULE_LEVELS) < _rank(old, RULE_LEVELS):
+            yield Finding(name, "", old, new)
 
 
-def lowered_guards(plan: Plan) -> tuple[Finding, ...]:
-    """Resources that stay and are guarded less, in words."""
+@risk("guards lowered", "{name} ({what})", "loweredGuards", fields="name what")
+def lowered_guards(plan: Plan) -> list[Finding]:
+    """Return resources that stay and are guarded less, in words."""
     teams = plan.section("teams")
     steps = (step for step in plan.changed if step.old and step.new and step.op != "replace")
-    return tuple(sorted(Finding(s.name, what) for s in steps for what in _lowered(s, teams)))
+    return sorted(Finding(s.name, what) for s in steps for what in _lowered(s, teams))
 
 
 def _lowered(step: Step, teams: Inputs) -> Iterator[str]:
     old, new = (state.inputs if state else {} for state in (step.old, step.new))
-    if step.type == REPOSITORY:
-        yield from sorted(set(_weaknesses(new)) - set(_weaknesses(old)))
+    yield from _switched_off("guard", step.type, old, new)
     before, after = (as_mapping(each.get("labels")).get("team") for each in (old, new))
     if before in teams and before != after:
         whom = f"team {after}" if after else "every team"
         yield f"accounts of {whom} may name it, not of {before} alone"
 
 
-def _weaknesses(repository: Inputs) -> Iterator[str]:
-    if as_mapping(repository.get("dockerConfig")).get("immutableTags") is not True:
-        yield "tags of images can be moved"
-    scanning = as_mapping(repository.get("vulnerabilityScanningConfig"))
-    if scanning.get("enablementConfig") == "DISABLED":
-        yield "images are not scanned"
+def _switched_off(of: str, type_: str, old: Inputs, new: Inputs) -> Iterator[str]:
+    """Yield words of watched inputs that protect less than before."""
+    for watched in resource_types.find(type_).watched:
+        if watched.of == of and watched.amount(new) < watched.amount(old):
+            yield watched.words
 
 
 def limits_of(plan: Plan) -> dict[str, Inputs]:
@@ -185,17 +183,19 @@ def limits_of(plan: Plan) -> dict[str, Inputs]:
     return {section: limits for section, limits in found.items() if limits}
 
 
-def raised_limits(plan: Plan) -> tuple[FieldDifference, ...]:
-    """Limits of the deployed stack that the files raise or remove, old and new.
+@risk("limits raised", _LOWER, "raisedLimits", fields=_CHANGED, answer="{}",
+      in_list="limit {name}: {old} → {new}")  # fmt: skip
+def raised_limits(plan: Plan) -> list[Finding]:
+    """Return limits of the deployed stack that the files raise or remove, old and new.
 
     None of a stack that was never deployed, or by a program that had no such output.
     """
     before, now = plan.deployed_output("limits") or {}, limits_of(plan)
-    return tuple(
-        FieldDifference(f"{section}.{key}", old, new)
+    return [
+        Finding(f"{section}.{key}", "", old, new)
         for section in sorted(before)
         for key, old, new in _raised(as_mapping(before[section]), now.get(section, {}))
-    )
+    ]
 
 
 def policy_levels(plan: Plan) -> dict[str, str]:
@@ -205,16 +205,18 @@ def policy_levels(plan: Plan) -> dict[str, str]:
     return dict(sorted(found.items()))
 
 
-def lowered_levels(plan: Plan) -> tuple[FieldDifference, ...]:
-    """Policies whose level is lower than in the deployed stack, old and new."""
+@risk("policies lowered", _LOWER, "policies.lowered", POLICIES, fields=_CHANGED,
+      answer="lowered: {}", in_list="")  # fmt: skip
+def lowered_levels(plan: Plan) -> list[Finding]:
+    """Return policies whose level is lower than in the deployed stack, old and new."""
     if not plan.is_compared:
-        return ()
+        return []
     before = plan.deployed_output("policyLevels") or {}
-    return tuple(
-        FieldDifference(name, str(before.get(name, DEFAULT)), level)
+    return [
+        Finding(name, "", str(before.get(name, DEFAULT)), level)
         for name, level in policy_levels(plan).items()
         if _rank(level, POLICY_LEVELS) < _rank(before.get(name, DEFAULT), POLICY_LEVELS)
-    )
+    ]
 
 
 def _raised(before: Inputs, now: Inputs) -> Iterator[tuple[str, str, str]]:
@@ -282,16 +284,16 @@ def watch_changes(plan: Plan) -> tuple[WatchChange, ...]:
     return tuple(sorted(found, key=lambda each: (each.kind, each.name)))
 
 
-def less_told(plan: Plan) -> tuple[Finding, ...]:
-    """What nobody is told any more, or one channel less, by resource."""
+@risk("no longer told", "{name} ({what})", "lessTold", LOST, "destroys", "name what")
+def less_told(plan: Plan) -> list[Finding]:
+    """Return what is no longer reported, or to one channel less, by resource."""
     names = _channel_names(plan)
-    found = (
+    return sorted(
         Finding(_title(step), what)
-        for step in plan.changed
-        if step.type in WATCHING and step.type != DASHBOARD and step.old
-        for what in _less(step, step.old.inputs, names)
+        for step, old, _ in plan.inputs_of(CHANNEL, ALERT, BUDGET)
+        if step.old
+        for what in _less(step, old, names)
     )
-    return tuple(sorted(found))
 
 
 def _less(step: Step, old: Inputs, names: Mapping[str, str]) -> Iterator[str]:
@@ -300,8 +302,7 @@ def _less(step: Step, old: Inputs, names: Mapping[str, str]) -> Iterator[str]:
         yield f"{WATCHING[step.type]} is removed{about}"
         return
     new = step.new.inputs
-    if old.get("enabled", True) is not False and new.get("enabled", True) is False:
-        yield "is off"
+    yield from _switched_off("notice", step.type, old, new)
     if step.type == CHANNEL and _about(CHANNEL, old) != _about(CHANNEL, new):
         yield f"no longer to {_about(CHANNEL, old)}, but to {_about(CHANNEL, new)}"
     if step.type == ALERT:
@@ -438,45 +439,3 @@ def _percent(rule: Inputs) -> str:
     text = f"{value * 100:g}%" if isinstance(value, int | float) else str(value)
     forecast = rule.get("spendBasis") == "FORECASTED_SPEND"
     return f"{text} forecasted" if forecast else text
-
-
-OVERRIDES: Final = RiskKind(
-    changed_overrides,
-    "{path}",
-    key="overrides",
-    in_list="exception of this stack from what it includes: {path}: {old} → {new}",
-    danger="opens",
-)
-KINDS: Final = (
-    simple_risk(drift_exceptions, "{new}", "driftExceptions", "drift is not reported"),
-    simple_risk(new_acceptances, "{path} ({new})", "acceptedLosses", "loss accepted"),
-    simple_risk(
-        allowed_secrets, "{path} ({new})", "allowedSecrets", "a file may leave with a secret"
-    ),
-    simple_risk(lowered_rules, "{path} {old} → {new}", "loweredRules", "rules lowered"),
-    simple_risk(
-        lowered_guards, "{name} ({what!s})", "loweredGuards", "guards lowered", fields="name what"
-    ),
-    OVERRIDES,
-)
-RAISED: Final = RiskKind(
-    raised_limits,
-    "{path} {old} → {new}",
-    key="raisedLimits",
-    headline="limits raised",
-    question=LIMITS,
-    in_list="limit {path}: {old} → {new}",
-    danger="opens",
-)
-LOWERED: Final = RiskKind(
-    lowered_levels,
-    "{path} {old} → {new}",
-    key="policies.lowered",
-    headline="policies lowered",
-    question=POLICIES,
-    answer="lowered: {}",
-    danger="opens",
-)
-UNTOLD: Final = simple_risk(
-    less_told, "{name} ({what})", "lessTold", "no longer told", LOST, "destroys", "name what"
-)

@@ -15,10 +15,11 @@ from vertex_training.catalog.costs import PoolCost
 from vertex_training.customjob.batch.offers import Offer
 from vertex_training.errors import Location, Problem
 from vertex_training_cli.engine.plan import Diagnostic, JobObservation, PolicyViolation
-from vertex_training_cli.review.expenses import ReservationChange, ReservationCost, ReturnedMachines
+from vertex_training_cli.review.expenses import ReservationChange, ReservationCost
 from vertex_training_cli.review.grants import IamBinding
 from vertex_training_cli.review.headline import answers, verdict
 from vertex_training_cli.review.jobs import JobChange, RungRequest
+from vertex_training_cli.review.parts import Finding
 from vertex_training_cli.review.report import ReviewReport
 from vertex_training_cli.review.serving import EndpointChange
 
@@ -58,7 +59,6 @@ KEYS: Final[Mapping[type, str]] = {
         "monthlyUsdBefore=cost_before.monthly monthlyUsd=cost.monthly price=cost.rate metrics"
     ),
     ReservationCost: "name zone machineType=machine_type machines? hourlyUsd=hourly price=rate",
-    ReturnedMachines: "name machineType=machine_type zone machines? replaced",
     IamBinding: "member role kind target condition? public=is_public reason?",
     PolicyViolation: "policy pack level severity? resource?=urn message",
     Problem: "where=location what=statement got=value hint rule",
@@ -95,8 +95,11 @@ def document(report: ReviewReport) -> dict[str, Any]:
     for kind, findings in report.risks.items():
         section, _, key = kind.key.rpartition(".")
         if key:
-            listed = [_plain(each, kind.fields) for each in findings]
+            names_alone = not kind.fields and all(type(e) is Finding for e in findings)
+            listed = [e.name if names_alone else _plain(e, kind.fields) for e in findings]
             (found[section] if section else found)[key] = listed
+    others = [_plain(each, "name version=new uri jobs") for each in report.other_images]
+    found["otherImages"] = others
     for image in (*found["images"], *found["otherImages"]):
         image["origin"] = report.origins.get(image["uri"])
     return found

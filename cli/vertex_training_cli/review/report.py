@@ -52,41 +52,46 @@ from vertex_training_cli.review.serving import EndpointChange, VersionChange
 
 #: All kinds of risks, in the order in which a report names them.
 RISKS: Final[tuple[RiskKind, ...]] = (
-    destroyed.REMADE,
-    destroyed.LOST_WITH_RESOURCE,
-    destroyed.SUBSTITUTES,
-    losses.UNENCRYPTED,
-    losses.LOSSES,
-    serving.ENDED,
-    serving.DELETED,
-    guards.UNTOLD,
-    losses.PUT_BACK,
-    expenses.RETURNED,
-    losses.REFUSALS,
-    losses.LOCKS,
-    destroyed.REMOVED_OBJECTS,
-    destroyed.REFUSED,
-    destroyed.UNPROTECTED,
-    destroyed.WITHOUT_DATA,
-    destroyed.RENAMES,
-    losses.OTHER_KEY,
-    guards.RAISED,
-    guards.LOWERED,
-    grants.ADMINISTRATORS,
-    grants.WIDENED,
-    grants.KEYS,
-    grants.LIFTED,
-    grants.STRANGERS,
-    reachability.SHELLS,
-    serving.DOUBTFUL,
-    serving.SERVED_RUNS,
-    serving.OPENED,
-    serving.COSTLIER,
-    *guards.KINDS,
-    reachability.OPENED,
-    reachability.EGRESS,
-    losses.COLD,
-    expenses.PERSONAL,
+    destroyed.remade,
+    destroyed.lost_with_resource,
+    destroyed.substitutes,
+    losses.unencrypted,
+    losses.data_losses,
+    serving.ended_endpoints,
+    serving.deleted_versions,
+    guards.less_told,
+    losses.put_back,
+    expenses.returned_machines,
+    losses.refusals,
+    losses.retention_locks,
+    destroyed.removed_objects,
+    destroyed.refused,
+    destroyed.unprotected,
+    destroyed.destroyed_without_data,
+    destroyed.renames,
+    losses.other_keys,
+    guards.raised_limits,
+    guards.lowered_levels,
+    grants.administrators,
+    grants.widened,
+    grants.account_keys,
+    grants.lifted,
+    grants.strangers,
+    reachability.shells,
+    serving.doubtful_traffic,
+    serving.served_runs,
+    serving.opened_endpoints,
+    serving.raised_costs,
+    guards.drift_exceptions,
+    guards.new_acceptances,
+    guards.allowed_secrets,
+    guards.lowered_rules,
+    guards.lowered_guards,
+    guards.changed_overrides,
+    reachability.opened_to_everybody,
+    reachability.opened_egress,
+    losses.cold_buckets,
+    expenses.personal_data,
 )
 #: Paths in a request of a job, or of a tuning job.
 _IMAGE_PATH: Final = re.compile(
@@ -94,23 +99,21 @@ _IMAGE_PATH: Final = re.compile(
 )
 #: Images whose labels a registry can be asked for.
 _PINNED: Final = re.compile(r"[a-z0-9-]+-docker\.pkg\.dev/[^@]+@sha256:[0-9a-f]{64}\Z")
-#: Column heads of the table.
-IMAGE_COLUMNS: Final = ("image", "before", "after", "built from", "used by")
 #: Where nobody looked: offline, or no registry could be asked.
 NOT_LOOKED_AT: Final = "not looked at"
 
 
 @dataclass(frozen=True, slots=True)
-class ImageChange:
-    """One image of which jobs or models get another digest."""
+class ImageUse:
+    """One image that is in use after the change."""
 
     name: str
     """Without registry and digest."""
     old: str
-    """Digest, or the whole name where it has none."""
+    """Digest of the image in whose place it comes, or its whole name; empty without one."""
     new: str
     uri: str
-    """The new image in full."""
+    """The image in full."""
     jobs: tuple[str, ...]
     """Names of jobs, and versions like ``model titanic run 3``."""
 
@@ -122,8 +125,8 @@ class ImageChange:
 
 def image_changes(
     jobs: Iterable[JobChange | ScheduleChange], models: Iterable[VersionChange] = ()
-) -> tuple[ImageChange, ...]:
-    """The images that change in ``jobs``, schedules among them, and ``models``, by name."""
+) -> tuple[ImageUse, ...]:
+    """Return images with another digest in ``jobs``, schedules among them, and ``models``."""
     found: dict[tuple[str, str], dict[str, None]] = {}
     for job in jobs:
         for each in job.differences:
@@ -132,54 +135,31 @@ def image_changes(
     for version in models:
         if version.image_before and version.image:
             found.setdefault((version.image_before, version.image), {})[version.title] = None
-    changes = (
-        ImageChange(image_name(new), _version(old), _version(new), new, tuple(names))
-        for (old, new), names in found.items()
-    )
-    return tuple(sorted(changes, key=lambda change: (change.name, change.old)))
-
-
-@dataclass(frozen=True, slots=True)
-class RunningImage:
-    """One image by digest that is in use after the change, and that is no ``ImageChange``."""
-
-    name: str
-    version: str
-    uri: str
-    jobs: tuple[str, ...]
+    return _image_uses(found)
 
 
 def other_images(
     jobs: Iterable[JobChange | ScheduleChange], models: Iterable[VersionChange] = ()
-) -> tuple[RunningImage, ...]:
-    """Images in Artifact Registry, by digest, of what stays or is new; by name."""
+) -> tuple[ImageUse, ...]:
+    """Return other images in Artifact Registry, by digest, of what stays or is new."""
     jobs = [job for job in jobs if job.action not in ("cancel", "forget", "end")]
     models = [each for each in models if each.action not in ("delete", "leave")]
     changed = {change.uri for change in image_changes(jobs, models)}
     used = [(uri, job.name) for job in jobs for uri in job.images]
     used += [(each.image, each.title) for each in models]
-    found: dict[str, list[str]] = {}
+    found: dict[tuple[str, str], dict[str, None]] = {}
     for uri, name in used:
         if uri not in changed and _PINNED.match(uri):
-            found.setdefault(uri, []).append(name)
-    return tuple(
-        sorted(
-            (RunningImage(image_name(u), _version(u), u, tuple(n)) for u, n in found.items()),
-            key=lambda image: (image.name, image.uri),
-        )
+            found.setdefault(("", uri), {})[name] = None
+    return _image_uses(found)
+
+
+def _image_uses(found: Mapping[tuple[str, str], Iterable[str]]) -> tuple[ImageUse, ...]:
+    uses = (
+        ImageUse(image_name(new), _version(old), _version(new), new, tuple(names))
+        for (old, new), names in found.items()
     )
-
-
-def image_line(image: RunningImage, origins: Mapping[str, str]) -> tuple[str, ...]:
-    """Name with twelve digits, where it was built from, and what has it."""
-    name = f"{image.name}@{_short(image.version)}"
-    return (name, origins.get(image.uri, NOT_LOOKED_AT), ", ".join(image.jobs))
-
-
-def image_cells(change: ImageChange, origins: Mapping[str, str]) -> tuple[str, ...]:
-    """A row of the table: digests cut to twelve digits."""
-    origin = origins.get(change.uri, NOT_LOOKED_AT)
-    return (change.name, *change.versions, origin, ", ".join(change.jobs))
+    return tuple(sorted(uses, key=lambda use: (use.name, use.old or use.uri)))
 
 
 def _version(uri: str) -> str:
@@ -282,14 +262,18 @@ class ReviewReport:
     """The summary of a preflight of the stack; empty without one."""
 
     @property
-    def images(self) -> tuple[ImageChange, ...]:
+    def images(self) -> tuple[ImageUse, ...]:
         """Images of which jobs or models get another digest."""
         return image_changes((*self.jobs, *self.schedules), self.models)
 
     @property
-    def other_images(self) -> tuple[RunningImage, ...]:
+    def other_images(self) -> tuple[ImageUse, ...]:
         """Images by digest that are in use all the same."""
         return other_images((*self.jobs, *self.schedules), self.models)
+
+    def origin(self, image: ImageUse) -> str:
+        """Return where an image was built from."""
+        return self.origins.get(image.uri, NOT_LOOKED_AT)
 
     def count(self, *actions: str) -> int:
         """How many jobs have one of these actions."""
@@ -383,7 +367,7 @@ def build(
         packs=tuple(sorted(plan.packs)),
         policies=len(plan.policies | {violation.policy for violation in plan.violations}),
         held=tuple(grants.held(plan)),
-        risks={kind: tuple(kind.find(plan)) for kind in RISKS},
+        risks={kind: kind(plan) for kind in RISKS},
         levels=guards.policy_levels(plan),
         destroyed=destroyed.destroyed(plan),
         protected=destroyed.protected(plan),
@@ -466,7 +450,7 @@ def plan_digest(plan: Plan) -> str:
     warnings of the program, durations or places on a machine, and of a secret value only that it
     is one.
     """
-    raised = [dataclasses.astuple(each) for each in guards.raised_limits(plan)]
+    raised = [(each.name, each.old, each.new) for each in guards.raised_limits(plan)]
     content = {
         "stack": plan.stack,
         "steps": _steps(plan),

@@ -10,7 +10,7 @@ import json
 import math
 import re
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -33,7 +33,7 @@ from vertex_training_cli.review.parts import (
     Danger,
     Finding,
     RiskKind,
-    simple_risk,
+    risk,
 )
 
 Inputs = Mapping[str, Any]
@@ -272,6 +272,12 @@ def _whole(value: object) -> str:
     return f"{value:.0f}" if isinstance(value, int | float) else str(value or "")
 
 
+def _risk(
+    headline: str, key: str, question: str, danger: Danger = "opens"
+) -> Callable[[Callable[[Plan], Iterable[Any]]], RiskKind]:
+    return risk(headline, "{name} ({what})", key, question, danger, "name what")
+
+
 def judged(name: str, old: float, new: float) -> bool | None:
     """Whether a metric is worse; None where its name does not say what is better."""
     if _LESS.search(name.lower()):
@@ -279,9 +285,10 @@ def judged(name: str, old: float, new: float) -> bool | None:
     return new < old if _MORE.search(name.lower()) else None
 
 
-def doubtful_traffic(plan: Plan) -> tuple[Finding, ...]:
-    """Traffic that moves to a version that is worse than the one that had most, or not measured."""
-    return tuple(
+@_risk("traffic to a version in doubt", "doubtfulTraffic", RUNS)
+def doubtful_traffic(plan: Plan) -> Iterable[Finding]:
+    """Yield traffic that moves to a version that is worse than the main one, or not measured."""
+    return (
         Finding(each.name, what)
         for each in endpoint_changes(plan)
         if each.action == "change" and each.before
@@ -305,9 +312,10 @@ def _doubts(change: EndpointChange) -> Iterator[str]:
             yield f"{run} has no metrics that compare with {base}"
 
 
-def opened_endpoints(plan: Plan) -> tuple[Finding, ...]:
+@_risk("endpoint becomes public", "publicEndpoints", PUBLIC, "destroys")
+def opened_endpoints(plan: Plan) -> Iterable[Finding]:
     """Endpoints that are reached from the internet, and were not."""
-    return tuple(
+    return (
         Finding(str(s.inputs.get("displayName") or s.name), now)
         for s in plan.changed
         if s.type == ENDPOINT and s.new
@@ -316,25 +324,28 @@ def opened_endpoints(plan: Plan) -> tuple[Finding, ...]:
     )
 
 
-def ended_endpoints(plan: Plan) -> tuple[Finding, ...]:
+@_risk("endpoint with traffic ends", "endedEndpoints", LOST, "destroys")
+def ended_endpoints(plan: Plan) -> Iterable[Finding]:
     """Endpoints with traffic that leave the stack, or are made anew and serve nothing meanwhile."""
-    return tuple(
+    return (
         Finding(each.name, f"{each.action} while {_split_text(each.before)}")
         for each in endpoint_changes(plan)
         if each.action in ("delete", "replace") and any(each.before.values())
     )
 
 
-def deleted_versions(plan: Plan) -> tuple[Finding, ...]:
+@_risk("model version deleted", "deletedVersions", LOST, "destroys")
+def deleted_versions(plan: Plan) -> Iterable[Finding]:
     """Versions that are deleted from the registry."""
-    return tuple(
+    return (
         Finding(each.model, f"run {each.run}, version and files of the registry")
         for each in version_changes(plan)
         if each.action == "delete"
     )
 
 
-def served_runs(plan: Plan) -> tuple[Finding, ...]:
+@_risk("run of a model submitted again", "servedRuns", RUNS)
+def served_runs(plan: Plan) -> Iterable[Finding]:
     """Jobs that are replaced without another ``run`` while a model has a version of that run.
 
     The version stays as it is, and only the state shows which of the run's jobs it was made of.
@@ -345,7 +356,7 @@ def served_runs(plan: Plan) -> tuple[Finding, ...]:
             source = as_mapping(step.new.inputs.get("model"))
             run = str(source.get("job")), _whole(source.get("run"))
             served[run] = str(source.get("model") or step.name)
-    return tuple(
+    return (
         Finding(job, f"run {run} is model {served[job, run]}: raise run of the job")
         for step in plan.changed
         if step.type in JOBS and step.old and step.new
@@ -363,9 +374,10 @@ def _run_of(inputs: Inputs) -> tuple[str, str]:
     return str(found.get("job")), _whole(found.get("run"))
 
 
-def raised_costs(plan: Plan) -> tuple[Finding, ...]:
+@_risk("endpoints cost more a month", "costlierEndpoints", COSTS)
+def raised_costs(plan: Plan) -> Iterable[Finding]:
     """Endpoints that cost more a month, at least or at most, or have no price."""
-    return tuple(
+    return (
         Finding(each.name, cost_text(each))
         for each in endpoint_changes(plan)
         if each.cost and each.cost != each.cost_before and _is_raised(each.cost_before, each.cost)
@@ -415,27 +427,3 @@ def share_text(change: EndpointChange, run: str) -> str:
 def reach_text(change: EndpointChange) -> str:
     """From where it is reached, before and after."""
     return " → ".join(dict.fromkeys(each for each in (change.reach_before, change.reach) if each))
-
-
-def _risk(
-    find: Callable[[Plan], Sequence[Finding]],
-    key: str,
-    headline: str,
-    question: str,
-    danger: Danger = "opens",
-) -> RiskKind:
-    return simple_risk(find, "{name} ({what})", key, headline, question, danger, "name what")
-
-
-DOUBTFUL: Final = _risk(doubtful_traffic, "doubtfulTraffic", "traffic to a version in doubt", RUNS)
-OPENED: Final = _risk(
-    opened_endpoints, "publicEndpoints", "endpoint becomes public", PUBLIC, "destroys"
-)
-ENDED: Final = _risk(
-    ended_endpoints, "endedEndpoints", "endpoint with traffic ends", LOST, "destroys"
-)
-DELETED: Final = _risk(
-    deleted_versions, "deletedVersions", "model version deleted", LOST, "destroys"
-)
-SERVED_RUNS: Final = _risk(served_runs, "servedRuns", "run of a model submitted again", RUNS)
-COSTLIER: Final = _risk(raised_costs, "costlierEndpoints", "endpoints cost more a month", COSTS)

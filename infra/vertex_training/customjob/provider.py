@@ -83,8 +83,10 @@ SUBNET: Final = "subnet"
 NOTIFICATIONS: Final = "notifications"
 #: Key of ``options``: folder of the records in a control bucket that several environments use.
 RECORDS: Final = "records"
-#: Keys of ``options`` that the state keeps: what ``delete`` needs. Only ``create`` needs labels.
-KEPT_OPTIONS: Final = ("controlBucket", "onDelete")
+#: Keys of ``options`` that every job has.
+REQUIRED_OPTIONS: Final = ("controlBucket", "onDelete")
+#: Keys of ``options`` that the state does not keep: only a preview and ``create`` read them.
+NOT_KEPT: Final = frozenset({"filledIn", "labels", "onChange", LADDER})
 #: Key of the outputs of a job that ends by itself: the id of the request that is submitted then.
 DEFERRED: Final = "deferredRequestId"
 
@@ -265,6 +267,25 @@ def submission_of(request: JobRequest) -> dict[str, object]:
     elif request.kind is not CUSTOM_JOB:
         more = {SECTION: request.kind.section}
     return {**asdict(request.submission), **more}
+
+
+def input_options(
+    request: JobRequest,
+    passed: Mapping[str, Any],
+    labels: Mapping[str, str],
+    control_bucket: Any,
+    impersonate: str = "",
+    records: str = "",
+) -> dict[str, Any]:
+    """``options`` of a job's inputs, or of a schedule's. ``passed`` are those of the stack file."""
+    others = {
+        "filledIn": dict(request.filled_in),
+        IMPERSONATE: impersonate,
+        RECORDS: records,
+        NOTIFICATIONS: list(request.notifications),
+    }
+    given = {key: value for key, value in others.items() if value}
+    return {"labels": dict(labels), "controlBucket": control_bucket, **passed, **given}
 
 
 def _has_another_request(id_: str, olds: dict[str, Any], news: dict[str, Any]) -> bool:
@@ -542,8 +563,8 @@ def _outputs(props: dict[str, Any], job: JobSnapshot) -> dict[str, Any]:
 
 
 def _kept(options: dict[str, Any]) -> dict[str, Any]:
-    given = [key for key in (IMPERSONATE, RECORDS, IDLE_STOP, NOTIFICATIONS) if options.get(key)]
-    return {key: options[key] for key in (*KEPT_OPTIONS, *given)}
+    """Options that the state keeps: what refreshes, stops and deletes the job."""
+    return {key: value for key, value in options.items() if value and key not in NOT_KEPT}
 
 
 def _changed(olds: dict[str, Any], news: dict[str, Any], key: str) -> bool:
@@ -556,6 +577,6 @@ def _input_problems(news: dict[str, Any]) -> list[str]:
     missing = [
         *(f"submission.{key}" for key in SUBMISSION_KEYS if not submission.get(key)),
         *(key for key in ("request", "requestId") if not news.get(key)),
-        *(f"options.{key}" for key in KEPT_OPTIONS if not options.get(key)),
+        *(f"options.{key}" for key in REQUIRED_OPTIONS if not options.get(key)),
     ]
     return [f"{_kind(news).message}: {', '.join(missing)} must not be empty"] if missing else []

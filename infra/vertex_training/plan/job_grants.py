@@ -14,7 +14,7 @@ from itertools import chain
 from typing import Any, Final
 
 from vertex_training.customjob.rules.identity import KEY
-from vertex_training.customjob.rules.task.images import GOOGLES
+from vertex_training.customjob.rules.images import GOOGLES
 from vertex_training.naming import project_of_account
 from vertex_training.plan import grants
 from vertex_training.plan.grants import GrantRequest

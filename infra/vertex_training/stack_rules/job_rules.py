@@ -8,7 +8,7 @@ from typing import Any
 from vertex_training.customjob import rules
 from vertex_training.customjob.request import references
 from vertex_training.customjob.request import rungs as requests
-from vertex_training.customjob.rules.compute.capacity import KEY, RESERVATION
+from vertex_training.customjob.rules.capacity import KEY, RESERVATION
 from vertex_training.errors import Problem, UnknownReferenceError, did_you_mean
 from vertex_training.settings.limits import Rung
 from vertex_training.settings.model import Settings

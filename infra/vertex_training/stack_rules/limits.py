@@ -1,6 +1,6 @@
 """The limits of a stack as a whole, and of its members.
 
-``customjob.rules.stack.limits`` has those of single jobs.
+``customjob.rules.stack`` has those of single jobs.
 """
 
 from __future__ import annotations

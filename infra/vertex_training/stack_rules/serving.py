@@ -10,7 +10,7 @@ from typing import Any, Final
 from vertex_training import catalog, naming
 from vertex_training.catalog import machines
 from vertex_training.customjob.request import references
-from vertex_training.customjob.rules.task.images import NAME
+from vertex_training.customjob.rules.images import NAME
 from vertex_training.errors import Path, Problem, UnknownReferenceError, did_you_mean
 from vertex_training.plan import serving
 from vertex_training.settings.model import Settings
@@ -145,7 +145,7 @@ def _runs(name: str, model: Model, endpoint: Endpoint, path: Path) -> Iterator[P
 
 
 def _accelerator(endpoint: Endpoint, path: Path) -> Iterator[Problem]:
-    """The machine can have what is asked for, by the facts of ``rules.compute.machines``.
+    """The machine can have what is asked for, by the facts of ``rules.machines``.
 
     Of machines with TPUs ``serving_tpus`` tells.
     """

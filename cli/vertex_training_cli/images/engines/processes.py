@@ -21,6 +21,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
+from localgcp.system.processes import descendants
+
 #: How many lines of a log an error carries.
 KEPT: Final = 20
 #: The longest line that is kept.
@@ -124,28 +126,15 @@ def _end(process: subprocess.Popen[bytes]) -> None:
     buildah undoes its mounts and containers if an instruction ends, not if it is ended itself.
     """
     for number in (signal.SIGTERM, signal.SIGKILL):
-        if process.poll() is None and (started := _started_by(process.pid)):
+        if process.poll() is None and (started := descendants(process.pid)):
             for each in started:
-                _signal(os.kill, each, number)
+                _signal(os.kill, each.pid, number)
             with suppress(subprocess.TimeoutExpired):
                 process.wait(GRACE)
-    if process.poll() is None:
-        _signal(os.killpg, process.pid, signal.SIGTERM)
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        _signal(os.killpg, process.pid, number)
         with suppress(subprocess.TimeoutExpired):
             process.wait(GRACE)
-    _signal(os.killpg, process.pid, signal.SIGKILL)
-    with suppress(subprocess.TimeoutExpired):
-        process.wait(GRACE)
-
-
-def _started_by(leader: int) -> list[int]:
-    """Processes of a group but for its leader; none where the system does not list them."""
-    found: list[int] = []
-    for file in Path("/proc").glob("[0-9]*/stat"):
-        with suppress(OSError, ValueError, IndexError):
-            pid, group = int(file.parent.name), int(file.read_text().rpartition(")")[2].split()[2])
-            found += [pid] if group == leader != pid else []
-    return found
 
 
 def _signal(send: Callable[[int, int], None], target: int, number: int) -> None:

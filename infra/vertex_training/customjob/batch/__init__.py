@@ -7,5 +7,5 @@
 ``offers``    what a job costs on each service, or why Batch does not take it
 ============  =================================================================================
 
-What Batch cannot do is refused before, by the rules of ``rules.stack.batch``.
+What Batch cannot do is refused before, by the rules of ``rules.batch``.
 """

@@ -50,7 +50,7 @@ def batch_job(
     message: Mapping[str, Any], place: BatchParameters, labels: Mapping[str, str] | None = None
 ) -> dict[str, Any]:
     """The message of ``CreateJob`` in REST's form. ``message`` is a CustomJob that passed the rules
-    of ``rules.stack.batch``; ``labels`` are added to its own."""
+    of ``rules.batch``; ``labels`` are added to its own."""
     job = Job(dict(message))
     tasks = job.nodes
     all_labels = {**message.get("labels", {}), **(labels or {})}

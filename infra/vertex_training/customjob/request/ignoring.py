@@ -23,12 +23,11 @@ COMMENT: Final = re.compile(
 RULE: Final = "ignore"
 #: Fewest characters of a reason.
 SHORTEST: Final = 8
-#: Subjects of rules that are a stack's, and single rules that keep others safe.
-OF_A_STACK: Final = frozenset(("stack", "limits", "fit_network", "fit_reservations"))
+#: Rules that keep others safe.
 KEPT: Final = frozenset(("service-account", "label-reserved", "job-region"))
 #: Rules that a file may ignore: those about a message that could be read.
 IGNORABLE: Final = frozenset(
-    rule.id for rule in rules.RULES if rule.subject not in OF_A_STACK and rule.id not in KEPT
+    rule.id for rule in rules.RULES if rule.subject not in rules.OF_A_STACK and rule.id not in KEPT
 )
 LENIENT: Final = frozenset(("no-value", "lone-value", "pool-list"))
 

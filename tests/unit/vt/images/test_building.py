@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import fcntl
-import io
 import os
 import signal
 import subprocess
-import sys
 import tempfile
 import threading
 import time
@@ -154,16 +152,3 @@ def test_labels_of_an_image_name_its_commit_and_repository_without_password(
     ):
         git(tmp_path, "remote", "set-url", "origin", remote)
         assert labels_of(revision=f"{commit}-dirty", source=shown), remote
-
-
-class Terminal(io.StringIO):
-    def isatty(self) -> bool:
-        return True
-
-
-def test_wanted_log_is_whole_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys, "stderr", Terminal())
-    with building.progress(with_log=True) as (report, write_log):
-        report("building [bold]a[/bold]")
-        write_log("step\x1b 1")
-    assert sys.stderr.getvalue() == "vt: building [bold]a[/bold]\nstep\ufffd 1\n"

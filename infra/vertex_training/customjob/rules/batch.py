@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from typing import Final
 
 from vertex_training.catalog.costs import whole_seconds
+from vertex_training.customjob.rules.environment import REFERENCE
 from vertex_training.customjob.rules.job import SPEC, Job, Pool
 from vertex_training.customjob.rules.registry import Finding, rule
-from vertex_training.customjob.rules.task.environment import REFERENCE
 from vertex_training.naming import SECRET_VALUE
 
 BATCH: Final = "https://docs.cloud.google.com/batch/docs/"

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from vertex_training.customjob.rules.job import Job, Pool
+from vertex_training.customjob.rules.job import Job, Pool, is_shell
 from vertex_training.customjob.rules.registry import GUIDES, TYPES, Finding, rule
 
 REQUIREMENTS: Final = GUIDES + "training/code-requirements"
@@ -30,7 +30,6 @@ PLACEHOLDER: Final = re.compile(
 RANK_VARIABLE: Final = re.compile(
     r"\$[{(]?(RANK|WORLD_SIZE|LOCAL_RANK|NODE_RANK|MASTER_ADDR|MASTER_PORT)\b"
 )
-SHELLS: Final = ("sh", "bash", "/bin/sh", "/bin/bash")
 #: ``set -euo pipefail`` and ``set -o errexit``; also ``set -uo pipefail``, whose author
 #: has decided what a failure means.
 STOPS_ON_ERROR: Final = re.compile(r"\bset( -\w+)* (-[a-z]*e|-o errexit|-[a-z]*o pipefail)")
@@ -174,7 +173,7 @@ def script_goes_on(job: Job) -> Iterator[Finding]:
     """A shell script ends at the first failure, so that a failed training is a failed job."""
     for pool in job.pools:
         command = pool.task.get("command", [])
-        if not command or command[0] not in SHELLS:
+        if not command or not is_shell(command[0]):
             continue
         if any(STOPS_BY_OPTION.match(option) for option in command[1:]):
             continue
@@ -216,8 +215,8 @@ REFERENCE: Final = re.compile(r"(?<!\$)\$\(([A-Za-z_][A-Za-z0-9_]*)\)")
 SHELL_VARIABLE: Final = re.compile(r"\$\{[A-Za-z_][A-Za-z0-9_]*\}")
 #: Variables of the service and of most images: they may be expanded though no file sets them.
 GIVEN: Final = re.compile(r"(AIP_|CLOUD_ML_)[A-Z_]+|CLUSTER_SPEC|TF_CONFIG|PATH|HOME|HOSTNAME")
-#: Programs that expand ``${NAME}`` themselves, or start one that does.
-EXPANDING: Final = re.compile(r"(.*/)?(ba|da|z|k|a)?sh|(.*/)?(env|envsubst)")
+#: Programs beside shells that expand ``${NAME}``, or start one that does.
+EXPANDING: Final = frozenset({"env", "envsubst"})
 
 
 @rule("env-unresolved", TYPES + "env_var.py", "warning")
@@ -257,4 +256,4 @@ def _runs_a_shell(pool: Pool) -> bool:
     command = pool.task.get("command", [])
     if pool.task_name == "containerSpec" and not command:
         return True
-    return any(EXPANDING.fullmatch(word) for word in command)
+    return any(is_shell(word) or word.rpartition("/")[2] in EXPANDING for word in command)

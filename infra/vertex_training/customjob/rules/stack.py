@@ -10,8 +10,7 @@ from typing import Final
 from vertex_training.catalog import costs
 from vertex_training.catalog.costs import PoolCost
 from vertex_training.customjob.rules.context import BucketFacts, JobLimits
-from vertex_training.customjob.rules.job import SPEC, Job
-from vertex_training.customjob.rules.job_facts import REQUEST_ID, outputs_clash
+from vertex_training.customjob.rules.job import REQUEST_ID, SPEC, Job, outputs_clash
 from vertex_training.customjob.rules.registry import GUIDES, OURS, Finding, rule
 from vertex_training.errors import Path, did_you_mean
 

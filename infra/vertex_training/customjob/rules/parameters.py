@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from vertex_training.customjob.rules.job import Job
 from vertex_training.customjob.rules.registry import Finding, rule
-from vertex_training.customjob.rules.tuning.study import (
+from vertex_training.customjob.rules.study import (
     CONDITIONS,
     EPSILON,
     STUDY,

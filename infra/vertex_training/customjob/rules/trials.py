@@ -5,12 +5,11 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator
-from pathlib import PurePosixPath
 from typing import Final
 
-from vertex_training.customjob.rules.job import SPEC, Job, Pool
+from vertex_training.customjob.rules.job import SPEC, Job, Pool, is_shell
 from vertex_training.customjob.rules.registry import Finding, rule
-from vertex_training.customjob.rules.tuning.study import (
+from vertex_training.customjob.rules.study import (
     STUDY,
     STUDY_TYPES,
     TUNING_GUIDE,
@@ -21,8 +20,6 @@ from vertex_training.customjob.rules.tuning.study import (
 )
 from vertex_training.errors import Level
 
-#: Programs that take a script as the word after ``-c``, and give what follows to it as $0, $1, …
-SHELLS: Final = frozenset({"sh", "bash", "dash", "ash", "zsh", "ksh"})
 ARGUMENTS: Final = re.compile(r"\$(?:[@*1-9]|\{[@*1-9])")
 #: Counts of a tuning job, and their levels where they are left out: they are 1 then, as gcloud
 #: sends them (googlecloudsdk/api_lib/ai/hp_tuning_jobs/client.py, 528.0.0).
@@ -83,7 +80,7 @@ def trial_arguments(job: Job) -> Iterator[Finding]:
     for pool in job.pools if job.tuning else ():
         words = pool.words()
         texts = [text for _, text in words]
-        if len(texts) < 3 or PurePosixPath(texts[0]).name not in SHELLS:
+        if len(texts) < 3 or not is_shell(texts[0]):
             continue
         flags = [i for i, text in enumerate(texts) if re.fullmatch(r"-[a-z]*c[a-z]*", text)]
         if not flags or flags[0] + 1 >= len(texts):
