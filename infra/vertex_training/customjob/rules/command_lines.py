@@ -362,3 +362,37 @@ def _deepspeed(options: Mapping[str, str]) -> Launch:
 
 def _number(text: str | None) -> int | None:
     return int(text) if text is not None and re.fullmatch(r"[0-9]{1,6}", text) else None
+
+
+def started_processes(pools: Sequence[Pool]) -> tuple[str, ...]:
+    """Return what the launchers of worker pools start: ``4 nodes x 8 processes (torchrun)``.
+
+    Without the processes where only the machine knows how many.
+    """
+    nodes: dict[tuple[str, int | None], int] = {}
+    for pool in pools:
+        found = [launch_of(each) for each in read_command_line(pool).commands]
+        launches = [each for each in found if each]
+        if len(launches) != 1 or pool.index > 1:
+            continue
+        key = (launches[0].launcher, _processes(launches[0], pool))
+        nodes[key] = nodes.get(key, 0) + pool.replicas
+    lines: list[str] = []
+    for (launcher, each), count in nodes.items():
+        processes = f" x {_counted(each, 'process', 'processes')}" if each else ""
+        lines.append(f"{_counted(count, 'node', 'nodes')}{processes} ({launcher})")
+    return tuple(lines)
+
+
+def _processes(launch: Launch, pool: Pool) -> int | None:
+    if launch.processes is not None:
+        return launch.processes
+    option = launch.options.get("nproc-per-node", launch.options.get("processes"))
+    by_machine = launch.launcher in ("deepspeed", "vertex_job.launch") and option is None
+    if pool.gpu and pool.count and (by_machine or option in ("gpu", "auto")):
+        return pool.count
+    return 1 if launch.launcher == "vertex_job.launch" and by_machine and not pool.gpu else None
+
+
+def _counted(count: int, one: str, many: str) -> str:
+    return f"{count} {one if count == 1 else many}"
