@@ -8,7 +8,7 @@ from typing import Final
 
 from vertex_training import catalog, naming
 from vertex_training.catalog import machines
-from vertex_training.errors import Path, Problem, did_you_mean, nearest
+from vertex_training.errors import Path, Problem, nearest
 from vertex_training.plan import grants, stack_grants
 from vertex_training.plan.access import AGENT, SUBMITS
 from vertex_training.plan.stack_grants import (
@@ -21,7 +21,7 @@ from vertex_training.plan.stack_grants import (
 from vertex_training.settings import renames
 from vertex_training.settings.model import Bucket, Secret, Settings
 from vertex_training.stack_rules.names import label_problems
-from vertex_training.stack_rules.registry import StackFile, file_rule, rule
+from vertex_training.stack_rules.registry import StackFile, file_rule, rule, unknown_entry
 
 #: Google's pages of roles and permissions, one for each service.
 ROLES_PAGE: Final = "https://docs.cloud.google.com/iam/docs/roles-permissions/"
@@ -222,13 +222,14 @@ def owners(settings: Settings) -> Iterator[Problem]:
         "serviceAccounts": settings.service_accounts,
         "buckets": settings.buckets,
         "secrets": settings.secrets,
+        "models": settings.models,
+        "endpoints": settings.endpoints,
     }
     for section, entries in owned.items():
         for key, entry in entries.items():
             if entry.team is not None and entry.team not in settings.teams:
-                hint = did_you_mean(entry.team, settings.teams) or "add it to teams"
                 path = (section, key, "team")
-                yield Problem("this stack has no such team", entry.team, hint, path)
+                yield unknown_entry("team", entry.team, settings.teams, "teams", path)
 
 
 @rule()

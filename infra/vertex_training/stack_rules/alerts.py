@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from pathlib import Path as Folder
 from typing import Any
 
-from vertex_training.errors import Path, Problem, did_you_mean
+from vertex_training.errors import Path, Problem
 from vertex_training.settings import project_files
 from vertex_training.settings.model import Settings
 from vertex_training.stack_rules.names import config_of
-from vertex_training.stack_rules.registry import StackFile, file_rule, rule
+from vertex_training.stack_rules.registry import StackFile, file_rule, rule, unknown_entry
 
 
 @rule()
@@ -26,15 +26,14 @@ def channels(settings: Settings) -> Iterator[Problem]:
         if (key := job.messages and job.messages.channel) is not None:
             path = ("jobs", name, "messages", "channel")
             if key not in settings.channels:
-                hint = did_you_mean(key, settings.channels) or "add it to channels"
-                yield Problem("this stack has no such channel", key, hint, path)
+                yield unknown_entry("channel", key, settings.channels, "channels", path)
             elif not settings.channels[key].pubsub:
                 yield Problem("Batch writes to topics alone", key, "a channel with pubsub", path)
     for path, keys in _named(settings):
         for index, key in enumerate(keys):
             if key not in settings.channels:
-                hint = did_you_mean(key, settings.channels) or "add it to channels"
-                yield Problem("this stack has no such channel", key, hint, (*path, index))
+                at = (*path, index)
+                yield unknown_entry("channel", key, settings.channels, "channels", at)
             elif key in keys[:index]:
                 yield Problem("is named twice", key, "remove one", (*path, index))
             elif path[0] == "budget" and settings.channels[key].pubsub:

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import dataclasses
 import pathlib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final, Literal, TypeVar
 
 from vertex_training.customjob.request.job_file import JobRequest
-from vertex_training.errors import Problem
+from vertex_training.errors import Path, Problem, did_you_mean
 from vertex_training.plan.reservations import ReservationPlan
 from vertex_training.settings.model import Settings
 
@@ -58,6 +58,14 @@ def file_rule(level: RuleLevel = "error") -> Callable[[OfFile], OfFile]:
         return check
 
     return register
+
+
+def unknown_entry(
+    kind: str, name: str, known: Collection[str], section: str, path: Path
+) -> Problem:
+    """Return the problem of a name that the section of the stack file does not have."""
+    hint = did_you_mean(name, known) or f"add it to {section}"
+    return Problem(f"this stack has no such {kind}", name, hint, path)
 
 
 def findings(level: RuleLevel, file: StackFile) -> list[Problem]:

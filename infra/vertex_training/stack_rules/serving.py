@@ -85,7 +85,6 @@ def _model(settings: Settings, key: str, model: Model) -> Iterator[Problem]:
             what = f"job '{model.job or key}' has had {job.run} run{'s'[: job.run - 1]}"
             hint = "train first: raise run on the job, and name it here once it has succeeded"
             yield Problem(what, str(run), hint, (*path, "run", index))
-    yield from _team(settings, model.team, path)
     yield from _image(settings, model, (*path, "container", "image"))
 
 
@@ -125,7 +124,6 @@ def _endpoint(settings: Settings, key: str, endpoint: Endpoint) -> Iterator[Prob
             yield Problem(what, name, hint, (*path, "model"))
     yield from _accelerator(endpoint, (*path, "accelerator"))
     yield from tpu_problems(endpoint, settings.region, path)
-    yield from _team(settings, endpoint.team, path)
     if endpoint.account is None:
         return
     account, place = settings.service_accounts.get(endpoint.account), (*path, "account")
@@ -165,12 +163,6 @@ def _accelerator(endpoint: Endpoint, path: Path) -> Iterator[Problem]:
     elif given.count not in counts:
         what = f"{name} takes {', '.join(map(str, counts))} of {given.type}"
         yield Problem(what, str(given.count), hint, (*path, "count"))
-
-
-def _team(settings: Settings, team: str | None, path: Path) -> Iterator[Problem]:
-    if team is not None and team not in settings.teams:
-        hint = did_you_mean(team, settings.teams) or "add it to teams"
-        yield Problem("this stack has no such team", team, hint, (*path, "team"))
 
 
 def tpu_problems(endpoint: Endpoint, region: str, path: Path) -> Iterator[Problem]:

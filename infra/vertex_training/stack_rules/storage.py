@@ -15,7 +15,7 @@ from vertex_training.settings.snapshots import AS_OF, Snapshot
 from vertex_training.snapshots import request
 from vertex_training.snapshots.estimate import LEAST_BILLED
 from vertex_training.stack_rules.files import file_problems
-from vertex_training.stack_rules.registry import StackFile, file_rule, rule
+from vertex_training.stack_rules.registry import StackFile, file_rule, rule, unknown_entry
 
 #: https://docs.cloud.google.com/bigquery/quotas#query_jobs: a query has at most 1 MB
 MOST_BYTES: Final = 1_000_000
@@ -85,8 +85,8 @@ def snapshots(file: StackFile) -> Iterator[Problem]:
     for key, snapshot in settings.snapshots.items():
         path: Path = ("snapshots", key)
         if snapshot.bucket not in settings.buckets:
-            hint = did_you_mean(snapshot.bucket, settings.buckets) or "add it to buckets"
-            yield Problem("this stack has no such bucket", snapshot.bucket, hint, (*path, "bucket"))
+            at = (*path, "bucket")
+            yield unknown_entry("bucket", snapshot.bucket, settings.buckets, "buckets", at)
         if snapshot.as_of and datetime.datetime.fromisoformat(snapshot.as_of) > now:
             yield Problem("is in the future", snapshot.as_of, "a time that was", (*path, "asOf"))
         for name, value in snapshot.parameters.items():
