@@ -13,9 +13,13 @@ from vertex_training.errors import (
     CommandError,
     PreviewParseError,
 )
-from vertex_training_cli.deploy.approval import Approval, parse_approval
+from vertex_training_cli.deploy.approval import (
+    DEPLOY_ACCOUNT,
+    IDENTITY_PROVIDER,
+    Approval,
+    parse_approval,
+)
 from vertex_training_cli.deploy.sources import OFFLINE
-from vertex_training_cli.deploy.target import DEPLOY_ACCOUNT, IDENTITY_PROVIDER
 from vertex_training_cli.engine import plan_file
 from vertex_training_cli.engine.pulumi_cli import BACKEND
 from vertex_training_cli.engine.values import redact
