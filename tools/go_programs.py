@@ -4,8 +4,8 @@
 - ``languages``: Pulumi's language hosts for YAML and Node.js. The official release puts both on
   PATH; of Node.js's a stand-in is built, as no package registry has it (tools/languages/nodejs)
 
-Each is taken from PATH, else built from ``tools/GROUP/go.mod`` into the cache, once for a machine,
-and is in .venv/bin afterwards. It runs before this project is installed, and with any Python.
+Each is taken from PATH, else built by the ``go.mod`` of its folder into the cache, once for a
+machine, and is in .venv/bin afterwards. It runs before this project is installed, with any Python.
 """
 
 from __future__ import annotations

@@ -131,6 +131,7 @@ def build_image(settings: Settings, name: str, root: Path, options: BuildOptions
         CommandError: the build failed, a registry refused, or the stack file cannot be written.
     """
     started = time.monotonic()
+    _remove_abandoned()
     source = pins.source_of(settings.images[name])
     assert source is not None  # names_to_build
     image = settings.names.image(name)
@@ -221,13 +222,12 @@ def _write_archive(source: Source, wanted: str, root: Path, archive: Path) -> No
 def _work_folder(key: str, timeout: float) -> Iterator[Path]:
     """Yield an empty folder that one build of a context has at a time; it is emptied at the end.
 
-    The kernel releases the lock of a killed build. The next build removes what that one left.
+    The kernel releases the lock of a killed build.
 
     Raises:
         ImageBuildError: another build of the same context takes longer than the time-out.
     """
-    with stacks.local_cloud_errors():
-        folder = cache_dir() / "image-builds" / identity.short(key)
+    folder = _work_folders() / identity.short(key)
     folder.mkdir(0o700, parents=True, exist_ok=True)
     end, waiting = time.monotonic() + timeout, False
     while not (handle := _lock(folder)):
@@ -239,16 +239,24 @@ def _work_folder(key: str, timeout: float) -> Iterator[Path]:
             raise ImageBuildError(text, hint="raise --timeout.")
         time.sleep(_POLL)
     try:
-        for other in folder.parent.iterdir():
-            if other == folder:
-                _empty(folder)
-            elif other.is_dir() and (unused := _lock(other)):
-                _empty(other)
-                os.close(unused)
+        _empty(folder)
         yield folder
     finally:
         _empty(folder)
         os.close(handle)
+
+
+def _work_folders() -> Path:
+    with stacks.local_cloud_errors():
+        return cache_dir() / "image-builds"
+
+
+def _remove_abandoned() -> None:
+    """Remove the files of killed builds, also where their images need no other build."""
+    for folder in _work_folders().glob("*"):
+        if folder.is_dir() and (handle := _lock(folder)):
+            _empty(folder)
+            os.close(handle)
 
 
 def _lock(folder: Path) -> int:
