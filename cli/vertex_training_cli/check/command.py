@@ -7,7 +7,6 @@ import os
 import sys
 from dataclasses import dataclass
 from enum import StrEnum
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -17,7 +16,6 @@ from vertex_training.secret_rules.redaction import masked
 from vertex_training_cli.check import checking, fixing, machine_reports
 from vertex_training_cli.check.report import FileReport, text_lines
 from vertex_training_cli.console import plain
-from vertex_training_cli.engine import paths
 from vertex_training_cli.status import print_line
 
 
@@ -158,18 +156,11 @@ def _accept_any_name() -> None:
 
 
 def _whole_reports(arguments: list[str], stack: str, *, ask_registries: bool) -> list[FileReport]:
-    root = paths.root_of(Path.cwd())
-    if stack:
-        if root is None:
-            raise CheckUnavailableError("no Pulumi.yaml here or above: --stack needs a project")
+    root = checking.project_of(stack)
+    if stack and root:
         files = checking.files_of(arguments) if arguments else []
         return checking.check_in_stack(files, root, stack, ask_registries=ask_registries)
-    if not arguments:
-        jobs = (root or Path.cwd()) / "jobs"
-        if not jobs.is_dir():
-            raise CheckUnavailableError("name the files to check: there is no folder jobs here")
-        arguments = [paths.from_here(jobs)]
-    return [checking.check_without_stack(file) for file in checking.files_of(arguments)]
+    return [checking.check_without_stack(file) for file in checking.files_to_check(arguments, root)]
 
 
 def _print_reports(reports: list[FileReport], format_: FindingFormat) -> None:
