@@ -18,7 +18,7 @@ from vertex_training_cli.console import console, json_document, plain, show_fact
 from vertex_training_cli.data import command as data
 from vertex_training_cli.engine import stacks
 from vertex_training_cli.engine.stacks import StackRef
-from vertex_training_cli.jobs import compare, deployed, log, view, waiting
+from vertex_training_cli.jobs import compare, deployed, log, view
 from vertex_training_cli.jobs.compare import Compared
 from vertex_training_cli.jobs.metrics import MetricsReader
 from vertex_training_cli.jobs.service import Jobs
@@ -194,7 +194,7 @@ def wait(
     """
     limit = seconds(deadline, "--deadline")
     found = _jobs_of(stack)
-    result = waiting.wait_for([found.find(one) for one in job], found, goal.value, limit)
+    result = log.wait_for([found.find(one) for one in job], found, goal.value, limit)
     for text in result.messages:
         print_status(text)
     if result.failed:

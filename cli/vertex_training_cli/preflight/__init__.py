@@ -1,11 +1,10 @@
 """``vt preflight``: what a project would refuse of a deployment, asked before anything is made.
 
 =========================  ======================================================================
-``command``                the command line: options, exit codes
+``command``                the command line; the table of parts, and how they are run
 ``answers``                one answer, and all of them as text, Markdown and JSON
 ``context``                what a stack declares, its state, and who is asked in whose name
 ``asking``                 reads of Google's services: GET and ``testIamPermissions``, nothing else
-``parts``                  the table of parts, and how they are run
 ``identity``               the project: number, state, billing, APIs, Google's service agents
 ``rights``                 permissions of who deploys, for everything that the plan needs
 ``names``                  names that are taken; what exists and is otherwise than declared
@@ -17,6 +16,6 @@
 =========================  ======================================================================
 
 To add a part: a module with a function ``(PreflightContext) -> Iterator[Answer]``, and a row in
-``parts``. To rehearse a refusal of it: a method in ``localgcp.reads``, and a fault of kind
+``command.PARTS``. To rehearse a refusal of it: a method in ``localgcp.reads``, and a fault of kind
 ``deny``, ``patch`` or ``error`` on that (``localgcp.faults.model``).
 """

@@ -44,7 +44,7 @@ class Answer:
     permission: str = ""
     """The permission that was missing to ask."""
     part: str = ""
-    """Which part of the preflight asked; see ``parts``."""
+    """Which part of the preflight asked; see ``command.PARTS``."""
 
     def refused(self, answer: str, meets: str, mend: str) -> Answer:
         """The same question with an answer at which a deployment fails."""

@@ -23,7 +23,7 @@ from vertex_training_cli.engine.values import redact
 from vertex_training_cli.jobs import view
 from vertex_training_cli.jobs.service import Jobs
 from vertex_training_cli.policy_levels import up_options
-from vertex_training_cli.preflight import context, parts
+from vertex_training_cli.preflight import command, context
 from vertex_training_cli.preflight.answers import summary
 from vertex_training_cli.up.command import bring_up
 from vertex_training_cli.up.destroy import destroy_stack
@@ -143,7 +143,7 @@ def preflight(run: Run) -> None:
     """Ask what a deployment would be refused. The run goes on: it shows whether that is true."""
     with contextlib.suppress(*FAILURES), run.step("preflight"):
         made, unread = context.connect(run.ref)
-        answers = [*unread, *parts.ask_all(made)]
+        answers = [*unread, *command.ask_all(made)]
         for each in answers:
             run.note("preflight", f"asked {each.part}: {each.asked}", each.verdict.value)
         run.log(f"preflight: {summary(each.verdict for each in answers)}")

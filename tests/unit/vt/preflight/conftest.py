@@ -29,7 +29,7 @@ from tests.unit.vt.images.stand_in import Registry
 from tests.unit.vt.preflight.answer_rows import CORPUS
 from vertex_training_cli.declared import DeclaredStack, declare_stack
 from vertex_training_cli.engine.stacks import StackRef
-from vertex_training_cli.preflight import parts
+from vertex_training_cli.preflight import command
 from vertex_training_cli.preflight.answers import Answer
 from vertex_training_cli.preflight.asking import ReadOnlyClient
 from vertex_training_cli.preflight.context import PreflightContext
@@ -83,7 +83,7 @@ class Rehearsal:
         return PreflightContext(self.ref, self.declared, client, recorded, state, as_ci=self.as_ci)
 
     def answers(self) -> list[Answer]:
-        return parts.ask_all(self.context())
+        return command.ask_all(self.context())
 
 
 @pytest.fixture(scope="session")
