@@ -8,9 +8,7 @@ a machine.
 
 from __future__ import annotations
 
-import os
 import re
-import shutil
 import sys
 from pathlib import Path
 from typing import Final
@@ -18,12 +16,10 @@ from typing import Final
 # It runs before this project is installed, and with any Python.
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "cli"))
 
-from go_programs import build, cache_name, report
-from vertex_training_cli.toolchain.cache import link, lock, place, publish
-from vertex_training_cli.toolchain.console import SetupError, SubprocessError, read_output
-from vertex_training_cli.toolchain.layout import Layout
-from vertex_training_cli.toolchain.pulumi_cli import search_path
-from vertex_training_cli.toolchain.python_env import parse_version
+from go_programs import install_built, report
+from vertex_training_cli.toolchain.console import SetupError
+from vertex_training_cli.toolchain.layout import Layout, link
+from vertex_training_cli.toolchain.pulumi_cli import find_on_path
 
 MODULE: Final = "github.com/rhysd/actionlint"
 HINT: Final = (
@@ -51,44 +47,15 @@ def ensure_actionlint(layout: Layout) -> str:
     Raises:
         SetupError: PATH has none of the pinned version or newer, and none can be built.
     """
-    version, tried = pinned_version(layout), list[str]()
-    target = layout.bin / "actionlint"
-    for folder in search_path(layout, os.environ):
-        if not os.access(folder / "actionlint", os.X_OK):
-            continue
-        try:
-            found = parse_version(read_output([folder / "actionlint", "-version"]))
-        except SubprocessError as error:
-            tried.append(str(error))
-            continue
-        if parse_version(version) <= found < (2, 0, 0):
-            link(folder / "actionlint", target)
-            return f"{'.'.join(map(str, found))}, {folder / 'actionlint'}"
-        tried.append(f"{folder / 'actionlint'} is {'.'.join(map(str, found))}, needed is {version}")
-    go = shutil.which("go")
-    if go is None:
-        tried.append("no Go on PATH")
-        raise SetupError("no usable actionlint", tried, HINT)
-    with lock(layout.toolchain):
-        built = layout.toolchain / _cache_name(layout, version)
-        if not (built / "actionlint").is_file():
-            try:
-                publish(built, lambda folder: _build(folder, Path(go), layout))
-            except SubprocessError as error:
-                tried.append(f"go build of {version}: {error}")
-                raise SetupError("no usable actionlint", tried, HINT) from error
-        place(built / "actionlint", target)
-    return f"{version}, built with Go"
-
-
-def _cache_name(layout: Layout, version: str) -> str:
-    folder = layout.tools / "actionlint"
-    return cache_name(f"actionlint-{version}", (folder / "go.mod", folder / "go.sum"))
-
-
-def _build(folder: Path, go: Path, layout: Layout) -> None:
+    version = pinned_version(layout)
+    found = find_on_path(layout, "actionlint", "-version", version)
+    if isinstance(found, tuple):
+        link(found[0], layout.bin / "actionlint")
+        return f"{found[1]}, {found[0]}"
+    sources = [layout.tools / "actionlint" / name for name in ("go.mod", "go.sum")]
     packages = {"actionlint": f"{MODULE}/cmd/actionlint"}
-    build(folder, go, packages, layout.tools / "actionlint", layout, "")
+    install_built(layout, "actionlint", packages, sources, found, HINT)
+    return f"{version}, built with Go"
 
 
 if __name__ == "__main__":

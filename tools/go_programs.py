@@ -1,48 +1,47 @@
-"""What programs built with Go for checks and tests have in common; the cache has each once."""
+"""Install programs that checks and tests need, built with Go once for all checkouts."""
 
 from __future__ import annotations
 
-import hashlib
-import os
-import platform
-import shutil
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
-from vertex_training_cli.toolchain.build import go_environment
-from vertex_training_cli.toolchain.console import SetupError, run
-from vertex_training_cli.toolchain.layout import Layout
+from vertex_training_cli.toolchain.console import SetupError, SubprocessError
+from vertex_training_cli.toolchain.layout import Layout, lock, place, publish
+from vertex_training_cli.toolchain.pulumi_cli import cache_name, go_build
 
 
-def cache_name(name: str, sources: Iterable[Path]) -> str:
-    """Name of a build in the cache: ``name``, and a digest of the machine and the sources."""
-    digest = hashlib.sha256(f"{platform.system()}-{platform.machine()}".encode())
-    for source in sources:
-        digest.update(source.read_bytes())
-    return f"{name}-{digest.hexdigest()[:16]}"
-
-
-def build(
-    folder: Path, go: Path, packages: Mapping[str, str], module: Path, layout: Layout, note: str
+def install_built(
+    layout: Layout,
+    key: str,
+    packages: Mapping[str, str],
+    sources: Iterable[Path],
+    tried: Sequence[str],
+    hint: str,
 ) -> None:
-    """Build programs (name -> Go package) of the module in ``module`` into ``folder``.
+    """Put programs (name -> Go package) into .venv/bin, built from the module in ``sources``.
+
+    ``sources`` are the inputs of the build, the first of them the module's go.mod.
 
     Raises:
-        SubprocessError: a build failed; its full output is in NAME.log of the cache.
+        SetupError: Go is missing, or a build failed; its full output is in NAME.log of the cache.
     """
-    scratch = folder / "tmp"
-    scratch.mkdir()
-    command = [go, "build", "-mod=readonly", "-trimpath", "-buildvcs=false"]
-    for name, package in packages.items():
-        run(
-            [*command, "-o", folder / name, package],
-            what=f"building {name}{note}",
-            log=layout.toolchain / f"{name}.log",
-            cwd=module,
-            env=go_environment(os.environ, scratch),
-        )
-    shutil.rmtree(scratch)
+    sources = list(sources)
+
+    def build(folder: Path) -> None:
+        for name, package in packages.items():
+            log = layout.toolchain / f"{name}.log"
+            go_build(folder / name, package, sources[0].parent, log, f"building {name}")
+
+    with lock(layout.toolchain):
+        built = layout.toolchain / cache_name(key, sources)
+        if not all((built / name).is_file() for name in packages):
+            try:
+                publish(built, build)
+            except SubprocessError as error:
+                raise SetupError(f"no usable {key}", [*tried, str(error)], hint) from error
+        for name in packages:
+            place(built / name, layout.bin / name)
 
 
 def report(install: Callable[[Layout], Mapping[str, str]]) -> int:

@@ -16,10 +16,8 @@ from typing import Final
 # It runs before this project is installed, and with any Python.
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "cli"))
 
-from go_programs import build, cache_name, report
-from vertex_training_cli.toolchain.cache import link, lock, place, publish
-from vertex_training_cli.toolchain.console import SetupError, SubprocessError
-from vertex_training_cli.toolchain.layout import Layout
+from go_programs import install_built, report
+from vertex_training_cli.toolchain.layout import Layout, link
 from vertex_training_cli.toolchain.pulumi_cli import search_path
 
 #: Name of a host -> the Go package that it is built of.
@@ -44,39 +42,16 @@ def ensure_languages(layout: Layout) -> dict[str, str]:
     for name, found in origins.items():
         if found:
             link(Path(found), layout.bin / name)
-    missing = [name for name, found in origins.items() if not found]
+    missing = {name: HOSTS[name] for name, found in origins.items() if not found}
     if missing:
-        built = _built(layout)
-        for name in missing:
-            place(built / name, layout.bin / name)
-            origins[name] = "built with Go"
-    return origins
+        sources = [layout.tools / "languages" / name for name in SOURCES]
+        install_built(layout, "languages", missing, sources, ["none on PATH"], HINT)
+    return origins | dict.fromkeys(missing, "built with Go")
 
 
 def _on_path(name: str, layout: Layout) -> str:
-    folders = map(str, search_path(layout, os.environ))
+    folders = map(str, search_path(layout))
     return shutil.which(name, path=os.pathsep.join(folders)) or ""
-
-
-def _built(layout: Layout) -> Path:
-    """The folder of the cache that has both."""
-    go = shutil.which("go")
-    if go is None:
-        raise SetupError("no language hosts", ["none on PATH", "no Go on PATH"], HINT)
-    with lock(layout.toolchain):
-        sources = (layout.tools / "languages" / name for name in SOURCES)
-        built = layout.toolchain / cache_name("languages", sources)
-        if not all((built / name).is_file() for name in HOSTS):
-            try:
-                publish(built, lambda folder: _build(folder, Path(go), layout))
-            except SubprocessError as error:
-                raise SetupError("no language hosts", [f"go build: {error}"], HINT) from error
-    return built
-
-
-def _build(folder: Path, go: Path, layout: Layout) -> None:
-    module = layout.tools / "languages"
-    build(folder, go, HOSTS, module, layout, " (1 to 3 minutes, once)")
 
 
 if __name__ == "__main__":

@@ -29,7 +29,7 @@ from localgcp.storage.proxy import StorageFront
 from tests.fixture_project import source_path
 from tests.unit.localcloud.conftest import free_port
 from vertex_training_cli.data import files
-from vertex_training_cli.data.upload import LARGE
+from vertex_training_cli.data.transfer import LARGE
 
 ROOT: Final = Path(__file__).parents[2]
 #: The bucket that stack ``local`` names ``data``.

@@ -35,7 +35,7 @@ from vertex_training_cli.local.results import (
     StackState,
     log_file,
 )
-from vertex_training_cli.up.flow import bring_up
+from vertex_training_cli.up.command import bring_up
 
 Report = Callable[[str], None]
 #: The state of success, of every kind of job.

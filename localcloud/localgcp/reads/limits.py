@@ -23,9 +23,7 @@ _UNLIMITED: Final = "-1"
 #: Limit of Compute Engine's quotas, which are numbers.
 _MANY: Final = 1_000_000
 #: Constraints that are enforced or not; others list values.
-_BOOLEAN: Final = re.compile(
-    r"iam\.(disable|managed).*|storage\.(uniformBucketLevelAccess|publicAccessPrevention)"
-)
+_BOOLEAN: Final = re.compile(r"iam\.disable.*")
 #: Type -> quota of how many there may be.
 _OF_A_REGION: Final = {
     RESERVATION: "RESERVATIONS",
