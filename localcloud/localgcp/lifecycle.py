@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from localgcp.errors import LocalCloudError
-from localgcp.gcp.version import MEASURED, version
+from localgcp.gcp.package_schema import MEASURED, version
 from localgcp.home import PRIVATE_UMASK, Home, make_private, open_private, path_without
 from localgcp.home.environment import server_environment
 from localgcp.home.server_info import ServerInfo

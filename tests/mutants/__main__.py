@@ -46,7 +46,7 @@ SETS: Final = {
         "cli/vertex_training_cli/init/branches.py",
         *("localcloud/localgcp/access", "localcloud/localgcp/home/environment.py"),
         "localcloud/localgcp/gcp/services/denial.py",
-        "localcloud/localgcp/gcp/services/federation.py",
+        "localcloud/localgcp/gcp/services/identity.py",
         *(
             "localcloud/localgcp/access/pulumi_shim.py",
             "localcloud/localgcp/system/root_directory.py",

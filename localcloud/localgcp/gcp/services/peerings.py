@@ -12,17 +12,17 @@ from __future__ import annotations
 import dataclasses
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import quote, unquote
 
 from localgcp.errors import CloudError, OperationError, RpcCode
-from localgcp.gcp.cloud import Cloud, text
+from localgcp.gcp.cloud import Cloud, Values, text
 from localgcp.gcp.services.base import ExistingResource, ResourceType
-from localgcp.gcp.services.network.compute import Compute, in_use, invalid, own_network
+from localgcp.gcp.services.compute import Compute, in_use, invalid, own_network
 from localgcp.inventory import resource_paths
 from localgcp.inventory.projects import is_local
 from localgcp.inventory.vpc import (
+    ADDRESS,
     CONNECTION,
     NETWORK,
     Block,
@@ -45,14 +45,10 @@ _TAKEN: Final = (
 )
 
 
-@dataclass(frozen=True)
 class GlobalAddress(Compute):
     """A global address (``gcp.compute.GlobalAddress``), above all a range for VPC peering."""
 
-    title: str = "GlobalAddress"
-    noun: str = "address"
-
-    def verify(self, cloud: Cloud, project: str, inputs: dict[str, Any], doing: str) -> None:
+    def verify(self, cloud: Cloud, project: str, inputs: Values, doing: str) -> None:
         if text(inputs, "purpose") != "VPC_PEERING":
             return
         if text(inputs, "addressType") != "INTERNAL":
@@ -71,14 +67,14 @@ class GlobalAddress(Compute):
             reason = f"The range {block} conflicts with {held.owner}."
             raise invalid(doing, "address", inputs.get("address"), reason)
 
-    def make(self, cloud: Cloud, project: str, id_: str, inputs: dict[str, Any]) -> dict[str, Any]:
+    def make(self, cloud: Cloud, project: str, id_: str, inputs: Values) -> Values:
         made = super().make(cloud, project, id_, inputs)
         if text(inputs, "purpose") == "VPC_PEERING":
             block = _block(cloud, own_network(cloud, project, inputs, ""), inputs)
             made["address"] = str(block.network_address) if block else ""
         return {**made, "labelFingerprint": "42WmSpB8rSM="}
 
-    def unmake(self, cloud: Cloud, id_: str, olds: dict[str, Any]) -> None:
+    def unmake(self, cloud: Cloud, id_: str, olds: Values) -> None:
         for connection in cloud.store.list(CONNECTION, resource_paths.project_of(id_)):
             # One that its owner abandons on purpose does not hold the range back either.
             kept = connection.inputs.get("deletionPolicy") == "ABANDON"
@@ -90,18 +86,14 @@ class GlobalAddress(Compute):
         super().unmake(cloud, id_, olds)
 
 
-@dataclass(frozen=True)
 class Connection(ResourceType):
     """A private connection to a service producer (``gcp.servicenetworking.Connection``)."""
-
-    title: str = "Service Networking Connection"
-    api: str | None = "servicenetworking.googleapis.com"
 
     def project(self, cloud: Cloud, values: Mapping[str, Any]) -> str:
         return resource_paths.project_of(self._network(cloud, values))
 
     def id(self, cloud: Cloud, inputs: Mapping[str, Any]) -> str:
-        return f"{quote(self._network(cloud, inputs), safe='')}:{text(dict(inputs), 'service')}"
+        return f"{quote(self._network(cloud, inputs), safe='')}:{text(inputs, 'service')}"
 
     def import_id(self, cloud: Cloud, given: str) -> str:
         path, _, service = unquote(given).rpartition(":")
@@ -114,12 +106,12 @@ class Connection(ResourceType):
         match = re.match(r"projects/([^/]+)/", path)
         return match[1] if match else cloud.settings.project
 
-    def create(self, cloud: Cloud, inputs: dict[str, Any]) -> ExistingResource:
+    def create(self, cloud: Cloud, inputs: Values) -> ExistingResource:
         if inputs.get("updateOnCreationFail") and not self.overwrites:
             return dataclasses.replace(self, overwrites=True).create(cloud, inputs)
         return super().create(cloud, inputs)
 
-    def verify(self, cloud: Cloud, project: str, inputs: dict[str, Any], doing: str) -> None:
+    def verify(self, cloud: Cloud, project: str, inputs: Values, doing: str) -> None:
         doing = f"Error waiting to create {self.title}"
         network = self._network(cloud, inputs)
         if cloud.store.get(NETWORK, network) is None:
@@ -130,40 +122,34 @@ class Connection(ResourceType):
             raise OperationError(doing, RpcCode.FAILED_PRECONDITION, _TAKEN.format(ranges))
         _need_ranges(cloud, network, inputs, doing)
 
-    def make(self, cloud: Cloud, project: str, id_: str, inputs: dict[str, Any]) -> dict[str, Any]:
+    def make(self, cloud: Cloud, project: str, id_: str, inputs: Values) -> Values:
         return {"peering": text(inputs, "service").replace(".", "-")}
 
-    def remake(
-        self, cloud: Cloud, project: str, id_: str, inputs: dict[str, Any], olds: dict[str, Any]
-    ) -> dict[str, Any]:
+    def remake(self, cloud: Cloud, id_: str, inputs: Values, olds: Values) -> Values:
         network = self._network(cloud, inputs)
         _need_ranges(cloud, network, inputs, f"Error waiting to update {self.title}")
         return {}
 
-    def unmake(self, cloud: Cloud, id_: str, olds: dict[str, Any]) -> None:
+    def unmake(self, cloud: Cloud, id_: str, olds: Values) -> None:
         if job_networks.jobs_on_network(cloud.store, self._network(cloud, olds)):
             doing = f"Unable to remove {self.title}, err: Error waiting for Delete {self.title}"
             raise OperationError(doing, RpcCode.FAILED_PRECONDITION, _STILL_USED)
         super().unmake(cloud, id_, olds)
 
     def _network(self, cloud: Cloud, values: Mapping[str, Any]) -> str:
-        given, home = text(dict(values), "network"), cloud.settings.project
+        given, home = text(values, "network"), cloud.settings.project
         if not is_local(home):  # a preview, or what the guard is about to refuse
             return given if given.startswith("projects/") else f"projects/{home}/{given}"
         return resource_paths.resolve(cloud.store, given, "networks", project=home)
 
 
-@dataclass(frozen=True)
 class PeeringRoutes(Compute):
     """Which routes cross the peering (``gcp.compute.NetworkPeeringRoutesConfig``).
 
     The settings are part of the peering: deleting the resource leaves them as they are.
     """
 
-    title: str = "NetworkPeeringRoutesConfig"
-    overwrites: bool = True
-
-    def verify(self, cloud: Cloud, project: str, inputs: dict[str, Any], doing: str) -> None:
+    def verify(self, cloud: Cloud, project: str, inputs: Values, doing: str) -> None:
         network = own_network(cloud, project, inputs, doing)
         peering = text(inputs, "peering")
         if not any(
@@ -173,12 +159,12 @@ class PeeringRoutes(Compute):
             reason = f"There is no peering '{peering}' in network '{network}'."
             raise invalid(doing, "networkPeering.name", peering, reason)
 
-    def make(self, cloud: Cloud, project: str, id_: str, inputs: dict[str, Any]) -> dict[str, Any]:
+    def make(self, cloud: Cloud, project: str, id_: str, inputs: Values) -> Values:
         public = {"exportSubnetRoutesWithPublicIp": True, "importSubnetRoutesWithPublicIp": False}
         given = {name: inputs[name] for name in public if inputs.get(name) is not None}
         return {"project": project, **public, **given}
 
-    def unmake(self, cloud: Cloud, id_: str, olds: dict[str, Any]) -> None:
+    def unmake(self, cloud: Cloud, id_: str, olds: Values) -> None:
         """Nothing to undo; see the class."""
 
 
@@ -204,7 +190,16 @@ def _need_ranges(cloud: Cloud, network: str, inputs: Mapping[str, Any], doing: s
 def _block(cloud: Cloud, network: str, inputs: Mapping[str, Any]) -> Block | None:
     """The addresses asked for; with no address given, the first free ones."""
     prefix = int(inputs["prefixLength"])
-    given = text(dict(inputs), "address")
+    given = text(inputs, "address")
     if given:
         return Block(f"{given}/{prefix}", strict=False)
     return free_block(cloud.store, network, prefix)
+
+
+TYPES: Final[dict[str, ResourceType]] = {
+    ADDRESS: GlobalAddress("GlobalAddress", noun="address"),
+    CONNECTION: Connection("Service Networking Connection", "servicenetworking.googleapis.com"),
+    "gcp:compute/networkPeeringRoutesConfig:NetworkPeeringRoutesConfig": PeeringRoutes(
+        "NetworkPeeringRoutesConfig", overwrites=True
+    ),
+}

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import fcntl
-import secrets
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Final
 
 from localgcp.errors import CloudError
-from localgcp.gcp.cloud import Cloud, now, text
+from localgcp.gcp.cloud import Cloud, Values, text
 from localgcp.gcp.codec import plain
 from localgcp.gcp.services.base import ExistingResource, ResourceType
 from localgcp.inventory import resource_paths
@@ -30,65 +29,40 @@ _IN_REGIONS: Final = ("region", "zone", "network", "router")
 
 @dataclass(frozen=True)
 class Compute(ResourceType):
-    """A resource of Compute Engine; ``noun`` is how the API's messages call it."""
+    """A resource of Compute Engine."""
 
     api: str | None = "compute.googleapis.com"
-    noun: str = ""
+    exists: str = "The resource '{id}' already exists"
 
-    def _part(self, cloud: Cloud, inputs: Mapping[str, Any], tf: str) -> str:
-        part = super()._part(cloud, inputs, tf)
+    def part(self, cloud: Cloud, inputs: Mapping[str, Any], tf: str) -> str:
+        part = super().part(cloud, inputs, tf)
         return resource_paths.short_name(part) if tf in _IN_REGIONS else part
 
-    def create(self, cloud: Cloud, inputs: dict[str, Any]) -> ExistingResource:
+    def create(self, cloud: Cloud, inputs: Values) -> ExistingResource:
         with self._exclusive(cloud, inputs):
             return super().create(cloud, inputs)
 
-    def update(
-        self, cloud: Cloud, id_: str, inputs: dict[str, Any], olds: dict[str, Any]
-    ) -> dict[str, Any]:
+    def update(self, cloud: Cloud, id_: str, inputs: Values, olds: Values) -> Values:
         with self._exclusive(cloud, olds):
             return super().update(cloud, id_, inputs, olds)
 
-    def delete(self, cloud: Cloud, id_: str, olds: dict[str, Any]) -> None:
+    def delete(self, cloud: Cloud, id_: str, olds: Values) -> None:
         with self._exclusive(cloud, olds):
             super().delete(cloud, id_, olds)
 
     @contextmanager
     def _exclusive(self, cloud: Cloud, values: Mapping[str, Any]) -> Iterator[None]:
         """One change at a time: the engine makes many, and two must not get one address."""
-        cloud.guard(self.project(cloud, plain(dict(values))))
+        cloud.guard(self.project(cloud, plain(values)))
         with cloud.store.path.with_name("compute.lock").open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             yield
 
-    def exists(self, id_: str) -> str:
-        return f"The resource '{id_}' already exists"
-
-    def make(self, cloud: Cloud, project: str, id_: str, inputs: dict[str, Any]) -> dict[str, Any]:
-        made = {
-            "project": project,
-            "creationTimestamp": now(),
-            "selfLink": resource_paths.SELF_LINK + id_,
-        }
-        known = cloud.type.properties
-        return {name: value for name, value in made.items() if name in known}
-
-    def unmake(self, cloud: Cloud, id_: str, olds: dict[str, Any]) -> None:
+    def unmake(self, cloud: Cloud, id_: str, olds: Values) -> None:
         user = next(users(cloud.store, id_), None)
         if user:
             raise in_use(f"Error deleting {self.title}", self.noun, id_, user)
         super().unmake(cloud, id_, olds)
-
-
-@dataclass(frozen=True)
-class VerifiedCompute(Compute):
-    """One whose updates are verified as its creation is."""
-
-    def remake(
-        self, cloud: Cloud, project: str, id_: str, inputs: dict[str, Any], olds: dict[str, Any]
-    ) -> dict[str, Any]:
-        self.verify(cloud, project, inputs, f"Error updating {self.title} {id_!r}")
-        return {}
 
 
 def in_use(doing: str, noun: str, path: str, user: str) -> CloudError:
@@ -103,17 +77,12 @@ def invalid(doing: str, field: str, value: Any, reason: str) -> CloudError:
     return CloudError(doing, 400, text_, "invalid")
 
 
-def new_number() -> str:
-    """A number such as Compute Engine gives to its resources."""
-    return str(10**18 + secrets.randbelow(8 * 10**18))
-
-
 def own_network(cloud: Cloud, project: str, inputs: Mapping[str, Any], doing: str) -> str:
     """Path of the network named by ``network``.
 
     Raises CloudError unless the project owns it.
     """
-    given = text(dict(inputs), "network")
+    given = text(inputs, "network")
     path = resource_paths.resolve(cloud.store, given, "networks", project=project)
     if resource_paths.project_of(path) != project:
         reason = "Cross project referencing is not allowed for this resource."
