@@ -11,7 +11,7 @@ from typing import Any
 import grpc
 import pytest
 
-from localgcp.access import callers, gate, grpc_server
+from localgcp.access import callers, gate
 from localgcp.errors import ApiError
 
 METHOD = "/test.Service/WhoAmI"
@@ -53,7 +53,7 @@ def service() -> WhoAmI:
 @pytest.fixture
 def port(service: WhoAmI) -> Iterator[int]:
     made = grpc.server(futures.ThreadPoolExecutor(4), handlers=[service])
-    started = grpc_server.start(made, 0, "test")
+    started = gate.GatedServer(made, 0, "test")
     yield started.port
     started.stop(None).wait()
 

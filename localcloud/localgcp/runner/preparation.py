@@ -81,7 +81,7 @@ class Preparation:
             self.log.append(f"building {names}")
             packages.build(python, files, target, self.tmp, self._run)
 
-        wheels = packages.WheelStore(self.home.wheels).built(executor, files, build, self.cancelled)
+        wheels = packages.built_wheels(self.home.wheels, executor, files, build, self.cancelled)
         self.log.append(f"installing {names}")
         packages.install(python, wheels, self.tmp, self._run)
 

@@ -7,7 +7,7 @@ import subprocess
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 from localgcp.clients import cloud_sdk, python_clients
 from localgcp.containers.engines import MOUNT, Engine
@@ -40,26 +40,6 @@ class Launch:
     """Asks the program to end; False: its whole group is asked."""
 
 
-class Program(Protocol):
-    """What a replica runs."""
-
-    @property
-    def gcs(self) -> Path:
-        """The folder that the program finds its buckets in."""
-        ...
-
-    def launch(self, service: Mapping[str, str], user: Mapping[str, str]) -> Launch:
-        """Make ready for one attempt, with an empty disk.
-
-        ``service`` are variables that the service sets, ``user`` those of the job.
-        """
-        ...
-
-    def close(self) -> None:
-        """Remove what the last attempt left."""
-        ...
-
-
 @dataclass
 class HostProgram:
     """A command of this machine."""
@@ -73,6 +53,7 @@ class HostProgram:
 
     @property
     def gcs(self) -> Path:
+        """The folder that the program finds its buckets in."""
         return Path(MOUNT) if self.own_mount else self.folders.gcs
 
     def launch(self, service: Mapping[str, str], user: Mapping[str, str]) -> Launch:
@@ -164,6 +145,11 @@ class ContainerProgram:
         except (OSError, ValueError, LookupError, TypeError, subprocess.SubprocessError) as error:
             text = f"the image {self.task['imageUri']} cannot be inspected: {error}"
             raise ImageError(text) from None
+
+
+#: What a replica runs. ``launch`` makes it ready for one attempt, with an empty disk: of variables
+#: that the service sets, and those of the job. ``close`` removes what the last attempt left.
+Program = HostProgram | ContainerProgram
 
 
 def open_to_container(folder: Path) -> None:
