@@ -118,18 +118,15 @@ def _serve(
     # Google's library takes more than a second to import: only here, and after storage began.
     from localgcp.apis.server import serve
     from localgcp.cloudbuild.service import CloudBuild
-    from localgcp.experiments.metadata import MetadataService
-    from localgcp.experiments.records import ExperimentTable
-    from localgcp.experiments.tensorboards import TensorboardService
     from localgcp.faults.calls import CallFaults
     from localgcp.reads.projects import ProjectService
     from localgcp.reads.secretmanager import SecretService
     from localgcp.reads.serving import Reads
     from localgcp.tuning.service import Tuning
     from localgcp.vertex.log_entries import LogService
-    from localgcp.vertex.pipelines import PipelineService, PipelineTable
+    from localgcp.vertex.pipelines import PipelineService
     from localgcp.vertex.records import JobTable
-    from localgcp.vertex.service import JobService
+    from localgcp.vertex.service import JobService, TensorboardService
 
     store, jobs, tuning = Store(home.database), JobTable(home.database), Tuning(home)
     # Held from here on: the scheduler knows the port seconds before it is served.
@@ -147,9 +144,8 @@ def _serve(
         apis = [
             service,
             tuning.start(service),
-            PipelineService(service, PipelineTable(home.database)),
-            MetadataService(service, ExperimentTable(home.database)),
-            TensorboardService(service, ExperimentTable(home.database)),
+            PipelineService(service),
+            TensorboardService(service),
             ProjectService(store, reads.answer),
             logs := LogService(home, store, jobs, builds.entries() | batch.entries(), tuning),
             SecretService(home, store),
@@ -246,13 +242,13 @@ def _serving(
     listener: socket.socket,
 ) -> Serving:
     """Models and endpoints; their containers do not run yet."""
-    from localgcp.experiments.records import ExperimentTable
     from localgcp.serving.deployments import Host
     from localgcp.serving.service import Serving
+    from localgcp.vertex.collections import ResourceTable
 
     url = _api_url(listener)
     host = Host(home, containers, storage.url, url, lambda: choose_port(0, "a model"))
-    return Serving(jobs, ExperimentTable(home.database), host, faults)
+    return Serving(jobs, ResourceTable(home.database), host, faults)
 
 
 def _api_url(listener: socket.socket) -> str:

@@ -2,6 +2,7 @@
 
 ====================  ================================================================
 ``store``             resources and IAM policies in one SQLite file
+``rows``              dataclasses as rows of SQLite
 ``resource_paths``    references to resources, and the one form that the store compares
 ``vpc``               networks and what belongs to them
 ``addresses``         allocated address ranges of a network, and free ones
