@@ -1,7 +1,9 @@
 """The commit of main that a stack was last deployed from: ``make deployed``, in a workflow.
 
 The engine keeps each update, with its commit, below ``.pulumi/history`` of the bucket of the state.
-Only the account that deploys writes there. A commit counts only if it is HEAD or an ancestor of it.
+Only the account that deploys writes there. A commit counts only if its update succeeded, and if it
+is HEAD or an ancestor of it.
+
 Prints the commit and adds ``commit=…`` to GITHUB_OUTPUT. Exit code 1: there is none.
 
 It runs before anything is installed: standard library, git, and the gcloud that is signed in.
@@ -42,7 +44,7 @@ def main(stack):
                 with open(output, "a", encoding="utf-8") as file:
                     file.write(f"commit={commit}\n")
             return 0
-        print(f"passed over: {name} is no update of a commit of main", file=sys.stderr)
+        print(f"passed over: {name} is no successful update of a commit of main", file=sys.stderr)
     return f"none of the last {READ} updates of {stack} is of a commit of main: deploy main first."
 
 
@@ -54,10 +56,11 @@ def project():
 
 
 def commit_of(update):
-    """The commit of an update that ``pulumi up`` made; empty for another one, as a refresh."""
+    """Return the commit of a ``pulumi up`` that succeeded; empty for a failed one or a refresh."""
     try:
         found = json.loads(gzip.decompress(update) if update.startswith(b"\x1f\x8b") else update)
-        commit = found["environment"]["git.head"] if found["kind"] == "update" else ""
+        deployed = found["kind"] == "update" and found["result"] == "succeeded"
+        commit = found["environment"]["git.head"] if deployed else ""
     except (ValueError, LookupError, TypeError, RecursionError, OSError, EOFError, zlib.error):
         return ""
     return commit if isinstance(commit, str) and re.fullmatch("[0-9a-f]{40}", commit) else ""

@@ -34,7 +34,10 @@ def catalogue(
         Format, typer.Option("--format", "-f", help="How the catalogue is written.")
     ] = Format.TEXT,
 ) -> None:
-    """Machine types for training jobs: accelerators, regions and list prices, with their dates."""
+    """Machine types for training jobs: accelerators, regions and list prices, with their dates.
+
+    Example: `vt catalogue --region europe-west4 --accelerator L4`.
+    """
     found = select(accelerator, region)
     if format_ is Format.JSON:
         print(json.dumps([as_dict(row, region) for row in found], indent=2))

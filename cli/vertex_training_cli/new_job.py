@@ -66,6 +66,8 @@ def job(
 
     With --image it runs that image, else a package of this checkout, for which a first file is
     made. Nothing that is there is overwritten. Exit code: 0 in order, 1 mistakes, 2 not made.
+
+    Example: `vt new job tune --image trainer --write`.
     """
     root = paths.root_of(Path.cwd())
     if root is None:

@@ -51,6 +51,8 @@ def render(
 
     JSON is canonical (REST's names, sorted keys, no spaces): without the line end it is the text
     that the request's digest is of. Exit code: 0 done, 1 mistakes, 2 it could not run.
+
+    Example: `vt render titanic --stack dev --format json`.
     """
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):

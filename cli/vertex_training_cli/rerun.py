@@ -56,6 +56,8 @@ def rerun(
     Nothing is sent: the diff is shown, and what --write writes is submitted by the next `up`.
     With --resume, the run gets the output directory of the newest submission, where its code finds
     the checkpoints in AIP_CHECKPOINT_DIR.
+
+    Example: `vt jobs rerun titanic --args '--epochs=300' --write`.
     """
     offer(_proposal(job, stack, args, resume=resume), write=write)
 

@@ -14,8 +14,7 @@ import typer
 from vertex_training_cli.status import print_line
 from vertex_training_cli.toolchain.layout import Layout
 from vertex_training_cli.toolchain.main import install, installed, report
-from vertex_training_cli.toolchain.policy_env import create_environment
-from vertex_training_cli.toolchain.python_env import find_uv
+from vertex_training_cli.toolchain.python_env import create_environment, find_uv
 
 Check = Annotated[bool, typer.Option("--check", help="Only say what is in place.")]
 Deploy = Annotated[
@@ -43,6 +42,8 @@ def setup(check: Check = False, deploy: Deploy = False, releases: Releases = Non
     From PATH, from the official release, or built with Go, whichever works first. In a checkout of
     this project `make setup` does it. Environment: VT_CACHE_DIR (what is downloaded or built is
     kept there), VT_PULUMI_SOURCE=auto|path|official|build.
+
+    Example: `VT_PULUMI_SOURCE=path vt setup`.
     """
     source = os.environ.get("VT_PULUMI_SOURCE") or "auto"
     layout = Layout.of_this_environment(deploy=deploy, own_releases=releases)

@@ -16,7 +16,6 @@ printed. Exceptions that reach a person have one tree::
     │   └── WaitError                 the job is not where the stack waits for it to be
     │       └── WaitDeadlineError     and may still get there
     ├── CheckUnavailableError         nothing could be checked
-    ├── UnknownNameError              the catalogue does not have what was asked for
     ├── PreviewError                  ``pulumi preview`` printed nothing that can be parsed
     │   ├── EventParseError           a line is no engine event
     │   └── PreviewParseError         a text is no preview
@@ -24,6 +23,7 @@ printed. Exceptions that reach a person have one tree::
     └── CommandError                  a command of ``vt`` cannot go on; has a message and a hint
         ├── ForbiddenReadError        the account may not read what a comparison asks for
         ├── ArtifactError             what a run uploaded is not what a preview uploads
+        ├── UnknownNameError          the stack or the catalogue has no such name
         ├── ImageBuildError           an image was not built; has the last lines of the log
         └── RegistryError             a registry of images refused, or cannot be reached
 
@@ -210,6 +210,10 @@ class ForbiddenReadError(CommandError):
     """The account may not read what a comparison asks for."""
 
 
+class UnknownNameError(CommandError):
+    """The stack, or the catalogue, does not have what a command line names."""
+
+
 class ArtifactError(CommandError):
     """A run's artifact is missing, or is not what the workflow of a preview uploads."""
 
@@ -235,10 +239,6 @@ class RegistryError(CommandError):
 
 class CheckUnavailableError(TrainingError):
     """Nothing could be checked. The message is one line with the reason."""
-
-
-class UnknownNameError(TrainingError):
-    """The catalogue has no such name. The message lists the known ones."""
 
 
 class PreviewError(TrainingError):

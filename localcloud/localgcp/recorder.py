@@ -10,16 +10,18 @@ from __future__ import annotations
 import json
 import re
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
-from typing import Any, ClassVar, Final, Self
+from types import ModuleType
+from typing import Any, Final, Self
 from urllib.parse import unquote
 
 import grpc
 from google.protobuf import empty_pb2, json_format
 
-from localgcp.apis.client import Api
+from localgcp.apis.client import Api, Implementation
 from localgcp.apis.messages import (
     batch,
     batch_job,
@@ -32,12 +34,12 @@ from localgcp.apis.messages import (
 from localgcp.apis.server import serve
 from localgcp.clients import cloud_sdk, python_clients
 from localgcp.errors import ApiError
-from localgcp.faults.proxy import StorageProxy
 from localgcp.faults.table import FaultTable
 from localgcp.home.environment import without_real_cloud
-from localgcp.server import choose_port
 from localgcp.storage.emulator import StorageEmulator
+from localgcp.storage.proxy import StorageFront
 from localgcp.storage.requests import StorageRequest
+from localgcp.system.ports import choose_port
 from localgcp.vertex.records import new_id, now
 
 _BUCKET: Final = re.compile(r"(?:/(?:upload|download|resumable/upload))?/storage/v1/b/([^/?]+)")
@@ -59,6 +61,41 @@ class RecordedRequest:
     """The id that the program gave it; empty where the service chooses one."""
 
 
+@dataclass(frozen=True)
+class _Kind:
+    """A kind of job: its message, and what methods and names call it."""
+
+    message: Any
+    noun: str
+    """``custom_job``, as in ``create_custom_job``."""
+    collection: str
+    ended: Mapping[str, Any]
+    """Fields of one that has succeeded."""
+    has_cancel: bool = True
+    id_prefix: str = ""
+
+
+_JOBS: Final = (
+    _Kind(custom_job.CustomJob, "custom_job", "customJobs", {"state": "JOB_STATE_SUCCEEDED"}),
+    _Kind(
+        hyperparameter_tuning_job.HyperparameterTuningJob,
+        "hyperparameter_tuning_job",
+        "hyperparameterTuningJobs",
+        {"state": "JOB_STATE_SUCCEEDED"},
+    ),
+)
+_PIPELINE: Final = _Kind(
+    training_pipeline.TrainingPipeline,
+    "training_pipeline",
+    "trainingPipelines",
+    {"state": "PIPELINE_STATE_SUCCEEDED"},
+    has_cancel=False,
+)
+_BATCH_JOB: Final = _Kind(
+    batch_job.Job, "job", "jobs", {"status": {"state": "SUCCEEDED"}}, False, "j-"
+)
+
+
 @dataclass
 class _Recorded:
     """Requests in their order, and the answers by name."""
@@ -66,14 +103,19 @@ class _Recorded:
     requests: list[RecordedRequest] = field(default_factory=list)
     answers: dict[str, Any] = field(default_factory=dict)
 
-    def add(self, kind: type, collection: str, parent: str, sent: Any, state: str) -> Any:
-        body = json_format.MessageToDict(kind.pb(sent))
-        self.requests.append(RecordedRequest(kind.__name__, parent, body))
-        name, time = f"{parent}/{collection}/{new_id()}", now()
-        times = {"createTime": time, "startTime": time, "endTime": time, "updateTime": time}
-        answer = kind()
-        body = {**body, "name": name, "state": state, **times}
-        json_format.ParseDict(body, kind.pb(answer))
+    def add(self, kind: _Kind, parent: str, sent: Any, id_: str) -> Any:
+        """Record a job and return it as one that has succeeded. No name is given twice."""
+        name = f"{parent}/{kind.collection}/{id_ or kind.id_prefix + new_id()}"
+        if name in self.answers:
+            text = f'Resource "{name}" already exists'
+            raise ApiError(grpc.StatusCode.ALREADY_EXISTS, text)
+        body, time = json_format.MessageToDict(kind.message.pb(sent)), now()
+        self.requests.append(RecordedRequest(kind.message.__name__, parent, body, id_))
+        answer = kind.message()
+        times = dict.fromkeys(("createTime", "startTime", "endTime", "updateTime"), time)
+        body = {**body, "name": name, "uid": f"j-{new_id()}", **kind.ended, **times}
+        # Not each kind has all of these fields.
+        json_format.ParseDict(body, kind.message.pb(answer), ignore_unknown_fields=True)
         self.answers[name] = answer
         return answer
 
@@ -82,137 +124,58 @@ class _Recorded:
             raise ApiError(grpc.StatusCode.NOT_FOUND, f"{request.name} does not exist.")
         return self.answers[request.name]
 
-    def all(self, kind: type, parent: str) -> list[Any]:
-        found = self.answers.items()
-        return [each for name, each in found if isinstance(each, kind) and name.startswith(parent)]
+
+class _Service:
+    """The methods of one of Google's services that make jobs and find them again."""
+
+    def __init__(self, recorded: _Recorded, api: Api, requests: ModuleType, *kinds: _Kind) -> None:
+        self.api, self._recorded, self._requests = api, recorded, requests
+        for kind in kinds:
+            setattr(self, f"create_{kind.noun}", partial(self._create, kind))
+            setattr(self, f"get_{kind.noun}", recorded.get)
+            setattr(self, f"list_{kind.noun}s", partial(self._list, kind))
+            if kind.has_cancel:
+                setattr(self, f"cancel_{kind.noun}", lambda _request: empty_pb2.Empty())
+
+    def _create(self, kind: _Kind, request: Any) -> Any:
+        id_ = getattr(request, f"{kind.noun}_id", "")
+        return self._recorded.add(kind, request.parent, getattr(request, kind.noun), id_)
+
+    def _list(self, kind: _Kind, request: Any) -> Any:
+        found = [
+            job
+            for name, job in self._recorded.answers.items()
+            if name.startswith(f"{request.parent}/{kind.collection}/")
+        ]
+        response = getattr(self._requests, f"List{kind.message.__name__}sResponse")
+        return response(**{f"{kind.noun}s": found})
 
 
-class _Jobs:
-    """``google.cloud.aiplatform.v1.JobService``."""
-
-    api: ClassVar = Api("google.cloud.aiplatform_v1", "job_service")
-
-    def __init__(self, recorded: _Recorded) -> None:
-        self._recorded = recorded
-
-    def create_custom_job(self, request: job_service.CreateCustomJobRequest) -> Any:
-        sent, state = request.custom_job, "JOB_STATE_SUCCEEDED"
-        kind = custom_job.CustomJob
-        return self._recorded.add(kind, "customJobs", request.parent, sent, state)
-
-    def get_custom_job(self, request: job_service.GetCustomJobRequest) -> Any:
-        return self._recorded.get(request)
-
-    def list_custom_jobs(self, request: job_service.ListCustomJobsRequest) -> Any:
-        found = self._recorded.all(custom_job.CustomJob, request.parent)
-        return job_service.ListCustomJobsResponse(custom_jobs=found)
-
-    def cancel_custom_job(self, request: job_service.CancelCustomJobRequest) -> empty_pb2.Empty:
-        return empty_pb2.Empty()
-
-    def create_hyperparameter_tuning_job(
-        self, request: job_service.CreateHyperparameterTuningJobRequest
-    ) -> Any:
-        sent, state = request.hyperparameter_tuning_job, "JOB_STATE_SUCCEEDED"
-        kind = hyperparameter_tuning_job.HyperparameterTuningJob
-        return self._recorded.add(kind, "hyperparameterTuningJobs", request.parent, sent, state)
-
-    def get_hyperparameter_tuning_job(
-        self, request: job_service.GetHyperparameterTuningJobRequest
-    ) -> Any:
-        return self._recorded.get(request)
-
-    def list_hyperparameter_tuning_jobs(
-        self, request: job_service.ListHyperparameterTuningJobsRequest
-    ) -> Any:
-        kind = hyperparameter_tuning_job.HyperparameterTuningJob
-        found = self._recorded.all(kind, request.parent)
-        return job_service.ListHyperparameterTuningJobsResponse(hyperparameter_tuning_jobs=found)
-
-    def cancel_hyperparameter_tuning_job(
-        self, request: job_service.CancelHyperparameterTuningJobRequest
-    ) -> empty_pb2.Empty:
-        return empty_pb2.Empty()
-
-
-class _Pipelines:
-    """``google.cloud.aiplatform.v1.PipelineService``."""
-
-    api: ClassVar = Api("google.cloud.aiplatform_v1", "pipeline_service")
-
-    def __init__(self, recorded: _Recorded) -> None:
-        self._recorded = recorded
-
-    def create_training_pipeline(
-        self, request: pipeline_service.CreateTrainingPipelineRequest
-    ) -> Any:
-        sent, kind = request.training_pipeline, training_pipeline.TrainingPipeline
-        state = "PIPELINE_STATE_SUCCEEDED"
-        return self._recorded.add(kind, "trainingPipelines", request.parent, sent, state)
-
-    def get_training_pipeline(self, request: pipeline_service.GetTrainingPipelineRequest) -> Any:
-        return self._recorded.get(request)
-
-    def list_training_pipelines(
-        self, request: pipeline_service.ListTrainingPipelinesRequest
-    ) -> Any:
-        found = self._recorded.all(training_pipeline.TrainingPipeline, request.parent)
-        return pipeline_service.ListTrainingPipelinesResponse(training_pipelines=found)
-
-
-class _Batch:
-    """``google.cloud.batch.v1.BatchService``. A name is not taken twice, and runs at once."""
-
-    api: ClassVar = Api("google.cloud.batch_v1", "batch_service")
-
-    def __init__(self, recorded: _Recorded) -> None:
-        self._recorded = recorded
-
-    def create_job(self, request: batch.CreateJobRequest) -> Any:
-        body = json_format.MessageToDict(batch_job.Job.pb(request.job))
-        name, time = f"{request.parent}/jobs/{request.job_id or f'j-{new_id()}'}", now()
-        if name in self._recorded.answers:
-            text = f'Resource "{name}" already exists'
-            raise ApiError(grpc.StatusCode.ALREADY_EXISTS, text)
-        self._recorded.requests.append(RecordedRequest("Job", request.parent, body, request.job_id))
-        answer = batch_job.Job()
-        ended = {"status": {"state": "SUCCEEDED"}, "createTime": time, "updateTime": time}
-        body = {**body, "name": name, "uid": f"j-{new_id()}", **ended}
-        json_format.ParseDict(body, batch_job.Job.pb(answer))
-        self._recorded.answers[name] = answer
-        return answer
-
-    def get_job(self, request: batch.GetJobRequest) -> Any:
-        return self._recorded.get(request)
-
-    def list_jobs(self, request: batch.ListJobsRequest) -> Any:
-        found = self._recorded.all(batch_job.Job, request.parent)
-        return batch.ListJobsResponse(jobs=found)
+def _services(recorded: _Recorded) -> Sequence[Implementation]:
+    """The services that submit training."""
+    vertex = "google.cloud.aiplatform_v1"
+    pipelines = Api(vertex, "pipeline_service")
+    batches = Api("google.cloud.batch_v1", "batch_service")
+    services: Any = [
+        _Service(recorded, Api(vertex, "job_service"), job_service, *_JOBS),
+        _Service(recorded, pipelines, pipeline_service, _PIPELINE),
+        _Service(recorded, batches, batch, _BATCH_JOB),
+    ]
+    return services
 
 
 class _Storage:
     """Cloud Storage whose buckets are there as soon as a request names them."""
 
     def __init__(self, folder: Path) -> None:
-        self.root = folder / "storage"
-        self._emulator = StorageEmulator(
-            self.root, folder / "storage.log", folder / "run", private=True
+        emulator = StorageEmulator(
+            folder / "storage", folder / "storage.log", folder / "run", private=True
         )
-        self._faults = FaultTable(folder / "faults.sqlite")
+        faults = FaultTable(folder / "faults.sqlite")
+        free_port = partial(choose_port, 0, "storage")
+        self.front = StorageFront(emulator, faults, free_port, self._make_bucket)
         self._known = set[str]()
         self._lock = threading.Lock()
-
-    def start(self) -> str:
-        """Serve, and return the address. Raises LocalCloudError."""
-        port = choose_port(0, "storage")
-        self._emulator.start(choose_port(0, "storage"), port)
-        self._proxy = StorageProxy(port, self._emulator, self._faults, self._make_bucket)
-        return f"http://127.0.0.1:{port}"
-
-    def stop(self) -> None:
-        """End it."""
-        self._proxy.stop()
-        self._emulator.stop()
 
     def _make_bucket(self, request: StorageRequest) -> None:
         found = _BUCKET.match(request.target)
@@ -223,7 +186,7 @@ class _Storage:
                 self._known.add(name)
 
     def _send(self, name: str) -> None:
-        connection = self._emulator.connection(timeout=10)
+        connection = self.front.emulator.connection(timeout=10)
         try:
             headers = {"Content-Type": "application/json"}
             body = json.dumps({"name": name})
@@ -250,18 +213,18 @@ class Recorder:
     @property
     def buckets(self) -> Path:
         """``BUCKET/OBJECT``, what was uploaded."""
-        return self._storage.root
+        return self._storage.front.emulator.root
 
     @property
     def ports(self) -> tuple[int, int]:
         """The ports of 127.0.0.1 at which it serves."""
-        return self._server.port, int(self._url.rpartition(":")[2])
+        return self._server.port, self._storage.front.port
 
     def __enter__(self) -> Self:
         """Serve. Raises LocalCloudError."""
         (self._folder / "run").mkdir(0o700, parents=True)
-        self._url = self._storage.start()
-        apis = [_Jobs(self._recorded), _Pipelines(self._recorded), _Batch(self._recorded)]
+        self._storage.front.start(choose_port(0, "storage"))
+        apis = _services(self._recorded)
         sockets = self._folder / "sockets"
         refused = self.refused.append
         self._server = serve(apis, 0, (), sockets, self._refuse, refused, takes_beta=True)
@@ -274,7 +237,7 @@ class Recorder:
 
     def __exit__(self, *_: object) -> None:
         self._server.stop(0)  # not waited for: gRPC rarely never tells of a server's end
-        self._storage.stop()
+        self._storage.front.stop()
 
     def environment(self, env: Mapping[str, str]) -> dict[str, str]:
         """``env`` for a program whose clients are to come here.
@@ -287,7 +250,7 @@ class Recorder:
             # Of a client that nothing leads here: it stops, and asks no cloud by a login of yours.
             "GOOGLE_APPLICATION_CREDENTIALS": str(folder / "no-credentials.json"),
             python_clients.VERTEX: f"127.0.0.1:{vertex}",
-            python_clients.STORAGE: self._url,
+            python_clients.STORAGE: self._storage.front.url,
             **cloud_sdk.environment(folder, storage, vertex),
             **python_clients.environment(folder, env),
         }

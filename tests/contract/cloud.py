@@ -22,7 +22,6 @@ from localgcp.batch.service import Batch
 from localgcp.bigquery.service import BigQuery
 from localgcp.cloudbuild.service import BuildService, CloudBuild
 from localgcp.containers.host import ContainerHost
-from localgcp.faults.proxy import StorageFront
 from localgcp.faults.table import FaultTable
 from localgcp.home import Home
 from localgcp.inventory.store import (
@@ -40,6 +39,7 @@ from localgcp.reads.serving import Reads
 from localgcp.serving.deployments import Host
 from localgcp.serving.service import Serving
 from localgcp.storage.emulator import StorageEmulator
+from localgcp.storage.proxy import StorageFront
 from localgcp.tuning.service import Tuning
 from localgcp.vertex.collections import ResourceTable
 from localgcp.vertex.log_entries import LogService

@@ -146,7 +146,7 @@ def test_a_plan_is_reported_as_recorded(name: str) -> None:
 
 
 def test_the_page_of_a_plan_is_as_recorded() -> None:
-    """Its picture has jobs, an endpoint, two accounts and a bucket that everybody reads."""
+    """It lists jobs, an endpoint, two accounts and a bucket that everybody reads."""
     page = html.render(review(CASES["accounts-that-act-as-accounts"]["given"], None))
     body = without_digests(page[page.index("<body>") :])
     if os.environ.get("RECORD"):

@@ -157,7 +157,7 @@ def run_import(folder: Path, *options: str, user: int = 0) -> tuple[dict[str, li
     ordinary = f"{PYTHON} sdk.py us-central1 {{}}"
     lines = [ordinary.format("first"), *ways(), ordinary.format("second")]
     command = "\n".join([*lines, "true"])
-    vt = [PYTHON, "-m", "vertex_training_cli.cli", "import", "--format=json", "--run", command]
+    vt = [PYTHON, "-m", "vertex_training_cli.cli", "import", "--run", command]
     done = subprocess.run(
         [*UNSHARE, PYTHON, str(WORLD), str(folder), str(user), *vt, *options],
         cwd=folder,
@@ -177,7 +177,7 @@ def test_nothing_of_a_command_reaches_the_network_and_its_jobs_are_recorded(
 ) -> None:
     received, stdout, stderr = run_import(folder, user=user)
     assert received == {}, stderr
-    assert {"first", "second"} <= {job["name"] for job in json.loads(stdout)["jobs"]}
+    assert all(f"+++ jobs/{name}.yaml" in stdout for name in ("first", "second"))
 
 
 def test_without_isolation_each_of_these_ways_reaches_the_network(folder: Path) -> None:
@@ -185,7 +185,7 @@ def test_without_isolation_each_of_these_ways_reaches_the_network(folder: Path) 
     assert set(ways().values()) - set(received) == set(), stderr
     assert "note: the command is not isolated" in stderr
     assert any(CANARY in text for texts in received.values() for text in texts)
-    assert {"first", "second"} <= {job["name"] for job in json.loads(stdout)["jobs"]}
+    assert all(f"+++ jobs/{name}.yaml" in stdout for name in ("first", "second"))
 
 
 def processes_with(folder: Path) -> list[psutil.Process]:

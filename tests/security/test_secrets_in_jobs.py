@@ -12,7 +12,7 @@ import yaml
 from typer.testing import CliRunner
 
 from vertex_training.customjob.rules.job import Job
-from vertex_training.customjob.rules.task.secrets import secret_in_args, secret_in_env
+from vertex_training.customjob.rules.secrets import secret_in_args, secret_in_env
 from vertex_training.guardrails.policy import Resource, load
 from vertex_training.secret_rules.redaction import redacted
 from vertex_training_cli.cli import app

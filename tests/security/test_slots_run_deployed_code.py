@@ -149,8 +149,8 @@ def main(tmp_path: Path) -> Repository:
     return Repository(tmp_path)
 
 
-def of(commit: str, kind: str = "update") -> dict[str, Any]:
-    return {"kind": kind, "environment": {"git.head": commit}, "result": "succeeded"}
+def of(commit: str, kind: str = "update", result: str = "succeeded") -> dict[str, Any]:
+    return {"kind": kind, "environment": {"git.head": commit}, "result": result}
 
 
 def test_a_merge_is_not_run_before_it_is_deployed(main: Repository) -> None:
@@ -167,16 +167,17 @@ def test_an_update_of_no_commit_of_main_is_passed_over(main: Repository) -> None
     main.git("checkout", "-q", "-b", "topic")
     branch = main.commit("not merged")
     main.git("checkout", "-q", "main")
-    main.commit("2")
+    later = main.commit("2")
     main.update(1, of(deployed))
     for at, other in enumerate(
         [of(branch), of("f" * 40), of(deployed[:12]), of("main"), of("--help"), of(""),
-         of(branch, "refresh"), {"kind": "update"}, [], "{", {"environment": None}], 2,
+         of(branch, "refresh"), of(later, result="failed"), of(later, result="in-progress"),
+         {"kind": "update"}, [], "{", {"environment": None}], 2,
     ):  # fmt: skip
         main.update(at, other)
     commit, printed = main.deployed()
     assert commit == deployed
-    assert "prod-1795898901488487402.history.json is no update of a commit of main" in printed
+    assert "prod-1795898901488487402.history.json is no successful update of a commit" in printed
 
 
 @pytest.mark.parametrize("update", [None, of("f" * 40)])
@@ -205,9 +206,10 @@ def test_the_engine_writes_the_commit_of_each_deployment(main: Repository, tmp_p
         "PULUMI_SKIP_UPDATE_CHECK": "true",
     }  # fmt: skip
 
-    def pulumi(command: str, **more: str) -> None:
+    def pulumi(command: str, *, fails: bool = False, **more: str) -> None:
         words, variables = ["pulumi", *command.split()], {**env, **more}
-        subprocess.run(words, cwd=main.root, env=variables, capture_output=True, check=True)
+        done = subprocess.run(words, cwd=main.root, env=variables, capture_output=True, check=False)
+        assert bool(done.returncode) == fails, done
 
     pulumi("stack init prod")
     pulumi("up --yes --skip-preview --stack prod")
@@ -215,4 +217,9 @@ def test_the_engine_writes_the_commit_of_each_deployment(main: Repository, tmp_p
     assert main.deployed()[0] == first
     pulumi("up --yes --skip-preview --stack prod", PULUMI_DIY_BACKEND_GZIP="true")
     main.commit("merged, not deployed")
+    assert main.deployed()[0] == second
+    (main.root / "__main__.py").write_text("raise SystemExit(1)\n")
+    main.git("add", ".")
+    main.commit("deployed in vain")
+    pulumi("up --yes --skip-preview --stack prod", fails=True)
     assert main.deployed()[0] == second

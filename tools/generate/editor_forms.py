@@ -11,19 +11,18 @@ from typing import Any, Final
 
 from vertex_training import naming
 from vertex_training.catalog import machines
-from vertex_training.customjob.rules import identity, network
-from vertex_training.customjob.rules.task import environment, storage, tracking
+from vertex_training.customjob.rules import environment, identity, network, storage
 
 REFERENCE: Final = r"\$\{[A-Za-z][A-Za-z0-9_-]*(\.[A-Za-z0-9_-]+)+\}"
 
 #: Patterns of text fields. References are always allowed: only a stack can resolve them.
 PATTERNS: Final[dict[tuple[str, str], str]] = {
-    ("CustomJobSpec", "experiment"): tracking.CONTEXT.pattern,
-    ("CustomJobSpec", "experimentRun"): tracking.CONTEXT.pattern,
+    ("CustomJobSpec", "experiment"): identity.CONTEXT.pattern,
+    ("CustomJobSpec", "experimentRun"): identity.CONTEXT.pattern,
     ("CustomJobSpec", "network"): network.NETWORK.pattern.replace("[^/]+", "[0-9]+"),
     ("CustomJobSpec", "reservedIpRanges"): network.NAME.pattern,
     ("CustomJobSpec", "serviceAccount"): identity.EMAIL.pattern,
-    ("CustomJobSpec", "tensorboard"): tracking.TENSORBOARD.pattern,
+    ("CustomJobSpec", "tensorboard"): identity.TENSORBOARD.pattern,
     ("EncryptionSpec", "kmsKeyName"): identity.KEY.pattern,
     ("EnvVar", "name"): environment.ENV_NAME.pattern,
     ("GcsDestination", "outputUriPrefix"): storage.FOLDER_URI.pattern,

@@ -20,14 +20,9 @@ from vertex_training.guardrails.policy import NOT_IN_STACKS, Policy, load
 ROOT: Final = Path(__file__).parents[2]
 TARGET: Final = ROOT / "docs" / "policies.md"
 TITLES: Final = {
-    "grants": "Who may do what",
-    "buckets": "Buckets",
-    "retention": "How long data is kept",
-    "registry": "Docker repositories",
-    "jobs": "Training jobs",
-    "serving": "Models and endpoints",
-    "encryption": "Keys",
-    "network": "Networks",
+    "grants": "Rights and networks",
+    "storage": "Buckets, repositories and secrets",
+    "jobs": "Jobs, models and endpoints",
 }
 HEAD: Final = """\
 # Policies

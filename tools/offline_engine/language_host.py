@@ -13,15 +13,13 @@ and ``poetry``, the option ``typechecker``, debugging and code generation are no
 request for one fails with an error that names it.
 
 Everything in this folder can be deleted on the day every machine reaches the official release. On
-that day, change, the first three in ``cli/vertex_training_cli/toolchain``:
+that day, change, the first two in ``cli/vertex_training_cli/toolchain``:
 
-- ``pulumi_cli.py``: delete ``install_build``, its entry in ``SOURCES``, and the
-  check for a script in ``is_official_plugin``;
-- ``build.py``: delete it, except for ``go_environment``, which ``tools/go_programs.py`` uses;
-- ``layout.py``: ``engine_version`` reads the version from the ``pulumi`` pin in
-  ``requirements/dev.txt``; ``offline_engine`` and the module names go, as do this folder's files in
-  ``SETUP_SOURCES``;
-- ``localcloud/localgcp/home/orphaned_plugins.py``: ``language_host`` in the names of plugins;
+- ``pulumi_cli.py``: delete ``install_build``, its entry in ``SOURCES``, and the check for a script
+  in ``_is_official_plugin``; ``go_build`` and ``cache_name`` stay for ``tools/go_programs.py``;
+- ``layout.py``: ``ENGINE_VERSION`` is that of the ``pulumi`` pin in ``requirements/dev.txt``;
+  ``offline_engine`` and ``BUILD_SOURCES`` go;
+- ``localcloud/localgcp/lifecycle.py``: ``language_host`` in the names of plugins;
 - ``pyproject.toml``: this folder in the settings of ruff, basedpyright and pytest;
 - the tests ``tests/unit/tools/test_language_*.py`` and ``tests/e2e/test_language_host.py``, and the
   engine's part of ``tests/unit/tools/test_setup.py``;

@@ -184,7 +184,7 @@ def _in_registries(loaded: Stack) -> list[Problem]:
     """What registries say of the images of the stack file. The local cloud is not started."""
     from vertex_training_cli.engine import stacks
     from vertex_training_cli.images import registry
-    from vertex_training_cli.images.checking import problems
+    from vertex_training_cli.images.lookup import problems
 
     settings = loaded.settings
     with suppress(CommandError):  # it does not run: each image says so

@@ -90,6 +90,8 @@ def check(
 ) -> None:
     """Find every mistake in job files that can be known before they are sent.
 
+    Examples: `vt check --fix --dry-run`, `kustomize build jobs | vt check -`.
+
     Exit code: 0 clean (there may be warnings), 1 mistakes, 2 it could not run.
     """
     _accept_any_name()

@@ -5,9 +5,10 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import Annotated, Any, Final
 
 import typer
+from google.cloud import storage
 
 from vertex_training import stack as stacks_of_files
 from vertex_training.errors import CommandError
@@ -21,9 +22,6 @@ from vertex_training_cli.data.cloud import Place, RemoteObject, in_units
 from vertex_training_cli.engine import stacks
 from vertex_training_cli.options import Format, FormatOption, SelectedStack
 from vertex_training_cli.status import print_line
-
-if TYPE_CHECKING:
-    from google.cloud import storage
 
 #: Exit code where no question can be asked.
 REFUSED: Final = 2
@@ -108,6 +106,8 @@ def diff(
     """Compare two snapshots of a name: rows, bytes, schema, sources, query.
 
     Without runs, the last two. Exit code, as of diff: 0 alike, 1 something differs, 2 trouble.
+
+    Example: `vt data snapshots diff clicks 1 2 --stack dev`.
     """
     _, all_found = _kept(stack)
     found = [each for each in all_found if each.name == name and each.manifest]

@@ -17,11 +17,12 @@ from vertex_training_cli.deploy.approval import (
     make_approval,
     parse_approval,
     plan_problems,
+    signed_in,
+    target_of,
     target_problems,
 )
 from vertex_training_cli.deploy.sources import PlanInputs
 from vertex_training_cli.deploy.state_code import state_problems
-from vertex_training_cli.deploy.target import signed_in, target_of
 from vertex_training_cli.engine import stacks
 from vertex_training_cli.engine.stacks import StackRef
 from vertex_training_cli.options import StackOfFile
@@ -48,6 +49,8 @@ def approval(
     ] = None,
 ) -> None:
     """Record that a report is approved: its digest, with the stack and the commit checked out.
+
+    Example: `vt approval --stack dev plan.json -o approval.json`.
 
     Exit code: 0 done, 1 it cannot be recorded.
     """
@@ -87,6 +90,8 @@ def deploy(
     """Review the stack anew and, if the plan is the approved one, become `vt up`.
 
     The state may name no provider but this project's: the engine would run its code.
+
+    Example: `vt deploy --stack dev --approval approval.json`.
 
     Exit code: 1 it could not be decided, 3 stopped: the plan, the commit, the stack or its target
     (backend, accounts, provider settings) is not the approved one, or the state has other code;

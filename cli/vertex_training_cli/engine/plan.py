@@ -10,7 +10,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Final
 
@@ -238,6 +238,12 @@ class Plan:
     def changed(self) -> tuple[Step, ...]:
         """Steps that change a resource of the cloud."""
         return tuple(step for step in self.steps if step.changes and step.custom)
+
+    def inputs_of(self, *types: str) -> Iterator[tuple[Step, Mapping[str, Any], Mapping[str, Any]]]:
+        """Yield changed steps of these types with the inputs before and after; empty without."""
+        for step in self.changed:
+            if step.type in types:
+                yield step, step.old.inputs if step.old else {}, step.new.inputs if step.new else {}
 
     def section(self, name: str) -> Mapping[str, Any]:
         """A section of the stack file, as the engine shows it: JSON. Empty if there is none."""

@@ -179,7 +179,7 @@ def own_bytecode() -> Mapping[str, str]:
     """
     from vertex_training_cli.toolchain.layout import cache_home
 
-    cache = str(cache_home(os.environ) / "bytecode")
+    cache = str(cache_home() / "bytecode")
     # Empty is unset: containers often set it, and each program would be compiled each time.
     return {"PYTHONPYCACHEPREFIX": cache, "PYTHONDONTWRITEBYTECODE": ""}
 

@@ -14,7 +14,7 @@ import typer
 
 from vertex_training.errors import ApprovalParseError, CommandError
 from vertex_training_cli.drift.findings import DriftOutcome
-from vertex_training_cli.github import kept_approval, preview_comment
+from vertex_training_cli.github import preview_run, repository
 from vertex_training_cli.github.preview_run import PreviewRun
 from vertex_training_cli.github.repository import Repository
 from vertex_training_cli.status import print_line
@@ -35,6 +35,8 @@ def comment(
     is rendered here. Merging approves it if it is the plan of what GitHub would merge; the workflow
     keeps that as the artifact `kept`, an output of the step.
 
+    Example: `vt github comment --stack dev -o kept.json`.
+
     Exit code: 0 done, or there is no pull request to tell; 1 it cannot be told, or the artifact
     was refused, which the comment says then.
     """
@@ -45,14 +47,14 @@ def comment(
     if pull is None:
         _log("there is no open pull request of this commit any more.")
         return
-    found = preview_comment.make(run, pull, stack, os.environ)
+    found = preview_run.make_comment(run, pull, stack, os.environ)
     source = f"Every workflow of a branch may write here; only this run [there]({_this_run()})."
     answer = _repository().write_comment(pull["number"], stack, found.text, source)
     _log(answer["html_url"])
-    kept = kept_approval.KeptApproval.of(answer, found.approval)
+    kept = repository.KeptApproval.of(answer, found.approval)
     output.parent.mkdir(parents=True, exist_ok=True)
     output.write_text(kept.model_dump_json() + "\n", encoding="utf-8")
-    _append("GITHUB_OUTPUT", f"kept={kept_approval.name_of(stack, pull['number'])}\n")
+    _append("GITHUB_OUTPUT", f"kept={repository.name_of(stack, pull['number'])}\n")
     _append("GITHUB_STEP_SUMMARY", answer["body"])
     if found.reason:
         _log(found.reason)
@@ -64,7 +66,10 @@ def approval(
     stack: Stack,
     output: Annotated[Path, typer.Option("--output", "-o", help="Write the record to this file.")],
 ) -> None:
-    """Fetch what was approved by merging the pull request that GITHUB_SHA came from."""
+    """Fetch what was approved by merging the pull request that GITHUB_SHA came from.
+
+    Example: `vt github approval --stack dev -o approval.json`.
+    """
     try:
         record = _repository().read_approval(_variable("GITHUB_SHA"), stack)
     except ApprovalParseError as reason:
@@ -75,7 +80,10 @@ def approval(
 
 
 def drift(stack: Stack, report: Report) -> None:
-    """Keep the stack's one issue on drift; REPORT.json beside REPORT.md says what was found."""
+    """Keep the stack's one issue on drift; REPORT.json beside REPORT.md says what was found.
+
+    Example: `vt github drift --stack dev drift.md`.
+    """
     found = json.loads(_text(report.with_suffix(".json")))
     outcome = DriftOutcome[found["outcome"].upper()]
     _log(_repository().update_drift_issue(stack, outcome, _text(report), _this_run()))

@@ -1,7 +1,7 @@
-"""What a person meets before a command does anything: verbs, examples, and completion.
+"""What a person meets before a command does anything: verbs and completion.
 
 ==============  ======================================================================
-``table``       each verb: its function, and the examples of its help
+``table``       the function of each verb, and what groups of verbs are about
 ``verbs``       commands made of the table; a module is imported when its verb is called
 ``completion``  names of stacks, jobs, images and buckets, completed in a shell
 ==============  ======================================================================

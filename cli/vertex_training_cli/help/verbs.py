@@ -9,7 +9,7 @@ import functools
 import importlib
 import importlib.util
 import inspect
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from difflib import get_close_matches
 from importlib.abc import InspectLoader
 from types import CodeType
@@ -32,20 +32,20 @@ class Verb(TyperCommand):
 
     def __init__(self, path: str) -> None:
         self.path = path
-        super().__init__(path.rpartition(" ")[2], help=_summary(VERBS[path].function))
+        module, _, self.function = VERBS[path].partition(":")
+        self.module = f"vertex_training_cli.{module}"
+        super().__init__(path.rpartition(" ")[2], help=_summary(self.module, self.function))
 
     def load(self) -> TyperCommand:
         """The whole command, with its parameters."""
-        module, _, name = VERBS[self.path].function.partition(":")
         with exit_codes(self.path, FAILED):  # an extra may be missing
-            function = getattr(importlib.import_module(module), name)
+            function = getattr(importlib.import_module(self.module), self.function)
         if completion.is_asked_for():
             completion.give_names(function)
         app = typer.Typer(add_completion=False, rich_markup_mode="markdown")
         passing = self.path in PASSING
         app.command(
             self.name,
-            epilog=_epilog(VERBS[self.path].examples),
             context_settings={"allow_extra_args": passing, "ignore_unknown_options": passing},
         )(exit_codes(self.path)(function))
         command = get_command(app)
@@ -62,13 +62,12 @@ class VerbGroup(TyperGroup):
 
     def __init__(self, *, path: str = "", **attributes: Any) -> None:
         super().__init__(**attributes)
-        self.epilog = _epilog(GROUPS[path].examples)
         self.commands.update({name: Verb(inner) for name, inner in _below(path, VERBS)})
         for name, inner in _below(path, GROUPS):
             self.commands[name] = VerbGroup(
                 path=inner,
                 name=name,
-                help=GROUPS[inner].help,
+                help=GROUPS[inner],
                 no_args_is_help=True,
                 rich_markup_mode="markdown",
             )
@@ -92,16 +91,11 @@ def _below(path: str, table: Iterable[str]) -> Iterator[tuple[str, str]]:
             yield name, inner
 
 
-def _epilog(examples: Sequence[str]) -> str:
-    return "\n".join(("Examples:", "", "```", *examples, "```"))
-
-
-def _summary(function: str) -> str:
+def _summary(module: str, name: str) -> str:
     """The first paragraph of a function's docstring, read from its compiled module.
 
     A list of verbs imports none of them.
     """
-    module, _, name = function.partition(":")
     constants = _code(module).co_consts
     code = next(each for each in constants if isinstance(each, CodeType) and each.co_name == name)
     return inspect.cleandoc(code.co_consts[0] or "").partition("\n\n")[0]

@@ -4,8 +4,7 @@
 ``command``    the command lines
 ``building``   builds images and pins them: at most one build for a context
 ``pinning``    writes pins into stack files; copies images from another stack
-``checking``   the pinned images as their registries have them
-``lookup``     looks images up in their registries, within a time
+``lookup``     looks images up in their registries, within a time, for checks and reviews
 ``registry``   reads and copies images, by the OCI distribution protocol
 ``transport``  HTTP to one registry: credentials go there alone, answers are bounded
 ``documents``  manifests, configurations and labels: text that anybody may have written

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import fcntl
 import os
+import shutil
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -22,7 +22,7 @@ from vertex_training.errors import (
     ImageBuildError,
     Location,
     Problem,
-    did_you_mean,
+    UnknownNameError,
 )
 from vertex_training.images import identity, pins
 from vertex_training.images.context import BuildContext
@@ -37,7 +37,6 @@ from vertex_training_cli.engine.stacks import StackRef
 from vertex_training_cli.images import pinning, registry
 from vertex_training_cli.images.documents import CONTEXT, REVISION
 from vertex_training_cli.images.engines import Build, Engine, commands
-from vertex_training_cli.images.engines.processes import remove_abandoned, work_folder
 from vertex_training_cli.status import print_line
 
 #: Seconds between two looks at a lock.
@@ -49,43 +48,16 @@ _BUILT_FROM: Final = "vertex-training.built-from"
 #: Ends a revision whose folder had changes that were not committed.
 _DIRTY: Final = "-dirty"
 _GIT_SECONDS: Final = 10
-#: Characters of a log line that a terminal shows.
-_SHOWN: Final = 100
-
-Log = Callable[[str], None]
 
 
-@contextmanager
-def progress(*, with_log: bool) -> Iterator[tuple[Log, Log]]:
-    """Yield two functions: one for lines about a build, one for lines of the engine's log.
+def report(line: str) -> None:
+    """Print a line about the progress of a build."""
+    print_line(f"vt: {line}")
 
-    A terminal shows the newest line of the log in place, unless the log is wanted.
-    """
 
-    def report(line: str) -> None:
-        print_line(f"vt: {line}")
-
-    def write_log(line: str) -> None:
-        if with_log:
-            print_line(plain(line))
-
-    if with_log or not sys.stderr.isatty():
-        yield report, write_log
-        return
-    from rich.console import Console
-    from rich.text import Text
-
-    console = Console(stderr=True, highlight=False, markup=False, emoji=False)
-    with console.status("") as status:
-
-        def show_report(line: str) -> None:
-            console.print(f"vt: {plain(line)}")
-            status.update(plain(line))
-
-        def show_log(line: str) -> None:
-            status.update(Text(plain(line)[:_SHOWN], style="dim"))
-
-        yield show_report, show_log
+def write_log(line: str) -> None:
+    """Print a line of an engine's log."""
+    print_line(plain(line))
 
 
 def check_target(ref: StackRef, trusted: Path | None) -> None:
@@ -130,30 +102,25 @@ class BuildOptions:
     """Called only if something is to be built."""
     timeout: float
     """Seconds for one image."""
-    report: Log
-    """Takes lines about the progress."""
-    write_log: Log
-    """Takes the lines of an engine's log."""
+    with_log: bool = False
+    """Whether the lines of an engine's log are printed."""
     writes_cache: bool = False
     """Whether later builds may start from the layers of these."""
 
 
 def names_to_build(settings: Settings, names: Sequence[str]) -> list[str]:
-    """The images named, each once; without names all that have a context.
+    """Return the images named; without names all that have a context.
 
     Raises:
-        CommandError: the stack has no such image, or it has no context.
+        UnknownNameError: the stack has no such image, or it has no context.
     """
+    found = pinning.known_names(settings, names)
     for name in names:
-        if name not in settings.images:
-            text = f"stack {settings.stack} has no image {name!r}."
-            raise CommandError(text, did_you_mean(name, settings.images))
         if settings.images[name].context is None:
             text = f"image {name} has no context in Pulumi.{settings.stack}.yaml."
-            raise CommandError(text, f"vt promote {name} --from OTHER --to {settings.stack}")
-    return list(dict.fromkeys(names)) or [
-        name for name, image in settings.images.items() if image.context
-    ]
+            hint = f"vt promote {name} --from OTHER --to {settings.stack}"
+            raise UnknownNameError(text, hint)
+    return [name for name in found if settings.images[name].context]
 
 
 def build_image(settings: Settings, name: str, root: Path, options: BuildOptions) -> BuildResult:
@@ -164,7 +131,6 @@ def build_image(settings: Settings, name: str, root: Path, options: BuildOptions
         CommandError: the build failed, a registry refused, or the stack file cannot be written.
     """
     started = time.monotonic()
-    remove_abandoned()
     source = pins.source_of(settings.images[name])
     assert source is not None  # names_to_build
     image = settings.names.image(name)
@@ -177,19 +143,19 @@ def build_image(settings: Settings, name: str, root: Path, options: BuildOptions
         if at.lacks_repository(path):
             text = f"{name}: there is no repository {path.rpartition('/')[0]} to push to."
             raise CommandError(text, f"vt up --stack {settings.stack}, which makes it.")
-        with _lock(f"{path}@{wanted}", options):
+        with _work_folder(f"{path}@{wanted}", options.timeout) as folder:
             digest = at.digest_of(path, tag)
             if digest is None:
-                _refuse_secrets(settings, name, context, options)
-                digest, built = _build(settings, name, source, wanted, root, options), True
+                _refuse_secrets(settings, name, context)
+                archive = folder / "context.tar"
+                _write_archive(source, wanted, root, archive)
+                digest, built = _build(settings, name, archive, wanted, root, options), True
     values = {"digest": digest, "builtFrom": tag}
     pinned = pinning.write_pins(root, settings.stack, {name: values})
     return BuildResult(name, digest, tag, built, pinned, time.monotonic() - started)
 
 
-def _refuse_secrets(
-    settings: Settings, name: str, context: BuildContext, options: BuildOptions
-) -> None:
+def _refuse_secrets(settings: Settings, name: str, context: BuildContext) -> None:
     """Let no secret leave in a context. What changes after this look is refused as a change.
 
     Raises:
@@ -197,43 +163,42 @@ def _refuse_secrets(
     """
     found = files.scan_context(settings, name, context)
     if found.note:
-        options.report(f"{name}: {found.note}")
+        report(f"{name}: {found.note}")
     if found.problems:
         raise ConfigError(found.problems)
 
 
 def _build(
-    settings: Settings, name: str, source: Source, wanted: str, root: Path, options: BuildOptions
+    settings: Settings, name: str, archive: Path, wanted: str, root: Path, options: BuildOptions
 ) -> str:
-    """Run an engine; returns the digest."""
+    """Run an engine; return the digest."""
+    source, tag = pins.source_of(settings.images[name]), identity.tag(wanted)
+    assert source is not None  # names_to_build
     engine = options.choose_engine()
-    tag = identity.tag(wanted)
-    options.report(f"{name}: building {source.context} with {engine.name}")
+    report(f"{name}: building {source.context} with {engine.name}")
     if is_local(settings.project) and engine.name != "docker":
         file = root / source.context / source.dockerfile
         found = commands.stand_ins(file, dict(source.build_args))
-        for line in commands.stand_in_notices(found):
-            options.report(line)
-    with work_folder() as folder:
-        archive = folder / "context.tar"
-        _write_archive(source, wanted, root, archive)
-        digest = engine.build(
-            Build(
-                name=name,
-                archive=archive,
-                context=source.context,
-                dockerfile=source.dockerfile,
-                build_args=dict(source.build_args),
-                target=source.target,
-                image=settings.names.image(name),
-                tag=tag,
-                labels=labels_of(name, source.context, tag, root),
-                identity=wanted,
-                timeout=options.timeout,
-                writes_cache=options.writes_cache,
-            ),
-            options.write_log,
-        )
+        for base in dict.fromkeys(found.values()):
+            text = "is stood in for by Debian's packages of the same release and Python"
+            report(f"{base} {text}")
+    digest = engine.build(
+        Build(
+            name=name,
+            archive=archive,
+            context=source.context,
+            dockerfile=source.dockerfile,
+            build_args=dict(source.build_args),
+            target=source.target,
+            image=settings.names.image(name),
+            tag=tag,
+            labels=labels_of(name, source.context, tag, root),
+            identity=wanted,
+            timeout=options.timeout,
+            writes_cache=options.writes_cache,
+        ),
+        write_log if options.with_log else lambda _: None,
+    )
     if not registry.DIGEST.match(digest):
         raise ImageBuildError(f"{name}: {engine.name} gave no digest of the image.")
     return digest
@@ -253,33 +218,56 @@ def _write_archive(source: Source, wanted: str, root: Path, archive: Path) -> No
 
 
 @contextmanager
-def _lock(key: str, options: BuildOptions) -> Iterator[None]:
-    """Hold one build against others of this user: the second one finds the image of the first.
+def _work_folder(key: str, timeout: float) -> Iterator[Path]:
+    """Yield an empty folder that one build of a context has at a time; it is emptied at the end.
+
+    The kernel releases the lock of a killed build. The next build removes what that one left.
 
     Raises:
-        ImageBuildError: the other one takes longer than the time-out.
+        ImageBuildError: another build of the same context takes longer than the time-out.
     """
     with stacks.local_cloud_errors():
-        file = cache_dir() / "image-builds" / f"{identity.short(key)}.lock"
-    file.parent.mkdir(0o700, parents=True, exist_ok=True)
-    end, waiting = time.monotonic() + options.timeout, False
-    handle = os.open(file, os.O_RDWR | os.O_CREAT, 0o600)
+        folder = cache_dir() / "image-builds" / identity.short(key)
+    folder.mkdir(0o700, parents=True, exist_ok=True)
+    end, waiting = time.monotonic() + timeout, False
+    while not (handle := _lock(folder)):
+        if not waiting:
+            report("another build of the same context runs here: waiting for it")
+        waiting = True
+        if time.monotonic() > end:
+            text = "another build of the same context is still running."
+            raise ImageBuildError(text, hint="raise --timeout.")
+        time.sleep(_POLL)
     try:
-        while True:
-            try:
-                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                break
-            except BlockingIOError:
-                if not waiting:
-                    options.report("another build of the same context runs here: waiting for it")
-                waiting = True
-                if time.monotonic() > end:
-                    text = "another build of the same context is still running."
-                    raise ImageBuildError(text, hint="raise --timeout.") from None
-                time.sleep(_POLL)
-        yield
+        for other in folder.parent.iterdir():
+            if other == folder:
+                _empty(folder)
+            elif other.is_dir() and (unused := _lock(other)):
+                _empty(other)
+                os.close(unused)
+        yield folder
     finally:
+        _empty(folder)
         os.close(handle)
+
+
+def _lock(folder: Path) -> int:
+    """Lock a folder, and return the handle; 0 if another process has it."""
+    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(handle)
+        return 0
+    return handle
+
+
+def _empty(folder: Path) -> None:
+    for child in folder.iterdir():
+        if child.is_dir() and not child.is_symlink():
+            shutil.rmtree(child, ignore_errors=True)
+        else:
+            child.unlink(missing_ok=True)
 
 
 def labels_of(name: str, context: str, tag: str, root: Path) -> dict[str, str]:

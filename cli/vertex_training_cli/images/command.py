@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any, Final
 
@@ -19,9 +20,18 @@ from vertex_training_cli import options
 from vertex_training_cli.console import console, json_text, table
 from vertex_training_cli.engine import stacks
 from vertex_training_cli.engine.stacks import StackRef
-from vertex_training_cli.images import building, checking, engines, pinning, registry
+from vertex_training_cli.images import building, engines, lookup, pinning, registry
 from vertex_training_cli.options import Format, FormatOption, SelectedStack
 from vertex_training_cli.status import print_line
+
+#: State of a pin -> words for a person.
+WORDS: Final = {
+    "current": "built from its context",
+    "behind": "behind its context",
+    "unknown": "unknown origin",
+    "missing": "not built",
+    "fixed": "by digest",
+}
 
 Names = Annotated[
     list[str] | None,
@@ -77,6 +87,8 @@ def build(
 
     An image of the same context and options that the registry has is taken as it is.
 
+    Example: `vt images build titanic --stack dev --timeout 30m`.
+
     Exit code: 0 all are pinned, 1 one is not (the stack file has those before it), 130 interrupted.
     """
     seconds = options.seconds(timeout, "--timeout")
@@ -85,13 +97,12 @@ def build(
         building.check_target(ref, target_of)
         settings = _settings(ref)
         chosen = building.names_to_build(settings, names or [])
-        with building.progress(with_log=log) as (report, write_log):
-            registry.connect(ref, report, start=True)
-            how = building.BuildOptions(
-                lambda: engines.choose(engine, ref.project, ref.region, is_local=ref.is_local),
-                seconds, report, write_log, writes_cache=target_of is None,
-            )  # fmt: skip
-            results = [building.build_image(settings, name, ref.root, how) for name in chosen]
+        registry.connect(ref, building.report, start=True)
+        how = building.BuildOptions(
+            lambda: engines.choose(engine, ref.project, ref.region, is_local=ref.is_local),
+            seconds, with_log=log, writes_cache=target_of is None,
+        )  # fmt: skip
+        results = [building.build_image(settings, name, ref.root, how) for name in chosen]
         for result in results:
             what = "built" if result.built else "unchanged" if not result.pinned else "found"
             print(f"{result.name}: {what} {result.digest} in {result.seconds:.1f} s")
@@ -102,75 +113,19 @@ def build(
 def list_(stack: SelectedStack = None, format_: FormatOption = Format.TEXT) -> None:
     """List the images of a stack file, and whether they are behind their contexts. No network."""
     ref = stacks.find(stack)
-    show(_settings(ref), ref.root, as_json=format_ is Format.JSON)
-
-
-def check(
-    names: Names = None, stack: SelectedStack = None, format_: FormatOption = Format.TEXT
-) -> None:
-    """Look at the pinned images in their registries, and at what could take them away.
-
-    Exit code: 0 all can be run, 1 one cannot, or could not be looked at.
-    """
-    ref = stacks.find(stack)
     settings = _settings(ref)
-    registry.connect(ref, lambda _: None, start=False)
-    if checking.show(settings, names or [], ref.root, as_json=format_ is Format.JSON):
-        raise typer.Exit(1)
-
-
-def promote(
-    names: Annotated[list[str], typer.Argument(metavar="NAME...", help="Images to copy.")],
-    source: Annotated[str, typer.Option("--from", help="Stack that has them, such as dev.")],
-    target: Annotated[str, typer.Option("--to", help="Stack that gets them, such as prod.")],
-) -> None:
-    """Copy images and their digests from one stack to another. Nothing is built.
-
-    The image is copied to the other stack's repository, then its digest is written into the stack
-    file: one line an image.
-    """
-    with _interruptible():
-        origin, goal = stacks.find(source), stacks.find(target)
-        registry.connect(origin, lambda _: None, start=False)
-        registry.connect(goal, lambda _: None, start=False)
-        pairs = pinning.plan(_settings(origin), _settings(goal), names)
-        for result in pinning.run(pairs, goal.root, goal.stack):
-            print(result)
-
-
-#: State of a pin -> words for a person.
-WORDS: Final = {
-    "current": "built from its context",
-    "behind": "behind its context",
-    "unknown": "unknown origin",
-    "missing": "not built",
-    "fixed": "by digest",
-}
-
-
-def show(settings: Settings, root: Path, *, as_json: bool) -> None:
-    """Print the images of a stack.
-
-    Raises:
-        ConfigError: a context cannot be read.
-    """
-    found = [pins.pin_of(settings, name, root) for name in settings.images]
-    if as_json:
+    found = [pins.pin_of(settings, name, ref.root) for name in settings.images]
+    if format_ is Format.JSON:
         print(json_text([_facts(pin) for pin in found]))
-        return
-    if not found:
+    elif not found:
         print(f"stack {settings.stack} has no images")
-        return
-    rows = (
-        (
-            pin.name,
-            WORDS[pin.state],
-            pin.image.context or "",
-            pin.digest.removeprefix("sha256:")[:12],
-        )
-        for pin in found
-    )
-    console().print(table("NAME", "STATE", "CONTEXT", "DIGEST", rows=rows))
+    else:
+        rows = (
+            (pin.name, WORDS[pin.state], pin.image.context or "",
+             pin.digest.removeprefix("sha256:")[:12])
+            for pin in found
+        )  # fmt: skip
+        console().print(table("NAME", "STATE", "CONTEXT", "DIGEST", rows=rows))
 
 
 def _facts(pin: Pin) -> dict[str, Any]:
@@ -183,3 +138,46 @@ def _facts(pin: Pin) -> dict[str, Any]:
         "builtFrom": pin.image.built_from or "",
         "contextNow": pin.tag,
     }
+
+
+def check(
+    names: Names = None, stack: SelectedStack = None, format_: FormatOption = Format.TEXT
+) -> None:
+    """Look at the pinned images in their registries, and at what could take them away.
+
+    Exit code: 0 all can be run, 1 one cannot, or could not be looked at.
+    """
+    ref = stacks.find(stack)
+    settings = _settings(ref)
+    registry.connect(ref, lambda _: None, start=False)
+    found = lookup.findings(settings, pinning.known_names(settings, names or []), ref.root)
+    if format_ is Format.JSON:
+        print(json_text([asdict(finding) for finding in found]))
+    else:
+        rows = ((finding.level, finding.name, finding.text) for finding in found)
+        console().print(table("LEVEL", "IMAGE", "FINDING", rows=rows))
+    if any(finding.level == "error" for finding in found):
+        raise typer.Exit(1)
+
+
+def promote(
+    names: Annotated[list[str], typer.Argument(metavar="NAME...", help="Images to copy.")],
+    source: Annotated[str, typer.Option("--from", help="Stack that has them, such as dev.")],
+    target: Annotated[str, typer.Option("--to", help="Stack that gets them, such as prod.")],
+) -> None:
+    """Copy images and their digests from one stack to another. Nothing is built.
+
+    The image is copied to the other stack's repository, then its digest is written into the stack
+    file: one line an image.
+
+    Example: `vt promote titanic --from dev --to prod`.
+    """
+    if source == target:
+        raise typer.BadParameter(f"{source} is both --from and --to.")
+    with _interruptible():
+        origin, goal = stacks.find(source), stacks.find(target)
+        registry.connect(origin, lambda _: None, start=False)
+        registry.connect(goal, lambda _: None, start=False)
+        pairs = pinning.plan(_settings(origin), _settings(goal), names)
+        for result in pinning.run(pairs, goal.root, goal.stack):
+            print(result)

@@ -12,12 +12,16 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Annotated, Any, Final
+
+import pydantic
+from pydantic import Field
 
 from vertex_training.errors import RegistryError
 from vertex_training.settings.section import BELOW
 
-DIGEST: Final = re.compile(r"sha256:[0-9a-f]{64}\Z")
+_FORM: Final = "sha256:[0-9a-f]{64}"
+DIGEST: Final = re.compile(rf"{_FORM}\Z")
 #: How registries say that there is no repository, in answers of 404; ``repository name not known``
 #: is what distribution says of an image that is not there.
 _NO_REPOSITORY: Final = re.compile(r"\brepository\b.*\b(?:not found|does not exist)", re.IGNORECASE)
@@ -59,22 +63,35 @@ def lacks_repository(body: bytes) -> bool:
         return False
 
 
+class _Part(pydantic.BaseModel):
+    """A blob of an image. The digest becomes a piece of an address, so its form counts."""
+
+    digest: Annotated[str, Field(pattern=f"^{_FORM}$")]
+    size: Annotated[int, Field(strict=True, ge=0, le=_MOST_BYTES)]
+
+
+class _Child(pydantic.BaseModel):
+    """An image of an index."""
+
+    digest: Annotated[str, Field(pattern=f"^{_FORM}$")]
+    platform: Any = None
+
+
+class _Document(pydantic.BaseModel):
+    """An image has a configuration, an index has images."""
+
+    config: _Part | None = None
+    layers: Annotated[list[_Part], Field(max_length=_MOST_ENTRIES)] = []
+    manifests: Annotated[list[_Child] | None, Field(max_length=_MOST_ENTRIES)] = None
+
+
 @dataclass(frozen=True, slots=True)
 class ImageManifest:
-    """A manifest as the registry has it."""
+    """A manifest as the registry has it. Methods raise RegistryError if it is another document."""
 
     digest: str
     media_type: str
     body: bytes
-
-    @property
-    def content(self) -> dict[str, Any]:
-        """The parsed document.
-
-        Raises:
-            RegistryError: it is none.
-        """
-        return parse(self.body, self.digest)
 
     @property
     def is_index(self) -> bool:
@@ -82,44 +99,37 @@ class ImageManifest:
         return self.media_type in INDEXES
 
     def children(self) -> dict[str, str]:
-        """Platform -> digest of the images of an index, without attestations of a build.
-
-        Raises:
-            RegistryError: it is no index.
-        """
-        found: dict[str, str] = {}
-        for child in reversed(_entries(self.content.get("manifests"), self.digest)):
-            # BuildKit adds attestations as images for unknown/unknown.
-            if (name := platform(child.get("platform"))) != "unknown/unknown":
-                found[name] = _digest(child, self.digest)
+        """Return platform -> digest of the images of an index, without attestations of a build."""
+        found = {platform(each.platform): each.digest for each in reversed(self._children())}
+        found.pop("unknown/unknown", "")  # BuildKit adds attestations as images for that
         return found
 
     def listed(self) -> list[str]:
-        """Digests of everything that an index lists, with attestations.
-
-        Raises:
-            RegistryError: it is no index.
-        """
-        entries = _entries(self.content.get("manifests"), self.digest)
-        return [_digest(child, self.digest) for child in entries]
+        """Return the digests of everything that an index lists, with attestations."""
+        return [each.digest for each in self._children()]
 
     def config(self) -> str:
-        """Digest of the configuration of an image.
-
-        Raises:
-            RegistryError: it is no image.
-        """
-        return _digest(_mapping(self.content.get("config"), self.digest), self.digest)
+        """Return the digest of the configuration of an image."""
+        return next(iter(self.blobs()))
 
     def blobs(self) -> dict[str, int]:
-        """Size of each blob of an image by its digest: configuration and layers.
+        """Return digest -> size of each blob of an image: configuration and layers."""
+        document = self._parse()
+        if document.config is None:
+            raise no_image(self.digest)
+        return {part.digest: part.size for part in (document.config, *document.layers)}
 
-        Raises:
-            RegistryError: it is no image.
-        """
-        config = _mapping(self.content.get("config"), self.digest)
-        parts = [config, *_entries(self.content.get("layers", []), self.digest)]
-        return {_digest(part, self.digest): _size(part, self.digest) for part in parts}
+    def _children(self) -> list[_Child]:
+        document = self._parse()
+        if document.manifests is None:
+            raise no_image(self.digest)
+        return document.manifests
+
+    def _parse(self) -> _Document:
+        try:
+            return _Document.model_validate_json(self.body)
+        except pydantic.ValidationError:
+            raise no_image(self.digest) from None
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +154,12 @@ def facts(
     Raises:
         RegistryError: ``config`` is no configuration.
     """
-    content = parse(config, image.config())
+    try:
+        content = json.loads(config)
+    except (ValueError, RecursionError):  # nested some thousand levels deep
+        content = None
+    if not isinstance(content, dict):
+        raise no_image(image.config())
     inner = content.get("config") or {}
     labels = (inner.get("Labels") if isinstance(inner, dict) else None) or {}
     if not isinstance(labels, dict):
@@ -184,18 +199,6 @@ def origin(labels: Mapping[str, str]) -> Origin:
     )
 
 
-def parse(body: bytes, digest: str) -> dict[str, Any]:
-    """A JSON object.
-
-    Raises:
-        RegistryError: it is none; ``digest`` names it.
-    """
-    try:
-        return _mapping(json.loads(body), digest)
-    except (ValueError, RecursionError):  # nested some thousand levels deep
-        raise no_image(digest) from None
-
-
 def platform(found: Any) -> str:
     """``os/architecture`` as a manifest or a configuration has it."""
     if not isinstance(found, dict):
@@ -209,30 +212,3 @@ def platform(found: Any) -> str:
 def no_image(digest: str) -> RegistryError:
     """The error about content that is no image."""
     return RegistryError(f"{digest} is no image of a container.")
-
-
-def _mapping(found: Any, digest: str) -> dict[str, Any]:
-    if not isinstance(found, dict):
-        raise no_image(digest)
-    return found
-
-
-def _entries(found: Any, digest: str) -> list[dict[str, Any]]:
-    if not isinstance(found, list) or len(found) > _MOST_ENTRIES:
-        raise no_image(digest)
-    return [_mapping(each, digest) for each in found]
-
-
-def _digest(part: Mapping[str, Any], digest: str) -> str:
-    """The digest of a part: it becomes a piece of an address, so its form counts."""
-    found = part.get("digest")
-    if not isinstance(found, str) or not DIGEST.match(found):
-        raise no_image(digest)
-    return found
-
-
-def _size(part: Mapping[str, Any], digest: str) -> int:
-    found = part.get("size")
-    if not isinstance(found, int) or isinstance(found, bool) or not 0 <= found <= _MOST_BYTES:
-        raise no_image(digest)
-    return found

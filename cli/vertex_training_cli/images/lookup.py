@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,7 +19,8 @@ from vertex_training import naming
 from vertex_training.errors import CommandError, Problem, RegistryError
 from vertex_training.images import pins
 from vertex_training.images.identity import PLATFORM
-from vertex_training.images.pins import PLACEHOLDER
+from vertex_training.images.pins import PLACEHOLDER, Pin
+from vertex_training.settings.model import Settings
 from vertex_training_cli.engine.stacks import StackRef
 from vertex_training_cli.images import documents, registry
 from vertex_training_cli.images.documents import ImageFacts
@@ -100,6 +101,82 @@ def _look_at(uris: list[str], found: dict[str, Look]) -> None:
             found[uri] = Look(at.facts(path, digest))
         except RegistryError as failed:
             found[uri] = Look(reason=str(failed))
+
+
+@dataclass(frozen=True, slots=True)
+class ImageFinding:
+    """One statement about one image."""
+
+    name: str
+    level: Literal["ok", "warning", "error"]
+    text: str
+    digest: str = ""
+    revision: str = ""
+    context: str = ""
+    rule: str = ""
+    """Id of the mistake; empty if there is none."""
+
+
+def findings(settings: Settings, names: Iterable[str], root: Path) -> list[ImageFinding]:
+    """Return the mistakes of images, in their order; a line that one is in order if it has none.
+
+    Raises:
+        ConfigError: a context cannot be read.
+    """
+    chosen = [pins.pin_of(settings, name, root) for name in names]
+    pinned = [pin for pin in chosen if pin.digest not in ("", PLACEHOLDER)]
+    looks = look([f"{pin.uri}@{pin.digest}" for pin in pinned], is_local=settings.is_local)
+    return [
+        finding
+        for pin in chosen
+        for finding in _findings(settings, pin, looks.get(f"{pin.uri}@{pin.digest}"))
+    ]
+
+
+def problems(settings: Settings, root: Path) -> list[Problem]:
+    """Return what registries say of the images of a stack file, with paths below the namespace.
+
+    Images that are behind their context need no look: ``vertex_training.images.pins`` reports them.
+
+    Raises:
+        ConfigError: a context cannot be read.
+    """
+    return [
+        Problem(
+            found.text,
+            path=("images", found.name),
+            rule=found.rule,
+            level="warning" if found.rule == "image-not-looked-at" else found.level,
+        )
+        for found in findings(settings, settings.images, root)
+        if found.level != "ok" and found.rule not in ("image-behind", "image-unpinned")
+    ]
+
+
+def _findings(settings: Settings, pin: Pin, found: Look | None) -> Iterator[ImageFinding]:
+    command = f"vt images build {pin.name} --stack {settings.stack}"
+    if found is None:
+        hint = command if pin.tag else f"vt promote {pin.name} --from OTHER --to {settings.stack}"
+        yield ImageFinding(pin.name, "error", f"no digest is pinned: {hint}", rule="image-unpinned")
+        return
+    if pin.state in ("behind", "unknown"):
+        text = "the pin is behind its context" if pin.state == "behind" else "of unknown origin"
+        text = f"{text}: {command}"
+        yield ImageFinding(pin.name, "warning", text, pin.digest, rule="image-behind")
+    if found.trouble:
+        rule, text = found.trouble
+        if rule == "image-missing":
+            way = "take another one" if pin.image.uri else command if pin.tag else (
+                "promote it again")  # fmt: skip
+            text = f"the digest is not in {pin.uri}: {way}"
+        elif rule == "image-platform" and pin.tag:
+            text = f"{text}: {command}"
+        yield ImageFinding(pin.name, "error", text, pin.digest, rule=rule)
+    elif found.facts:
+        origin = documents.origin(found.facts.labels)
+        shown = f" of {origin}" if origin.context and origin.revision else ""
+        text = f"in order: {PLATFORM}, {found.facts.size / 1e6:,.0f} MB{shown}"
+        yield ImageFinding(pin.name, "ok", text, pin.digest, origin.revision, origin.context)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,12 +8,13 @@ from __future__ import annotations
 import fcntl
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from vertex_training.errors import CommandError, did_you_mean
+from localgcp.system.root_directory import RootDirectory
+from vertex_training.errors import CommandError, UnknownNameError, did_you_mean
 from vertex_training.images.pins import PLACEHOLDER
 from vertex_training.located_yaml.editing import set_value
 from vertex_training.settings.model import Settings
@@ -53,7 +54,8 @@ def write_pins(root: Path, stack: str, pins: Mapping[str, Mapping[str, str]]) ->
                         path = ("config", f"{SCHEMA.namespace}:images", name, key)
                         after = set_value(after, path, values[key], file.name)
             if after != before:
-                _replace(file, after)
+                mode = file.stat().st_mode & 0o777
+                RootDirectory(file.parent).write(file.name, after, mode)
     except OSError as failed:
         text = f"{file.name} cannot be written: {failed.strerror}; it is as it was."
         raise CommandError(text) from None
@@ -69,23 +71,6 @@ def _locked(folder: Path) -> Iterator[None]:
         yield
     finally:
         os.close(handle)
-
-
-def _replace(file: Path, content: bytes) -> None:
-    partial = file.with_name(f".{file.name}.partial")
-    try:
-        partial.unlink(missing_ok=True)  # of a killed command, or a link that a clone has
-        handle = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
-        with open(handle, "wb") as stream:
-            stream.write(content)
-            stream.flush()
-            os.fchmod(stream.fileno(), file.stat().st_mode & 0o777)
-            os.fsync(stream.fileno())
-        os.replace(partial, file)
-    except OSError:
-        with suppress(OSError):
-            partial.unlink()
-        raise
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,23 +95,31 @@ class Promotion:
         return self.built_from or f"digest-{digits}"
 
 
-def plan(source: Settings, target: Settings, names: Sequence[str]) -> list[Promotion]:
-    """What is to be copied.
+def known_names(settings: Settings, names: Sequence[str]) -> list[str]:
+    """Return the images named, each once; without names all of the stack.
 
     Raises:
-        CommandError: the first stack does not pin one of the names, or both stacks are one.
+        UnknownNameError: the stack has no such image.
     """
-    if source.stack == target.stack:
-        raise CommandError(f"{source.stack} is both --from and --to.")
-    return [_promotion(source, target, name) for name in dict.fromkeys(names)]
+    for name in names:
+        if name not in settings.images:
+            text = f"stack {settings.stack} has no image {name!r}."
+            raise UnknownNameError(text, did_you_mean(name, settings.images))
+    return list(dict.fromkeys(names or settings.images))
+
+
+def plan(source: Settings, target: Settings, names: Sequence[str]) -> list[Promotion]:
+    """Return the images to copy.
+
+    Raises:
+        UnknownNameError: the first stack has no image of a name.
+        CommandError: the first stack does not pin one of them.
+    """
+    return [_promotion(source, target, name) for name in known_names(source, names)]
 
 
 def _promotion(source: Settings, target: Settings, name: str) -> Promotion:
-    image = source.images.get(name)
-    if image is None:
-        text = f"stack {source.stack} has no image {name!r}."
-        raise CommandError(text, did_you_mean(name, source.images))
-    there = target.images.get(name)
+    image, there = source.images[name], target.images.get(name)
     if image.uri or (there and there.uri):
         stack = source.stack if image.uri else target.stack
         text = f"image {name} of stack {stack} is one from outside (uri)."

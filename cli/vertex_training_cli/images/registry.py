@@ -13,9 +13,15 @@ import hashlib
 import os
 import re
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Final
+from typing import Final
+
+import google.auth
+import requests
+from google.auth.exceptions import GoogleAuthError
+from google.auth.transport.requests import AuthorizedSession, Request
 
 from vertex_training import naming
+from vertex_training.customjob.google.impersonation import impersonated_credentials
 from vertex_training.errors import OperatorError, RegistryError
 from vertex_training.images.identity import PLATFORM
 from vertex_training_cli.engine.stacks import StackRef
@@ -29,15 +35,12 @@ from vertex_training_cli.images.documents import (
 )
 from vertex_training_cli.images.transport import Transport, line, no_credentials, read
 
-if TYPE_CHECKING:
-    import requests
-
 #: Where the local cloud's registry listens: ``HOST:PORT``.
 EMULATOR: Final = "ARTIFACT_REGISTRY_EMULATOR_HOST"
 IMAGE: Final = re.compile(
     r"(?P<host>[a-z0-9-]+-docker\.pkg\.dev)/(?P<path>(?P<project>[a-z0-9-]+)/[a-z0-9._/-]+)\Z"
 )
-#: Settings of buildah and podman (``localgcp.containers.builders``).
+#: Settings of buildah and podman (``localgcp.containers.host``).
 BUILDERS: Final = ("CONTAINERS_REGISTRIES_CONF", "CONTAINERS_CONF")
 #: How names of addresses of the local cloud end: those of the registry, Vertex AI, storage.
 _ADDRESS: Final = "_EMULATOR_HOST"
@@ -72,15 +75,12 @@ class RegistryClient:
         Raises:
             RegistryError: Google gives none.
         """
-        import google.auth.exceptions
-        from google.auth.transport.requests import AuthorizedSession, Request
-
         session = self._transport.session
         if not isinstance(session, AuthorizedSession):
             return ""
         try:
             session.credentials.refresh(Request())
-        except google.auth.exceptions.GoogleAuthError as failed:
+        except GoogleAuthError as failed:
             raise no_credentials(self.base, failed) from None
         return str(session.credentials.token)
 
@@ -91,7 +91,7 @@ class RegistryClient:
             RegistryError: the registry refused, or cannot be reached.
         """
         url = f"{self.base}/v2/{path}/manifests/{reference}"
-        answer = self._transport.send("HEAD", url, path, accepted=(404,), headers=_accept())
+        answer = self._send("HEAD", url, path)
         if answer.status_code == 404:
             return None
         digest = answer.headers.get("Docker-Content-Digest", "")
@@ -107,9 +107,7 @@ class RegistryClient:
             RegistryError: see ``digest_of``.
         """
         url = f"{self.base}/v2/{path}/manifests/latest"
-        answer = self._transport.send(
-            "GET", url, path, accepted=(404,), headers=_accept(), stream=True
-        )
+        answer = self._send("GET", url, path)
         return answer.status_code == 404 and documents.lacks_repository(read(answer, path))
 
     def manifest(self, path: str, reference: str) -> ImageManifest | None:
@@ -122,9 +120,7 @@ class RegistryClient:
         if DIGEST.match(reference):
             answer = self._transport.content(url, path, headers=_accept())
         else:
-            answer = self._transport.send(
-                "GET", url, path, accepted=(404,), headers=_accept(), stream=True
-            )
+            answer = self._send("GET", url, path)
         if answer.status_code == 404:
             return None
         body = read(answer, path)
@@ -235,6 +231,11 @@ class RegistryClient:
             raise RegistryError(f"{path}@{digest}: the registry sent other content, {found}.")
         return body
 
+    def _send(self, method: str, url: str, path: str) -> requests.Response:
+        return self._transport.send(
+            method, url, path, accepted=(404,), headers=_accept(), stream=method == "GET"
+        )
+
 
 def registry_of(image: str) -> tuple[RegistryClient, str]:
     """The registry that holds ``image`` (a name without tag), and the image's path in it.
@@ -256,8 +257,6 @@ def registry_of(image: str) -> tuple[RegistryClient, str]:
                 "`vt local shell` that was open before has to be opened anew."
             )
             raise RegistryError(text, hint)
-        import requests
-
         session = requests.Session()
         session.trust_env = False  # no proxy is on the way to this machine
         return RegistryClient(Transport(f"http://{emulator}", session)), match["path"]
@@ -284,12 +283,6 @@ def google_session() -> requests.Session:
     Raises:
         RegistryError: there are none.
     """
-    import google.auth
-    from google.auth.exceptions import GoogleAuthError
-    from google.auth.transport.requests import AuthorizedSession
-
-    from vertex_training.customjob.google.impersonation import impersonated_credentials
-
     try:
         credentials = impersonated_credentials() or google.auth.default(scopes=[_SCOPE])[0]
     except OperatorError as failed:

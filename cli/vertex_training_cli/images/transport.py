@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 from urllib.parse import urljoin, urlsplit
 
-from vertex_training.errors import RegistryError
+import requests
+from google.auth.exceptions import GoogleAuthError
 
-if TYPE_CHECKING:
-    import requests
+from vertex_training.errors import RegistryError
 
 #: Manifests, configurations and lists; what is larger is none.
 MAX_DOCUMENT: Final = 4 * 1024 * 1024
@@ -30,8 +30,6 @@ _LOGIN: Final = "gcloud auth application-default login"
 
 def anonymous_session() -> requests.Session:
     """A session without credentials."""
-    import requests
-
     session = requests.Session()
     session.auth = _no_credentials  # not those of a .netrc either
     return session
@@ -123,13 +121,10 @@ class Transport:
     def _once(
         self, session: requests.Session, method: str, url: str, options: dict[str, Any]
     ) -> requests.Response:
-        import google.auth.exceptions
-        import requests
-
         options = {"timeout": TIMEOUT, **options, "allow_redirects": False}
         try:
             return session.request(method, url, **options)
-        except google.auth.exceptions.GoogleAuthError as failed:
+        except GoogleAuthError as failed:
             raise no_credentials(self.base, failed) from None
         except requests.RequestException as failed:
             raise RegistryError(f"{self.base} cannot be reached: {line(failed)}.") from None
@@ -141,8 +136,6 @@ def read(answer: requests.Response, path: str) -> bytes:
     Raises:
         RegistryError: it is larger, or breaks off.
     """
-    import requests
-
     body = bytearray()
     try:
         with answer:

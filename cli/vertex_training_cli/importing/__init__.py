@@ -11,7 +11,6 @@
 ``batch_jobs``       a message of Batch -> an imported job with ``backend: batch``
 ``imported``         an imported job, and what of it has no place in a stack
 ``references``       buckets, accounts and secrets of a job -> the stack's own
-``objects``           files that a job reads, beside the source -> objects of its buckets
 ``proposal``         the files that change, as a diff, checked before they are written
 ===================  =================================================================
 """

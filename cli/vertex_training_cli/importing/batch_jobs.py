@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from vertex_training.catalog.costs import BATCH_RETRIES, OTHER_BATCH_RETRIES
 from vertex_training.catalog.machines import machine_type
-from vertex_training.customjob.batch import machines
+from vertex_training.customjob.batch import message as machines
 from vertex_training.customjob.batch.message import (
     GOOGLES_CODES,
     MOUNT_OPTIONS,
@@ -150,8 +150,6 @@ class _Conversion:
             )
         if self.message.get("logsPolicy", {}).get("destination") != "CLOUD_LOGGING":
             self.say("its logs go to Cloud Logging here, whatever logsPolicy says")
-        if self.group.get("schedulingPolicy") == "IN_ORDER":
-            self.say("schedulingPolicy: IN_ORDER is left out: all tasks begin at once")
 
     def _step(self) -> dict[str, Any] | None:
         """The one runnable that is a container."""
@@ -205,7 +203,11 @@ class _Conversion:
             self.say(f"its machines are those of the instance template {template}, which is not "
                      "read: write machine, disk and network of it")  # fmt: skip
         elif "machineType" not in self.policy:
-            self.say(f"Batch chooses its machine{self._wish()}: write one that has that")
+            wished = [f"{k} {v}" for k, v in self.task.get("computeResource", {}).items()]
+            wished += [f"{each.get('count', 1)} {each.get('type', 'GPU')}"
+                       for each in self.policy.get("accelerators", [])]  # fmt: skip
+            shown = f" for {', '.join(wished)}" if wished else ""
+            self.say(f"Batch chooses its machine{shown}: write one that has that")
         given = self.policy.get("accelerators", [])
         if len(given) > 1:
             self.say("a machine has GPUs of one kind: those after the first are left out")
@@ -224,18 +226,6 @@ class _Conversion:
         if has_gpu and not drivers:
             self.say("it installs no GPU drivers; here Batch does, as without them there is no GPU")
         return found | self._reservation()
-
-    def _wish(self) -> str:
-        wished = self.task.get("computeResource", {})
-        words = []
-        if cpu := wished.get("cpuMilli"):
-            words.append(f"{_number(cpu) / 1000:g} vCPUs" if cpu.isdecimal() else f"{cpu} mCPU")
-        if memory := wished.get("memoryMib"):
-            gb = f"{_number(memory) / 1024:.4g} GiB" if memory.isdecimal() else f"{memory} MiB"
-            words.append(f"{gb} of memory")
-        words += [f"{each.get('count', 1)} {each.get('type', 'GPU')}"
-                  for each in self.policy.get("accelerators", [])]  # fmt: skip
-        return f" for {', '.join(words)}" if words else ""
 
     def _reservation(self) -> dict[str, Any]:
         """Unset is any that fits, which only Spot and Flex-start machines cannot have."""
@@ -387,15 +377,13 @@ class _Conversion:
             return _kept(_moved(given, moves), known)
 
         if command:
-            split = (
-                command.split() if re.fullmatch(r"[\w./-]+( +[\w./=-]+)+", command) else [command]
-            )
-            if len(split) > 1:
+            is_list = re.fullmatch(r"[\w./-]+( +[\w./=-]+)+", command)
+            if is_list:
                 self.say("its entrypoint has several words: docker takes the first, as here, and "
                          "the others are arguments")  # fmt: skip
-            found["command"] = [text(word) for word in split]
+            found["command"] = list(map(text, command.split() if is_list else [command]))
         if words:
-            found["args"] = [text(word) for word in words]
+            found["args"] = list(map(text, words))
         if env:
             found["env"] = [{"name": name, "value": text(value)} for name, value in env.items()]
         return found
@@ -406,21 +394,19 @@ class _Conversion:
             words = shlex.split(options)
         except ValueError:
             words = []
-        memory, others = dict[str, None](), dict[str, None]()
-        is_read = False
+        others, is_read = dict[str, None](), False
         for word, after in itertools.pairwise([*words, ""]):
             name, _, value = word.partition("=")
             if match := OPTION.match(name):
                 is_read = True
                 if f"{name}={value or after}" not in given:
-                    (memory if name in MEMORY_OPTIONS else others)[match[0]] = None
-        if memory:
-            self.say(f"docker's options `{' '.join(memory)}` are left out: shared memory is "
-                     "docker's 64 MB: set num_workers=0 where PyTorch loads data")  # fmt: skip
+                    others[match[0]] = None
         if others or (options.strip() and not is_read):
             shown = f" `{' '.join(others)}`" if others else ""
-            self.say(f"docker's options{shown} are left out: put what they set into the image, "
-                     "env or command")  # fmt: skip
+            what = "put what they set into the image, env or command"
+            if others.keys() & {*MEMORY_OPTIONS}:
+                what = f"shared memory is 64 MB (num_workers=0 where PyTorch loads data); {what}"
+            self.say(f"docker's options{shown} are left out: {what}")
 
     def _moves(self, container: Mapping[str, Any]) -> dict[str, str]:
         """Paths in the container that are a bucket's -> where a job has them."""
@@ -495,12 +481,8 @@ class _Conversion:
         asked = self.task.get("computeResource", {})
         job = Job({"jobSpec": {"workerPoolSpecs": [dict(pool)]}})
         whole = machines.resources(job.pools[0])
-        if (
-            _are_many(tasks)
-            and "taskCountPerNode" not in self.group
-            and whole
-            and any(_less(asked.get(key, "2000"), whole[key]) for key in whole)
-        ):
+        packs = any(_less(asked.get(key, "2000"), whole[key]) for key in whole)
+        if _are_many(tasks) and "taskCountPerNode" not in self.group and packs:
             self.say("Batch may put several of its tasks on one machine; here each has its own, "
                      "which costs more: choose a smaller machine type")  # fmt: skip
         wanted = {key: value for key, value in asked.items() if key in whole}

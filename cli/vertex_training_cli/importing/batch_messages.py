@@ -10,15 +10,14 @@ import itertools
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
+
+from google.protobuf.descriptor import Descriptor, FieldDescriptor
+from google.protobuf.json_format import MessageToDict, ParseDict, ParseError
 
 from vertex_training.customjob.request.message import to_camel_case
-from vertex_training.errors import CommandError, ConfigError
-from vertex_training.located_yaml import document
-from vertex_training_cli.importing.imported import Scalar, as_written, placeholder
-
-if TYPE_CHECKING:
-    from google.protobuf.descriptor import Descriptor, FieldDescriptor
+from vertex_training.errors import CommandError
+from vertex_training_cli.importing.imported import Scalar, placeholder
 
 #: What a job of Batch has, in both spellings of the API, and no CustomJob.
 FIELDS: Final = ("taskGroups", "task_groups")
@@ -33,7 +32,7 @@ OUTPUT: Final = ("name", *FILLED_IN, f"{GROUP}name")
 #: Fields that are carried over, with what they hold; the code below says what of it is not.
 CARRIED: Final = (
     "labels", "logsPolicy.destination", f"{GROUP}taskCount", f"{GROUP}parallelism",
-    f"{GROUP}taskCountPerNode", f"{GROUP}requireHostsFile", f"{GROUP}schedulingPolicy",
+    f"{GROUP}taskCountPerNode", f"{GROUP}requireHostsFile",
     f"{STEP}container.imageUri", f"{STEP}container.commands", f"{STEP}container.entrypoint",
     f"{STEP}container.volumes", f"{STEP}container.options", f"{STEP}script", f"{STEP}barrier",
     f"{STEP}environment.variables", f"{STEP}environment.secretVariables", f"{STEP}timeout",
@@ -55,6 +54,7 @@ LEFT_OUT: Final = {
     "notifications": "messages of the job in the stack file are these (docs/batch.md)",
     "logsPolicy.logsPath": "logs go to Cloud Logging: `vt jobs logs`",
     "logsPolicy.cloudLoggingOption": "logs have the resource of Batch's jobs",
+    f"{GROUP}schedulingPolicy": "all tasks begin at once",
     f"{GROUP}permissiveSsh": "machines get no keys for one another: launch by torch.distributed",
     f"{GROUP}runAsNonRoot": "write USER into the image",
     f"{STEP}container.blockExternalNetwork": "network mode psc without nat keeps machines inside",
@@ -124,7 +124,6 @@ def parsed(given: Mapping[str, Any]) -> BatchMessage:
         CommandError: it is no job of Batch.
     """
     from google.cloud import batch_v1
-    from google.protobuf.json_format import MessageToDict, ParseDict, ParseError
 
     message = batch_v1.Job.pb(batch_v1.Job())
     reading = _Reading()
@@ -147,25 +146,8 @@ def parsed(given: Mapping[str, Any]) -> BatchMessage:
 
 
 def of_job(message: Any) -> BatchMessage:
-    """A job that Batch has, as :func:`of_document` gives one."""
-    from google.protobuf.json_format import MessageToDict
-
+    """Return the message of a job that Batch has."""
     return BatchMessage(MessageToDict(type(message).pb(message)))
-
-
-def of_document(data: bytes, label: str) -> BatchMessage:
-    """The message in a file, JSON or YAML.
-
-    Raises:
-        CommandError: it cannot be read, or is no job of Batch.
-    """
-    try:
-        found = document.read(data, label)
-    except ConfigError as failed:
-        raise CommandError(str(failed.problems[0])) from None
-    message = parsed(as_written(found.root))
-    message.remarks += map(str, found.problems)
-    return message
 
 
 def left_out(message: Mapping[str, Any]) -> tuple[list[str], list[str]]:

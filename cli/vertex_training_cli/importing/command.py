@@ -7,10 +7,13 @@ import json
 import signal
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
+from google.protobuf.json_format import MessageToDict
 
+from localgcp.home import Home
+from vertex_training import stack as stack_settings
 from vertex_training.customjob.kinds import BATCH_JOB, kind_of_name
 from vertex_training.customjob.protocol.ports import (
     JOB_LABEL,
@@ -20,15 +23,20 @@ from vertex_training.customjob.protocol.ports import (
 )
 from vertex_training.errors import CheckUnavailableError, CommandError
 from vertex_training.secret_rules.redaction import masked, redacted
+from vertex_training.settings import stack_files
+from vertex_training.settings.model import Settings
+from vertex_training_cli.check import checking, fixing
+from vertex_training_cli.check.report import FileReport, LintFinding, text_lines
 from vertex_training_cli.console import plain
+from vertex_training_cli.engine import paths, stacks
+from vertex_training_cli.engine.pulumi_cli import PulumiCli
 from vertex_training_cli.failures import FAILED, exit_codes
+from vertex_training_cli.importing import batch_jobs, batch_messages, imported, recorded, sources
+from vertex_training_cli.importing.proposal import Proposal, open_names, propose, rehearsal
+from vertex_training_cli.importing.sources import SourceContents
+from vertex_training_cli.jobs.service import Jobs
+from vertex_training_cli.options import StackOfJob, Write
 from vertex_training_cli.status import print_line
-
-if TYPE_CHECKING:
-    from vertex_training.settings.model import Settings
-    from vertex_training_cli.check.report import FileReport, LintFinding
-    from vertex_training_cli.importing.proposal import Proposal
-    from vertex_training_cli.importing.sources import SourceContents
 
 LostState = Annotated[
     bool,
@@ -42,9 +50,6 @@ Command = Annotated[
 ]
 NoIsolation = Annotated[
     bool, typer.Option("--no-isolation", help="With --run: in the network of this machine.")
-]
-StackName = Annotated[
-    str, typer.Option("--stack", "-s", help="The stack that gets the job, or its state back.")
 ]
 
 
@@ -61,18 +66,12 @@ def import_(
     run: Command = "",
     no_isolation: NoIsolation = False,
     state: LostState = False,
-    stack: StackName = "local",
+    stack: StackOfJob = "local",
     name: Annotated[str, typer.Option("--name", "-n", help="Name of the job in the stack.")] = "",
-    write: Annotated[
-        bool, typer.Option("--write", help="Write the files, after showing the diff.")
-    ] = False,
+    write: Write = False,
     fix: Annotated[
         bool, typer.Option("--fix", help="Mend what is certain, as `vt check --fix` does.")
     ] = False,
-    format_: Annotated[
-        str,
-        typer.Option("--format", "-f", help="text, or json: what is read, guessed and open."),
-    ] = "text",
     up: Annotated[
         bool,
         typer.Option(
@@ -94,6 +93,9 @@ def import_(
 
     With --state it looks for the stack's resources in the cloud instead, and shows those that its
     state does not have; --write imports them. Its exit code is then that of `pulumi import`.
+
+    Examples: `vt import train.ipynb --stack dev --write`,
+    `vt import --job 1234567890 --stack dev`.
     """
     if state:
         raise typer.Exit(_take_over(stack, write=write))
@@ -102,14 +104,12 @@ def import_(
         _ensure_local(proposal)
     if fix:
         _mend(proposal)
-    offer(proposal, write=write or up, only_right=up, as_json=_is_json(format_))
+    offer(proposal, write=write or up, only_right=up)
     if up:
         _bring_up(proposal)
 
 
 def _take_over(stack: str, *, write: bool) -> int:
-    from vertex_training_cli.engine import stacks
-    from vertex_training_cli.engine.pulumi_cli import PulumiCli
     from vertex_training_cli.up import lost_state
 
     ref = stacks.find(stack)
@@ -118,8 +118,6 @@ def _take_over(stack: str, *, write: bool) -> int:
 
 
 def _mend(proposal: Proposal) -> None:
-    from vertex_training_cli.check import fixing
-
     for job, file in zip(proposal.jobs, proposal.job_files, strict=True):
         fixed = fixing.fix(file, str(proposal.files[file]).encode(), fixing.judge_of(file))
         proposal.files[file] = fixed.after.decode()
@@ -127,31 +125,20 @@ def _mend(proposal: Proposal) -> None:
             job.remarks.append(f"{fixed.count} of the source's mistakes were mended")
 
 
-def _is_json(format_: str) -> bool:
-    if format_ not in ("text", "json"):
-        raise CommandError(f"--format has no {format_!r}.", "write text or json")
-    return format_ == "json"
+def offer(proposal: Proposal, *, write: bool, only_right: bool = False) -> None:
+    """Show the diff and its mistakes, and write it if that is requested.
 
-
-def offer(
-    proposal: Proposal, *, write: bool, only_right: bool = False, as_json: bool = False
-) -> None:
-    """Show the diff and what is wrong with it, and write it if that is wanted.
-
-    ``only_right``: not with mistakes, which end the command with exit code 1 in any case.
+    Mistakes end the command with exit code 1; with ``only_right`` they also prevent the writing.
     """
     for line in proposal.diff():  # a script may hold anything
-        if not as_json:
-            print(masked(plain(line.rstrip("\r\n"))))
-    if as_json:
-        print(redacted(json.dumps(proposal.summary(), indent=2)))
+        print(masked(plain(line.rstrip("\r\n"))))
     reports = judge(proposal)
     wrong = any(report.count("error") for report in reports)
     written = write and not (only_right and wrong)
     if written:
         proposal.write()
     hint = "The mistakes come first." if write else "With --write, it is."
-    _tell(proposal, reports, hint="" if written else hint)
+    _report(proposal, reports, hint="" if written else hint)
     if wrong:
         raise typer.Exit(1)
 
@@ -159,18 +146,14 @@ def offer(
 def _proposal(
     source: Path | None, job: str, run: str, stack: str, name: str, *, isolated: bool = True
 ) -> Proposal:
-    from vertex_training import stack as stacks
-    from vertex_training.settings import stack_files
-    from vertex_training_cli.engine import paths
-    from vertex_training_cli.importing import proposal, sources
-
     if (source and run) or not (source or run or job):
         raise CommandError("name one source: a file, a job that ran by --job ID, or --run COMMAND.")
     if not (run or isolated):
         raise CommandError("--no-isolation is for --run COMMAND.")
     root, settings = paths.root_of(Path.cwd()), None
     if root is not None:
-        settings = stacks.read_settings(stack_files.read_raw(stacks.SCHEMA, root, stack), root)
+        raw = stack_files.read_raw(stack_settings.SCHEMA, root, stack)
+        settings = stack_settings.read_settings(raw, root)
     if run:
         found = _recorded(run, settings, isolated=isolated)
     elif source:
@@ -184,17 +167,13 @@ def _proposal(
     if name:
         if len(found.jobs) != 1:
             raise CommandError(f"--name is for one job, and there are {len(found.jobs)}.")
-        from vertex_training_cli.importing.imported import to_key
-
-        found.jobs[0].name = to_key(name)
+        found.jobs[0].name = imported.to_key(name)
     folder = source.parent if source else root or Path.cwd()
-    return proposal.propose(found, folder, root or Path.cwd(), stack if root else "", settings)
+    return propose(found, folder, root or Path.cwd(), stack if root else "", settings)
 
 
 def _recorded(command: str, settings: Settings | None, *, isolated: bool) -> SourceContents:
     """Return what a command sends. From now on, SIGTERM and SIGHUP end ``vt`` as Ctrl-C does."""
-    from vertex_training_cli.importing import recorded
-
     for number in (signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(number) is signal.SIG_DFL:
             signal.signal(number, signal.default_int_handler)
@@ -227,7 +206,6 @@ def _ensure_local(proposal: Proposal) -> None:
 
 def _bring_up(proposal: Proposal) -> None:
     """`vt local up`: the exit code is 0 only if all imported jobs succeeded."""
-    from localgcp.home import Home
     from vertex_training_cli.local import commands
     from vertex_training_cli.local import up as local_up
 
@@ -240,18 +218,6 @@ def _bring_up(proposal: Proposal) -> None:
 
 def _of_job(job: str, stack: str, root: Path) -> SourceContents:
     """The job that ran, from the service. Fields that the service filled in are left out."""
-    from google.protobuf.json_format import MessageToDict
-
-    from vertex_training_cli.engine import stacks
-    from vertex_training_cli.importing import (
-        batch_jobs,
-        batch_messages,
-        imported,
-        recorded,
-        sources,
-    )
-    from vertex_training_cli.jobs.service import Jobs
-
     ref = stacks.find(stack, root)
     ref.connect_clients()
     jobs = Jobs(ref)
@@ -272,9 +238,6 @@ def _of_job(job: str, stack: str, root: Path) -> SourceContents:
 
 def judge(proposal: Proposal) -> list[FileReport]:
     """What ``vt check --stack`` says of the proposal, with the names of the files to come."""
-    from vertex_training_cli.check import checking
-    from vertex_training_cli.importing.proposal import rehearsal
-
     with rehearsal(proposal) as folder:
         copy = Path(folder)
         if not proposal.stack:
@@ -296,18 +259,13 @@ def _renamed(report: FileReport, proposal: Proposal) -> FileReport:
 
 def _of_the_job(finding: LintFinding) -> LintFinding:
     """What this machine cannot run is no mistake of the job; what is open has a line of its own."""
-    from vertex_training_cli.check.checking import LOCAL_RULE
-
-    levels = {(LOCAL_RULE, "error"): "warning", ("placeholder", "warning"): "note"}
+    levels = {(checking.LOCAL_RULE, "error"): "warning", ("placeholder", "warning"): "note"}
     level = levels.get((finding.problem.rule, finding.problem.level), finding.problem.level)
     return dataclasses.replace(finding, problem=dataclasses.replace(finding.problem, level=level))
 
 
-def _tell(proposal: Proposal, reports: list[FileReport], *, hint: str) -> None:
-    """What was left out and what is wrong; ``hint`` says how it is written, if it is not."""
-    from vertex_training_cli.check.report import text_lines
-    from vertex_training_cli.importing.proposal import open_names
-
+def _report(proposal: Proposal, reports: list[FileReport], *, hint: str) -> None:
+    """Print remarks and mistakes. ``hint`` tells how the files get written, if they are not."""
     for remark in proposal.remarks:
         print_line(f"note: {redacted(plain(remark))}.")
     for job in proposal.jobs:

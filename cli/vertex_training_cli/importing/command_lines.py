@@ -380,12 +380,15 @@ def job_of(options: dict[str, Any], name: str, read: CommandFiles) -> ImportedJo
     """Return the job that gcloud makes of its flags, and of the file that it reads.
 
     Raises:
-        CommandError: it is a job of Batch, which only a file or ``--run`` gives.
+        CommandError: it makes none, or one of Batch, which only a file or ``--run`` gives.
     """
     given = dict[str, str](options["flags"])
     if options["kind"] == BATCH:
         file = given.get("config", "what `gcloud batch jobs describe NAME --format json` prints")
         raise CommandError(f"`gcloud batch jobs submit` is not read: import {file}, or use --run.")
+    if not {"config", "worker-pool-spec"} & given.keys():
+        what = f"`gcloud ai {options['kind']} create` without --config or --worker-pool-spec"
+        raise CommandError(f"{what} makes no job.")
     return _of_vertex(options, given, name, read)
 
 

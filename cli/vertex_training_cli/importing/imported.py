@@ -105,11 +105,10 @@ class ImportedJob:
 
 @dataclass(frozen=True, slots=True, order=True)
 class Note:
-    """One sentence about a value. ``guessed``: what the value is unless somebody changes it."""
+    """One sentence about a value, with its place."""
 
     text: str
     place: str
-    guessed: bool = False
 
     def __str__(self) -> str:
         return f"{self.text} ({self.place})"

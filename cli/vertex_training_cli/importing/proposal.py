@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import json
 import os
 import re
 import shutil
@@ -22,7 +23,6 @@ from vertex_training.secret_rules.redaction import contains_secret
 from vertex_training.settings.model import Settings
 from vertex_training.settings.project_files import file_name
 from vertex_training_cli.engine.paths import named_files
-from vertex_training_cli.importing import objects
 from vertex_training_cli.importing.imported import OPEN, ImportedJob, Scalar, free_key, key_of
 from vertex_training_cli.importing.references import Adoption, StackEntries
 from vertex_training_cli.importing.sources import SourceContents
@@ -38,6 +38,8 @@ ORDER: Final = ("displayName", "labels", "encryptionSpec", "maxTrialCount", "par
 #: A part of a value that is open.
 PLACEHOLDER: Final = re.compile(r"<[A-Z0-9_]+>")
 SECRET_IN_CODE: Final = "holds what looks like a secret: read it from Secret Manager, then commit"
+#: The largest object that is taken along: `vt data push` sends larger ones.
+MAX_BYTES: Final = 16 * 1024 * 1024
 SCHEMA_LINE: Final = "# yaml-language-server: $schema=job.schema.json\n"
 
 
@@ -74,10 +76,6 @@ class Proposal:
                 continue
             yield from difflib.unified_diff(before, text.splitlines(keepends=True), old, file)
 
-    def summary(self) -> dict[str, Any]:
-        """For programs: of each job the fields that were read, what is guessed and what is open."""
-        return {"jobs": [_summary(job) for job in self.jobs], "remarks": self.remarks}
-
     def write(self) -> None:
         """Write the files.
 
@@ -109,30 +107,23 @@ def propose(
     made = Proposal(root, stack, bool(settings and settings.is_local))
     entries = StackEntries()
     uploads = {_place(address): data for address, data in source.uploads.items()}
+    existing = {path.stem for path in (root / "jobs").glob("*.yaml")}
+    existing |= {*settings.submitted} if settings else set()
     for job in source.jobs:
-        taken = {*(settings.submitted if settings else ()), *(each.name for each in made.jobs)}
-        names = {path.stem for path in (root / "jobs").glob("*.yaml")}
-        job.name = free_key(job.name, taken | names)
-        if job.region not in ("", settings.region if settings else ""):
-            stays = f": the stack runs jobs in {settings.region}" if settings else (
-                ", which a job file does not say")  # fmt: skip
-            job.remarks.append(f"it is sent to {job.region}{stays}")
-        if settings and not OPEN.search(job.project) and job.project not in ("", settings.project):
-            what = f"it is sent to project {job.project}: the stack's is {settings.project}"
-            job.remarks.append(what)
+        job.name = free_key(job.name, existing | {each.name for each in made.jobs})
+        job.remarks += _destination(job, settings)
         _package(job, source, folder, made, settings, entries)
         adoption = Adoption(job, settings, entries)
         adoption.apply()
-        made.files |= objects.place(job, adoption.objects, folder, root, entries, uploads)
-        file = f"jobs/{job.name}.yaml"
-        entry = {"file": file} | (
-            {"backend": job.backend} if job.backend != CUSTOM_JOB.backend else {}
-        )
+        made.files |= place_objects(job, adoption.objects, folder, root, entries, uploads)
+        entry = {"file": (file := f"jobs/{job.name}.yaml")}
+        if job.backend != CUSTOM_JOB.backend:
+            entry["backend"] = job.backend
         entries.add("tuning" if job.study else "jobs", job.name, entry)
         made.files[file] = job_text(job)
         made.jobs.append(job)
         made.job_files.append(file)
-    made.files |= (copies := objects.place_uploads(uploads, entries))
+    made.files |= (copies := _place_uploads(uploads, entries))
     made.remarks = source.remarks + [
         f"gs://{address}, which the code uploads, is not taken along"
         for address in source.uploads if f"jobs/data/{_place(address)}" not in copies
@@ -153,44 +144,91 @@ def propose(
     return made
 
 
+def _destination(job: ImportedJob, settings: Settings | None) -> Iterator[str]:
+    """Yield the region and the project of a source, where the stack has others."""
+    if job.region and (settings is None or job.region != settings.region):
+        stays = f": the stack runs jobs in {settings.region}" if settings else (
+            ", which a job file does not say")  # fmt: skip
+        yield f"it is sent to {job.region}{stays}"
+    if settings and job.project not in ("", settings.project) and not OPEN.search(job.project):
+        yield f"it is sent to project {job.project}: the stack's is {settings.project}"
+
+
 def open_names(job: ImportedJob) -> list[str]:
-    """The placeholders of a job, each once."""
-    values = (str(value) for _, value in _leaves([job.study, job.spec, job.labels]))
-    return list(dict.fromkeys(name for value in values for name in PLACEHOLDER.findall(value)))
-
-
-def _summary(job: ImportedJob) -> dict[str, Any]:
-    fields = dict(_leaves(job.study | {"spec": job.spec} if job.study else job.spec))
-    unknown = {path for path, value in fields.items() if PLACEHOLDER.search(str(value))}
-    notes = {True: list[str](), False: list[str]()}
-    for note in job.notes:
-        notes[note.guessed].append(str(note))
-    return {
-        "name": job.name,
-        "backend": job.backend,
-        "read": sorted(fields.keys() - unknown),
-        "guessed": notes[True],
-        "open": [*(f"{path}: {fields[path]}" for path in sorted(unknown)), *notes[False]],
-        "remarks": list(dict.fromkeys(job.remarks)),
-    }
-
-
-def _leaves(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
-    """Each value of a message with its path."""
-    if isinstance(value, dict):
-        for key, item in value.items():
-            yield from _leaves(item, f"{path}.{key}".lstrip("."))
-    elif isinstance(value, list):
-        for index, item in enumerate(value):
-            yield from _leaves(item, f"{path}[{index}]")
-    else:
-        yield path, value
+    """Return the placeholders of a job, each once."""
+    text = json.dumps([job.study, job.spec, job.labels])
+    return list(dict.fromkeys(PLACEHOLDER.findall(text)))
 
 
 def _place(address: str) -> str:
     """``KEY/NAME`` of an object that an import takes along."""
     bucket, _, name = address.partition("/")
     return f"{key_of(bucket, 'bucket')}/{name}"
+
+
+def place_objects(
+    job: ImportedJob,
+    objects: Mapping[str, set[str]],
+    folder: Path,
+    root: Path,
+    entries: StackEntries,
+    uploads: Mapping[str, bytes],
+) -> dict[str, bytes]:
+    """Enter files beside the source as objects of the stack's new buckets, and return the copies.
+
+    A file below ``root`` is named where it is. Any other one is copied below ``jobs/data``. Missing
+    and large files get a remark, and ``uploads`` (``KEY/NAME``) are placed by ``_place_uploads``.
+    """
+    copies: dict[str, bytes] = {}
+    for key, name in sorted((key, name) for key, names in objects.items() for name in names):
+        if f"{key}/{name}" in uploads:
+            continue
+        path = _beside(folder, root, name)
+        if path is None:
+            job.remarks.append(
+                f"it reads {name} in bucket '{key}', which is not beside the source: put it at "
+                f"{name} there and import again, or it is missing when the job runs"
+            )
+        elif path.is_relative_to(root.resolve()):
+            entries.add_object(key, name, path.relative_to(root.resolve()).as_posix())
+        elif _has_secret(data := path.read_bytes()):
+            job.remarks.append(
+                f"it reads {name}, which is not copied: it holds what looks like a secret"
+            )
+        else:
+            copies[f"jobs/data/{key}/{name}"] = data
+            entries.add_object(key, name, f"jobs/data/{key}/{name}")
+    return copies
+
+
+def _place_uploads(uploads: Mapping[str, bytes], entries: StackEntries) -> dict[str, bytes]:
+    """Enter uploads (``KEY/NAME``) as objects of the stack's new buckets, and return the copies."""
+    copies: dict[str, bytes] = {}
+    for place, data in uploads.items():
+        key, _, name = place.partition("/")
+        if key in entries.keys("buckets") and not _has_secret(data):
+            copies[f"jobs/data/{place}"] = data
+            entries.add_object(key, name, f"jobs/data/{place}")
+    return copies
+
+
+def _has_secret(data: bytes) -> bool:
+    return contains_secret(data.decode("utf-8", errors="replace"))
+
+
+def _beside(folder: Path, root: Path, name: str) -> Path | None:
+    """Return the file of an object beside the source: at its name, or in the folder itself.
+
+    A source is not trusted: no hidden file, nothing behind a link, and nothing of the home itself.
+    """
+    if folder.resolve() == Path.home().resolve() != root.resolve():
+        return None
+    for path in (name, Path(name).name):
+        found = RootDirectory(folder, refuse_git=True).status(path)
+        hidden = any(part.startswith(".") for part in path.split("/"))
+        if found and found.st_size <= MAX_BYTES and not hidden:
+            return folder.resolve() / path
+    return None
 
 
 def _edited(data: bytes, entries: StackEntries, name: str) -> str:
@@ -228,22 +266,13 @@ def _package(
         of = "is where the client put it" if is_there else "is made by a stack"
         job.remarks.append(f"its package {of}; the script is {file}")
         return
-    _name_package(job, file, settings, entries)
-    for task in _tasks(job):
-        task["pythonModule"] = module
-
-
-def _name_package(job: ImportedJob, path: str, settings: Settings, entries: StackEntries) -> None:
-    """Let the job take code at a path: by the entry that the stack has for it, or a new one."""
-    known = (
-        key for key, each in settings.packages.items() if PurePath(each.path) == PurePath(path)
-    )
-    key = next(known, "")
+    same = (key for key, each in settings.packages.items() if PurePath(each.path) == PurePath(file))
+    key = next(same, "")
     if not key:
         key = free_key(job.name, {*settings.packages, *entries.keys("packages")})
-        entries.add("packages", key, {"path": path})
+        entries.add("packages", key, {"path": file})
     for task in _tasks(job):
-        task["packageUris"] = [f"${{packages.{key}}}"]
+        task |= {"packageUris": [f"${{packages.{key}}}"], "pythonModule": module}
 
 
 def _tasks(job: ImportedJob) -> list[dict[str, Any]]:
@@ -267,11 +296,13 @@ def _script(script: str, source: SourceContents, folder: Path) -> str | None:
 def job_text(job: ImportedJob) -> str:
     """The job file: gcloud's form, or REST's if it has labels or a key."""
     message: dict[str, Any] = job.spec
-    if job.study or job.labels or job.encryption_key:
-        key = {"kmsKeyName": job.encryption_key}
-        message = {**job.study, "trialJobSpec": job.spec} if job.study else {"jobSpec": job.spec}
-        message |= {"labels": job.labels} if job.labels else {}
-        message |= {"encryptionSpec": key} if job.encryption_key else {}
+    if job.study:
+        message = {**job.study, "trialJobSpec": job.spec}
+    elif job.labels or job.encryption_key:
+        message = {"jobSpec": job.spec}
+    message |= {"labels": job.labels} if job.labels else {}
+    if job.encryption_key:
+        message |= {"encryptionSpec": {"kmsKeyName": job.encryption_key}}
     text = yaml.dump(
         _ordered(message), Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=100
     )
@@ -331,32 +362,26 @@ def write_below(root: Path, files: Mapping[str, str | bytes]) -> None:
 
 
 def rehearsal(proposal: Proposal) -> tempfile.TemporaryDirectory[str]:
-    """A copy of what the stack is made of, with the proposal in it, to be judged there."""
+    """Return a copy of the stack's files with the proposal in it, to be checked there."""
     folder = tempfile.TemporaryDirectory(prefix="vt-import-")
     copy = Path(folder.name)
     for path in proposal.root.glob("Pulumi*.yaml"):
         shutil.copy2(path, copy / path.name)
-    if (proposal.root / "jobs").is_dir():
-        shutil.copytree(proposal.root / "jobs", copy / "jobs", copy_function=_link, symlinks=True)
-    for file in proposal.named:
-        _link_all(proposal.root / file, copy / file)
+    for file in ("jobs", *proposal.named):
+        source, target = proposal.root / file, copy / file
+        if target.exists() or not source.exists():
+            continue
+        target.parent.mkdir(parents=True, exist_ok=True)
+        if source.is_dir():
+            shutil.copytree(source, target, copy_function=_link, symlinks=True)
+        else:
+            _link(str(source), str(target))
     write_below(copy, proposal.files)
     return folder
 
 
-def _link_all(source: Path, target: Path) -> None:
-    """A file or a folder at the same place of the copy, unless it is there already."""
-    if target.exists() or not source.exists():
-        return
-    target.parent.mkdir(parents=True, exist_ok=True)
-    if source.is_dir():
-        shutil.copytree(source, target, copy_function=_link, symlinks=True)
-    else:
-        _link(str(source), str(target))
-
-
 def _link(source: str, target: str) -> None:
-    """A second name for a file, which may be large; a copy where there can be none."""
+    """Link a file, which may be large; copy it where the file system has no links."""
     try:
         os.link(source, target, follow_symlinks=False)
     except OSError:

@@ -54,11 +54,10 @@ class StackEntries:
         """An entry of a section of the stack file."""
         self.added[(f"vertex-training:{section}", key)] = value
 
-    def add_objects(self, bucket: str, objects: dict[str, str]) -> None:
-        """Objects of a bucket that was added: name -> file."""
-        if objects:
-            value = self.added[("vertex-training:buckets", bucket)]
-            value["objects"] = {**value.get("objects", {}), **objects}
+    def add_object(self, bucket: str, name: str, file: str) -> None:
+        """Add an object of a bucket that was added."""
+        value = self.added[("vertex-training:buckets", bucket)]
+        value["objects"] = {**value.get("objects", {}), name: file}
 
     def object_files(self) -> list[str]:
         """Files that are objects of the buckets that were added."""

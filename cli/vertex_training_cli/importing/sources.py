@@ -21,7 +21,7 @@ from typing import Any, Final
 
 from localgcp.system.root_directory import RootDirectory
 from vertex_training.customjob.kinds import CUSTOM_JOB
-from vertex_training.customjob.rules.tuning.trials import COUNTS
+from vertex_training.customjob.rules.trials import COUNTS
 from vertex_training.errors import CommandError, ConfigError
 from vertex_training.located_yaml import document
 from vertex_training_cli.importing import batch_jobs, batch_messages, client_calls
@@ -185,7 +185,7 @@ class _Reader:
             if job.study and count not in job.study:
                 job.study[count] = 1
                 what = f"{count} is 1, as gcloud's flag is by default"
-                job.notes.append(Note(what, self.path.name, guessed=True))
+                job.notes.append(Note(what, self.path.name))
         return job
 
     def config(self, file: str) -> ImportedJob | None:
@@ -284,7 +284,9 @@ class _Reader:
 
 
 def _is_script(suffix: str, text: str) -> bool:
-    return suffix not in (".yaml", ".yml", ".json") and bool(GCLOUD.search(text))
+    """Whether a line of a file of an unknown kind begins with a command that makes a job."""
+    lines = text.splitlines() if suffix not in (".yaml", ".yml", ".json") else ()
+    return any(GCLOUD.match(line.lstrip(" \t$@-")) for line in lines)
 
 
 def _blocks(text: str) -> Iterator[tuple[int, str, str]]:

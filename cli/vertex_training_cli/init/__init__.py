@@ -1,8 +1,7 @@
 """Repositories of stack files: made by ``vt init``, brought to a newer release by ``vt upgrade``.
 
 =============  ========================================================================
-``command``    the command line of ``vt init``
-``upgrading``  the command line of ``vt upgrade``
+``command``    the command lines
 ``answers``    what a repository is made from, and the rules for it
 ``rendering``  answers -> the files of a repository; the texts are in ``templates/``, in Jinja
 ``manifest``   ``.vertex-training.json``: release, answers, and what was written

@@ -55,6 +55,16 @@ class EnvironmentAnswers(Section):
     project_number: ProjectNumber
     region: str
 
+    @property
+    def variable(self) -> str:
+        """The end of the names of GitHub's variables."""
+        return self.name.upper()
+
+    @property
+    def deployer(self) -> str:
+        """The IAM member that deploys it."""
+        return naming.deployer(self.project, self.name)
+
     @pydantic.field_validator("name")
     @classmethod
     def _name(cls, name: str) -> str:
@@ -98,6 +108,30 @@ class Answers(Section):
     environments: Annotated[list[EnvironmentAnswers], Field(min_length=1)]
     """In the order in which they are deployed."""
 
+    @property
+    def names(self) -> list[str]:
+        """Names of the environments."""
+        return [each.name for each in self.environments]
+
+    @property
+    def owner(self) -> str:
+        """The owner on GitHub."""
+        return self.github.partition("/")[0]
+
+    @property
+    def repository(self) -> str:
+        """The repository of that owner."""
+        return self.github.partition("/")[2]
+
+    @property
+    def codeowner(self) -> str:
+        """The team that reviews what is not a job."""
+        return f"@{self.owner}/{self.team}"
+
+    def earlier(self, environment: EnvironmentAnswers) -> list[EnvironmentAnswers]:
+        """Return the environments that are deployed before this one."""
+        return self.environments[: self.environments.index(environment)]
+
     @pydantic.field_validator("submitters")
     @classmethod
     def _members(cls, submitters: tuple[str, ...]) -> tuple[str, ...]:
@@ -122,7 +156,7 @@ class Answers(Section):
         Raises:
             ConfigError: it is there already, or the other one is not.
         """
-        names = [each.name for each in self.environments]
+        names = self.names
         if before and before not in names[1:]:
             hint = (
                 f"one of {', '.join(names[1:])}" if names[1:] else "there is none yet: leave it out"

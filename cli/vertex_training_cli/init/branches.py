@@ -30,6 +30,7 @@ _IDENTITY: Final = {
     for role in ("AUTHOR", "COMMITTER")
     for key, value in (("NAME", "vt"), ("EMAIL", "vt@localhost"))
 }
+_HINT: Final = "upgrades are merged by git"
 _NO_MORE: Final[Mapping[str, str]] = {}
 #: Objects that a partial clone lacks are not fetched: a setting may name any program for that.
 _OFFLINE: Final = {"GIT_NO_LAZY_FETCH": "1", "GIT_TERMINAL_PROMPT": "0"}
@@ -59,19 +60,18 @@ def compare(old: Manifest, answers: Answers, release: str) -> tuple[list[FileCha
         path: file
         for path, file in render(answers, release).items()
         if path not in old.left
-        and (file.kind is not Kind.ONCE or path in old.digests or path not in known)
+        and (file.kind is not Kind.ONCE or path in old.files or path not in known)
     }
     found: list[FileChange] = []
     for path, file in files.items():
-        is_known = path in old.digests
-        if is_known and file.kind is Kind.ONCE:
-            continue
-        if old.digests.get(path) != digest(file.text.encode()):
-            text = old.texts.get(path)
-            found.append(FileChange(path, text, file.text, not is_known, file.executable))
-    for path in sorted(set(old.digests) - set(files) - set(old.left)):
-        if old.kinds[path] is not Kind.ONCE:
-            found.append(FileChange(path, old.texts.get(path), None))
+        entry = old.files.get(path)
+        if entry is None:
+            found.append(FileChange(path, None, file.text, True, file.executable))
+        elif file.kind is not Kind.ONCE and entry.sha256 != digest(file.text.encode()):
+            found.append(FileChange(path, entry.text, file.text, False, file.executable))
+    for path in sorted(set(old.files) - set(files) - set(old.left)):
+        if old.files[path].kind is not Kind.ONCE:
+            found.append(FileChange(path, old.files[path].text, None))
     return found, manifests.of_files(release, answers, files.values()).after(old)
 
 
@@ -81,26 +81,26 @@ def make(root: Path, branch: str, found: list[FileChange], manifest: Manifest) -
     Raises:
         CommandError: there is no commit or no git, or the branch exists.
     """
-    head = _ask(root, "rev-parse", "--verify", "--quiet", "HEAD^{commit}")
+    head = _git(root, "rev-parse", "--verify", "--quiet", "HEAD^{commit}", may_fail=True)
     if not head:
         raise CommandError(f"{root} has no commit.", "git init && git add -A && git commit")
-    if _ask(root, "rev-parse", "--verify", "--quiet", f"refs/heads/{branch}"):
+    if _git(root, "rev-parse", "--verify", "--quiet", f"refs/heads/{branch}", may_fail=True):
         hint = f"git branch -D {branch} deletes it"
         raise CommandError(f"there is a branch {branch} already.", hint)
-    prefix, none = _ask(root, "rev-parse", "--show-prefix"), "0" * len(head)
+    prefix, none = _git(root, "rev-parse", "--show-prefix"), "0" * len(head)
     before = [dataclasses.replace(f, new=f.old) for f in found if f.is_new or f.old is not None]
     after = [*found, FileChange(manifests.NAME, None, manifest.to_json())]
     with tempfile.TemporaryDirectory() as folder:
         index = {"GIT_INDEX_FILE": str(Path(folder, "index"))}
-        _run(root, "read-tree", head, env=index)
+        _git(root, "read-tree", head, env=index)
         commit = head
         for files, message in ((before, "Files as they were written"), (after, branch)):
             lines = "".join(_entries(root, files, prefix, none))
-            _run(root, "update-index", "--add", "--replace", "-z", "--index-info",
+            _git(root, "update-index", "--add", "--replace", "-z", "--index-info",
                  env=index, given=lines.encode())  # fmt: skip
-            tree = _run(root, "write-tree", env=index)
-            commit = _run(root, "commit-tree", tree, "-p", commit, "-m", message, env=_IDENTITY)
-    _run(root, "update-ref", f"refs/heads/{branch}", commit, none)
+            tree = _git(root, "write-tree", env=index)
+            commit = _git(root, "commit-tree", tree, "-p", commit, "-m", message, env=_IDENTITY)
+    _git(root, "update-ref", f"refs/heads/{branch}", commit, none)
 
 
 def _entries(root: Path, files: list[FileChange], prefix: str, none: str) -> Iterator[str]:
@@ -109,37 +109,27 @@ def _entries(root: Path, files: list[FileChange], prefix: str, none: str) -> Ite
         if file.new is None:
             yield f"0 {none}\t{prefix}{file.path}\0"
         else:
-            blob = _run(root, "hash-object", "-w", "--stdin", given=file.new.encode())
+            blob = _git(root, "hash-object", "-w", "--stdin", given=file.new.encode())
             mode = "100755" if file.executable else "100644"
             yield f"{mode} {blob}\t{prefix}{file.path}\0"
 
 
-def _run(root: Path, *arguments: str, given: bytes = b"", env: Mapping[str, str] = _NO_MORE) -> str:
-    done = _call(root, *arguments, given=given, env=env)
-    if done.returncode:
-        lines = done.stderr.decode(errors="replace").strip().splitlines() or ["no message"]
-        raise CommandError(f"git {arguments[0]} in {root}: {lines[-1]}")
-    return done.stdout.decode().strip()
-
-
-def _ask(root: Path, *arguments: str) -> str:
-    """Return an answer of git; empty if it fails without a message."""
-    done = _call(root, *arguments)
-    if done.stderr:
-        lines = done.stderr.decode(errors="replace").strip().splitlines()
-        raise CommandError(f"git in {root}: {lines[0]}", "upgrades are merged by git")
-    return done.stdout.decode().strip() if done.returncode == 0 else ""
-
-
-def _call(
-    root: Path, *arguments: str, given: bytes = b"", env: Mapping[str, str] = _NO_MORE
-) -> subprocess.CompletedProcess[bytes]:
+def _git(
+    root: Path,
+    *arguments: str,
+    given: bytes = b"",
+    env: Mapping[str, str] = _NO_MORE,
+    may_fail: bool = False,
+) -> str:
+    """Return the output of git; with ``may_fail``, nothing where it fails without a message."""
     try:
-        return subprocess.run(
+        done = subprocess.run(
             git.command(root, *arguments), input=given, capture_output=True, check=False,
             env={**git.variables(), **_OFFLINE, **env, "LC_ALL": "C"}, cwd=os.sep,
         )  # fmt: skip
     except FileNotFoundError:
-        raise CommandError(
-            "there is no git here.", "install it: upgrades are merged by git"
-        ) from None
+        raise CommandError("there is no git here.", f"install it: {_HINT}") from None
+    lines = done.stderr.decode(errors="replace").strip().splitlines()
+    if done.returncode and (lines or not may_fail):
+        raise CommandError(f"git {arguments[0]} in {root}: {(lines or ['no message'])[0]}", _HINT)
+    return "" if done.returncode else done.stdout.decode().strip()

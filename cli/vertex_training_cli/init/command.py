@@ -1,8 +1,9 @@
-"""The command line of ``vt init``. Exit code: 0 in order, 2 not made."""
+"""The command lines of ``vt init`` and ``vt upgrade``. Exit code: 0 in order, 2 not made."""
 
 from __future__ import annotations
 
 import json
+import re
 import shlex
 import shutil
 import subprocess
@@ -16,14 +17,16 @@ from typing import Annotated, Any, Final
 from urllib.parse import unquote, urlsplit
 
 import typer
+from packaging.version import InvalidVersion, Version
 
 from localgcp.errors import UnsafePathError
 from localgcp.system import git
 from localgcp.system.root_directory import RootDirectory
 from vertex_training.errors import CommandError
 from vertex_training_cli.init import answers as answers_
-from vertex_training_cli.init import manifest, upgrading
+from vertex_training_cli.init import branches, manifest
 from vertex_training_cli.init.answers import Answers, placeholders
+from vertex_training_cli.init.manifest import Manifest
 from vertex_training_cli.init.rendering import release, render
 from vertex_training_cli.status import print_line
 
@@ -34,8 +37,19 @@ LEFT: Final = ("README.md",)
 #: The distributions whose wheels a repository has.
 PACKAGES: Final = ("vertex-training", "localgcp")
 
+_PIN: Final = re.compile(
+    r"^(?:\./wheels/vertex_training-|vertex-training(?:\[[a-z,]+\])?\s*==\s*)([^\s;#-]+)",
+    re.MULTILINE,
+)
+#: Files that pin the package, and that no upgrade writes.
+_PINNING: Final = ("requirements-dev.txt", "requirements.lock")
+
 Directory = Annotated[
     Path | None, typer.Argument(metavar="DIR", help="Where it goes; the current folder if absent.")
+]
+UpgradedDirectory = Annotated[
+    Path | None,
+    typer.Argument(metavar="DIR", help="In the repository; the current folder if absent."),
 ]
 Name = Annotated[str, typer.Option("--name", help="Name of the Pulumi project: acme-training.")]
 Project = Annotated[str, typer.Option("--project", help="Id of the Google Cloud project.")]
@@ -80,6 +94,9 @@ def init(
 
     Nothing that is there is overwritten. A `vt` of a checkout also builds its wheels, so that
     `make local` works at once. --environment makes a branch, which `git cherry-pick` takes over.
+
+    Examples: `vt init acme --project acme-ml-dev --number 210987654321`,
+    `vt init --environment qa --before prod`.
 
     Exit code: 0 in order, 2 not made.
     """
@@ -205,5 +222,60 @@ def _add_environment(directory: Path, name: str, before: str, given: dict[str, A
     answers_.ensure_only_of_environment(given)
     added = answers_.environment_of_options(name, given, old.answers.environments[0])
     answers = old.answers.with_environment(added, before)
-    upgrading.offer(root, f"vt-environment-{name}", old, answers, new)
+    _offer(root, f"vt-environment-{name}", old, answers, new)
     print_line(f"Then `vt check --stack {name}`, and put its real ids into the files.")
+
+
+def upgrade(directory: UpgradedDirectory = None) -> None:
+    """Make a branch with what this release would change in a repository that `vt init` made.
+
+    Its last commit is the change: `git cherry-pick` applies it to the files with their edits, and
+    reports conflicts. No file of the checkout changes. Exit code: 0 in order, 2 not possible.
+    """
+    root, new = manifest.root_of(directory or Path()), release()
+    old = manifest.read(root)
+    _ensure_not_older(old, new)
+    _offer(root, f"vt-upgrade-{new}", old, old.answers, new)
+    for line in _needs(root, new):
+        print_line(line)
+
+
+def _offer(root: Path, branch: str, old: Manifest, answers: Answers, new: str) -> None:
+    """Make the branch of a change, and print how it is read and taken over.
+
+    Raises:
+        CommandError: git cannot make it.
+    """
+    found, manifest_after = branches.compare(old, answers, new)
+    if not found and old.release == new:
+        print_line(f"{root} is as release {new} makes it, apart from your edits.")
+        return
+    branches.make(root, branch, found, manifest_after)
+    print_line(f"Branch {branch} changes {len(found)} files:")
+    for each in found:
+        print(f"  {'-' if each.new is None else '+' if each.is_new else ' '} {each.path}")
+    print_line(f"Read it:   git diff {branch}~ {branch}")
+    print_line(f"Take over: git cherry-pick {branch} && git branch -D {branch}")
+
+
+def _ensure_not_older(old: Manifest, release: str) -> None:
+    try:
+        older = Version(release) < Version(old.release)
+    except InvalidVersion:
+        raise CommandError(f"release {old.release!r} of this repository is no version.") from None
+    if older:
+        what = f"this repository is of release {old.release}, and this is the older {release}"
+        raise CommandError(f"{what}.", "`make setup` installs what the repository pins")
+
+
+def _needs(root: Path, release: str) -> Iterator[str]:
+    """Yield pins of another release."""
+    for name in _PINNING:
+        try:
+            pins = _PIN.findall((root / name).read_text(encoding="utf-8"))
+        except (OSError, UnicodeDecodeError):
+            continue
+        for pin in pins:
+            if pin != release:
+                hint = "make lock UPGRADE=1" if name.endswith(".lock") else f"pin {release}"
+                yield f"note: {name} pins vertex-training {pin}: {hint}."

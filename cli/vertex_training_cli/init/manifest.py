@@ -6,21 +6,17 @@ or in git's history: neither is certain to be there.
 
 from __future__ import annotations
 
-import dataclasses
 import hashlib
 import json
-import re
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Final, Literal
 
 import pydantic
 from pydantic import ConfigDict, Field
 
 from localgcp.system.root_directory import RootDirectory, path_problem
-from vertex_training.errors import CommandError, ConfigError
-from vertex_training_cli.init import answers as answers_
+from vertex_training.errors import CommandError, dotted
 from vertex_training_cli.init.answers import Answers
 from vertex_training_cli.init.rendering import GeneratedFile, Kind
 
@@ -30,7 +26,7 @@ _MOST_BYTES: Final = 8_000_000
 _HINT: Final = f"take {NAME} back from the last commit in which it was in order"
 
 
-class _Entry(pydantic.BaseModel):
+class FileEntry(pydantic.BaseModel):
     """A file as it was written."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -41,72 +37,53 @@ class _Entry(pydantic.BaseModel):
     """None for files that are never merged."""
 
 
-class _Document(pydantic.BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    format: Literal[1]
-    release: Annotated[str, Field(max_length=64)]
-    answers: dict[str, Any]
-    left: list[str] = []
-    files: dict[str, _Entry]
-
-
-@dataclass(frozen=True, slots=True)
-class Manifest:
+class Manifest(pydantic.BaseModel):
     """What ``vt init`` or ``vt upgrade`` wrote last."""
 
-    release: str
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    format: Literal[1] = 1
+    release: Annotated[str, Field(max_length=64)]
     answers: Answers
-    digests: Mapping[str, str]
-    """SHA-256 of every file as it was written, by path."""
-    kinds: Mapping[str, Kind]
-    texts: Mapping[str, str]
-    """The texts of those that are merged."""
     left: tuple[str, ...] = ()
     """Files that were there before ``vt init``, and are none of ours."""
+    files: dict[str, FileEntry]
+    """By path."""
 
     def leaving(self, path: str) -> Manifest:
-        """The same, without a file that is not ours."""
-        digests = {name: each for name, each in self.digests.items() if name != path}
-        texts = {name: each for name, each in self.texts.items() if name != path}
-        left = (*self.left, path)
-        return dataclasses.replace(self, digests=digests, texts=texts, left=left)
+        """Return the same without a file that is not ours."""
+        files = {name: each for name, each in self.files.items() if name != path}
+        return self.model_copy(update={"files": files, "left": (*self.left, path)})
 
     def after(self, old: Manifest) -> Manifest:
-        """This manifest after ``old``: files that are written once stay recorded as they were."""
-        once = {path: each for path, each in old.digests.items() if old.kinds[path] is Kind.ONCE}
-        kinds = {**self.kinds, **dict.fromkeys(once, Kind.ONCE)}
-        texts = {path: text for path, text in self.texts.items() if path not in once}
-        digests = {**self.digests, **once}
-        return dataclasses.replace(self, digests=digests, kinds=kinds, texts=texts, left=old.left)
+        """Return this one after ``old``: files that are written once stay recorded as they were."""
+        once = {path: each for path, each in old.files.items() if each.kind is Kind.ONCE}
+        return self.model_copy(update={"files": {**self.files, **once}, "left": old.left})
 
     def to_json(self) -> str:
-        """The file's text. Equal manifests give equal texts."""
-        files = {
-            path: {"sha256": digest, "kind": str(self.kinds[path])}
-            | ({"text": self.texts[path]} if path in self.texts else {})
-            for path, digest in sorted(self.digests.items())
-        }
-        document = {
-            "format": 1,
-            "release": self.release,
-            "answers": self.answers.model_dump(by_alias=True),
-            **({"left": list(self.left)} if self.left else {}),
-            "files": files,
-        }
+        """Return the file's text. Equal manifests give equal texts."""
+        document = self.model_dump(mode="json", by_alias=True, exclude_none=True)
+        if not self.left:
+            del document["left"]
+        document["files"] = dict(sorted(document["files"].items()))
         return json.dumps(document, indent=1, ensure_ascii=False) + "\n"
 
 
 def of_files(release: str, given: Answers, files: Iterable[GeneratedFile]) -> Manifest:
-    """The manifest of files as templates render them."""
-    found = list(files)
-    texts = {file.path: file.text for file in found if file.kind is Kind.MERGED}
-    digests = {file.path: digest(file.text.encode()) for file in found}
-    return Manifest(release, given, digests, {file.path: file.kind for file in found}, texts)
+    """Return the manifest of files as templates render them."""
+    entries = {
+        file.path: FileEntry(
+            sha256=digest(file.text.encode()),
+            kind=file.kind,
+            text=file.text if file.kind is Kind.MERGED else None,
+        )
+        for file in files
+    }
+    return Manifest(release=release, answers=given, files=entries)
 
 
 def digest(content: bytes) -> str:
-    """SHA-256, in hex."""
+    """Return the SHA-256, in hex."""
     return hashlib.sha256(content).hexdigest()
 
 
@@ -125,7 +102,7 @@ def root_of(directory: Path) -> Path:
 
 
 def read(root: Path) -> Manifest:
-    """The manifest in ``root``.
+    """Return the manifest in ``root``.
 
     Raises:
         CommandError: there is none, or it is not what was written.
@@ -140,22 +117,16 @@ def read(root: Path) -> Manifest:
     if len(content) > _MOST_BYTES:
         raise CommandError(f"{NAME} has {len(content):,} bytes.", _HINT)
     try:
-        document = _Document.model_validate_json(content)
-        given = answers_.parse(document.answers)
-    except (ValueError, ConfigError) as wrong:
-        first = re.sub(r"\s+", " ", str(wrong))[:200]
-        raise CommandError(f"{NAME} is not what `vt` wrote: {first}", _HINT) from None
-    _ensure_whole(document)
-    digests = {path: entry.sha256 for path, entry in document.files.items()}
-    texts = {p: entry.text for p, entry in document.files.items() if entry.text is not None}
-    kinds = {path: entry.kind for path, entry in document.files.items()}
-    return Manifest(document.release, given, digests, kinds, texts, tuple(document.left))
-
-
-def _ensure_whole(document: _Document) -> None:
-    """Refuse texts that a merge of branches changed, and paths that lead out of the repository."""
-    for path, entry in document.files.items():
+        found = Manifest.model_validate_json(content)
+    except pydantic.ValidationError as wrong:
+        first = wrong.errors()[0]
+        what = f"{dotted(first['loc'])}: {first['msg'].removeprefix('Value error, ')}"
+        what += f" (got {first['input'][:60]})" if isinstance(first["input"], str) else ""
+        what = what.removeprefix(": ")
+        raise CommandError(f"{NAME} is not what `vt` wrote: {what}.", _HINT) from None
+    for path, entry in found.files.items():
         if path_problem(path, refuse_git=True):
             raise CommandError(f"{NAME}: {path!r} is no file of this repository.", _HINT)
-        if entry.text is not None and digest(entry.text.encode()) != entry.sha256:
+        if entry.text is not None and digest(entry.text.encode()) != entry.sha256:  # a merge
             raise CommandError(f"{NAME}: the text of {path} has another digest.", _HINT)
+    return found

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import asdict
 from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
@@ -70,14 +71,17 @@ def list_(
     ] = False,
     format_: FormatOption = Format.TEXT,
 ) -> None:
-    """List jobs, newest first."""
+    """List jobs, newest first.
+
+    Example: `vt jobs list --state running --label team=ml`.
+    """
     parts = [matching(_LABEL, text, "--label", "team=ml") for text in label or []]
     labels = {match[1]: match[2] for match in parts}
     states = [known_state(text) for text in state or []]
     found = _jobs_of(stack)
     chosen = found.list(all_stacks=all_stacks, states=states, labels=labels)
     reader = MetricsReader(found.ref.project, print_status) if metrics else None
-    if metrics or found.ref.is_local:  # of trials: what the best one measured, what each ran on
+    if metrics:  # of trials: what the best one measured
         chosen[:limit] = [found.whole(job) for job in chosen[:limit]]
     as_json = format_ is Format.JSON
     print_jobs(chosen, found.ref, limit, as_json=as_json, log=print_status, reader=reader)
@@ -100,9 +104,6 @@ def show_(
 def compare_(
     job: Annotated[list[str], typer.Argument(metavar="JOB...", help="As for `vt jobs show`.")],
     stack: SelectedStack = None,
-    html: Annotated[
-        Path | None, typer.Option("--html", metavar="FILE", help="Also write a page with plots.")
-    ] = None,
     format_: FormatOption = Format.TEXT,
 ) -> None:
     """Compare jobs: parameters that differ, metrics, curves, duration, cost at list prices.
@@ -110,21 +111,13 @@ def compare_(
     Metrics are the numbers of metrics.json below the output directory, curves the columns of a
     file that ends in history.csv, and both TensorBoard's scalars; of a tuning job, those of its
     best trial.
+
+    Example: `vt jobs compare titanic run_titanic --format json`.
     """
     found = _jobs_of(stack)
     reader = MetricsReader(found.ref.project, print_status)
     each = [compare.compared(found.find(one), found.ref.region, reader) for one in job]
-    if html:
-        _write_page(html, each)
     print_compared(each, as_json=format_ is Format.JSON)
-
-
-def _write_page(file: Path, jobs: list[compare.Compared]) -> None:
-    try:
-        file.write_text(compare.render_page(jobs), encoding="utf-8", errors="replace")
-    except OSError as error:
-        raise CommandError(f"{file} cannot be written: {error.strerror}.") from None
-    print_status(f"wrote {file}")
 
 
 def logs(
@@ -142,7 +135,10 @@ def logs(
     tail: Annotated[int | None, typer.Option(min=1, help="Only the last lines.")] = None,
     format_: FormatOption = Format.TEXT,
 ) -> None:
-    """Print what a job's replicas wrote. Exit code 0 whatever became of the job."""
+    """Print what a job's replicas wrote. Exit code 0 whatever became of the job.
+
+    Example: `vt jobs logs titanic --replica workerpool1-0`.
+    """
     if replica:
         matching(_REPLICA, replica, "--replica", "workerpool0-0")
     if follow and tail:
@@ -165,7 +161,10 @@ def artifacts(
         bool, typer.Option("--replace", help="Replace files that differ from the bucket's.")
     ] = False,
 ) -> None:
-    """List what a job wrote below its output directory, or fetch it."""
+    """List what a job wrote below its output directory, or fetch it.
+
+    Example: `vt jobs artifacts titanic ./results --stack dev`.
+    """
     found = _jobs_of(stack)
     chosen = found.find(job)
     where = view.spec_of(chosen).base_output_directory.output_uri_prefix
@@ -187,6 +186,8 @@ def wait(
     deadline: Annotated[str, typer.Option(help="How long: 90s, 30m, 2h, 1d.")] = "1h",
 ) -> None:
     """Wait for jobs, all at once; progress goes to stderr.
+
+    Example: `vt jobs wait titanic other --for running`.
 
     Exit code: 0 they got there, 1 one ended otherwise, 124 time was up. A job is never touched:
     Ctrl-C ends the waiting alone.
@@ -307,7 +308,7 @@ def print_jobs(
 def print_compared(found: Sequence[Compared], *, as_json: bool) -> None:
     """Print jobs side by side."""
     if as_json:
-        print(json_document([each.as_json() for each in found]))
+        print(json_document([asdict(each) for each in found]))
         return
     heads, rows = compare.table(found)
     console().print(table(*heads, rows=[tuple(map(plain, row)) for row in rows]))
@@ -352,10 +353,11 @@ def substitutes_of(job: AnyJob, ref: StackRef) -> list[str]:
         return []
     from localgcp.home import Home
     from localgcp.runner import substitutes
+    from localgcp.tuning.records import TuningTable
 
     home, ids = Home.find(cwd=ref.root), [view.job_id(job)]
-    if view.is_tuning(job):
-        ids = [trial.job for trial in view.trials_of(view.message(job)) if trial.job]
+    if view.is_tuning(job):  # lists leave trials out
+        ids = [trial.job_id for trial in TuningTable(home.database).trials(ids[0])]
     return list(dict.fromkeys(line for each in ids for line in substitutes.read(home, each)))
 
 

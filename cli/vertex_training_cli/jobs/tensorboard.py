@@ -21,13 +21,13 @@ from vertex_training_cli.jobs.service import Jobs
 from vertex_training_cli.options import SelectedStack
 from vertex_training_cli.setup import install_once
 from vertex_training_cli.status import print_line
-from vertex_training_cli.toolchain import policy_env
+from vertex_training_cli.toolchain import python_env
 
 if TYPE_CHECKING:
     from vertex_training.customjob.google.job_service import AnyJob
 
 #: Its packages by hash (requirements/tensorboard.in).
-PINS: Final = Path(policy_env.__file__).parent / "tensorboard.txt"
+PINS: Final = Path(python_env.__file__).parent / "tensorboard.txt"
 #: Jobs that are shown where none is named.
 NEWEST: Final = 10
 
@@ -47,6 +47,8 @@ def tensorboard(
 
     In the local cloud it follows jobs that run; from a bucket of Google Cloud the logs are fetched
     once. TensorBoard has an environment of its own, below the cache folder, which --install makes.
+
+    Example: `vt tensorboard titanic 1234567890 --port 7007`.
 
     Exit code: 1 if it is not installed, or no job has logs.
     """

@@ -110,6 +110,8 @@ def shell(
 ) -> None:
     """Open a shell in which pulumi and Google's clients use the local cloud.
 
+    Example: `vt local shell -c 'pulumi preview -s local'`.
+
     Exit code: that of the shell or the command.
     """
     with private_files() as umask:
@@ -308,6 +310,8 @@ def set_value(
 
     The value is in no argument, log or state. Jobs whose account may read the secret get it from
     Secret Manager of the local cloud; in the cloud: `gcloud secrets versions add`.
+
+    Example: `vt local secret set wandb-api-key < key.txt`.
     """
     with private_files():
         number = add_value(name, stack)

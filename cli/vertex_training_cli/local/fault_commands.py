@@ -62,15 +62,14 @@ def add(
     error (--code), drop (no answer), delay (--seconds), reset (connection closed), truncate (half
     an answer), hold (until `vt local fault release`).
 
-    On operations: error, delay, hold.
+    On operations: error, delay, hold. On jobs alone: stale (--seconds: lists lack younger jobs),
+    short-pages, lost-page, lost-record, stockout (--seconds: wait so long; else FAILED), preempt
+    (jobs with strategy SPOT), kill; the last two take --replica, and happen once a job has run for
+    --seconds. On those that are asked: deny (no permission, no reservation, a quota of 0), patch
+    (--patch is merged into the answer), error, delay. On monitoring also utilization (--value for
+    the last --seconds).
 
-    On jobs alone: stale (--seconds: lists lack younger jobs), short-pages, lost-page, lost-record,
-    stockout (--seconds: wait so long; else FAILED), preempt (jobs with strategy SPOT), kill; the
-    last two take --replica, and happen once a job has run for --seconds.
-
-    On those that are asked: deny (no permission, no reservation, a quota of 0), patch (--patch is
-    merged into the answer), error, delay. On monitoring also utilization (--value for the last
-    --seconds).
+    Example: `vt local fault add jobs preempt --match titanic`.
     """
     with private_files():
         wanted = Fault.parse(

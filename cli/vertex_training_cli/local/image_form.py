@@ -200,11 +200,10 @@ def built_pins(settings: Settings, form: ImageForm, ref: StackRef) -> Iterator[t
     def engine() -> Engine:
         return engines.choose(None, ref.project, ref.region, is_local=True)
 
-    with building.progress(with_log=False) as (report, write_log):
-        options = building.BuildOptions(engine, BUILD_SECONDS, report, write_log)
-        for name in form.images:
-            result = building.build_image(settings, name, ref.root, options)
-            yield name, {"digest": result.digest, "builtFrom": result.tag}
+    options = building.BuildOptions(engine, BUILD_SECONDS)
+    for name in form.images:
+        result = building.build_image(settings, name, ref.root, options)
+        yield name, {"digest": result.digest, "builtFrom": result.tag}
 
 
 def _is_built(settings: Settings, name: str, root: Path) -> bool:

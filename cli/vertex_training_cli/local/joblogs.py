@@ -51,6 +51,8 @@ def logs(
 ) -> None:
     """Print the log of a job's replica, or of the trials of a tuning job.
 
+    Example: `vt local logs titanic-search --trial 3`.
+
     Exit code 0 whatever became of the job, 1 if there is no such job, trial or log.
     """
     with private_files():

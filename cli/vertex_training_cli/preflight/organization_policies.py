@@ -1,84 +1,371 @@
 """Organization policies in effect, and what they would stop of a stack.
 
-A constraint is asked for only in projects where the stack has something that it judges.
+A row of ``CONSTRAINTS`` is a constraint that a new organization enforces, or that often stops
+training. It is asked for only in projects where the stack has something that it judges. Whether a
+value of a list covers a thing is not always known from here: then neither yes nor no is answered.
+
+https://docs.cloud.google.com/resource-manager/docs/reference/orgpolicy/rest/v2/projects.policies/getEffectivePolicy
+https://docs.cloud.google.com/resource-manager/docs/organization-policy/org-policy-constraints
+https://docs.cloud.google.com/resource-manager/docs/organization-policy/defining-locations
 """
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import groupby
 from operator import attrgetter
-from typing import Final
+from typing import Any, Final
 
-from vertex_training_cli.declared import DeclaredStack
+from vertex_training.catalog import machines, resource_types
+from vertex_training.catalog.resource_types import (
+    ACCOUNT,
+    BUCKET,
+    CONNECTION,
+    ENDPOINT,
+    IAM_TYPE,
+    MODEL_VERSION,
+    REPOSITORY,
+    RESERVATION,
+    SECRET,
+    TENSORBOARD,
+)
+from vertex_training.naming import PUBLIC_MEMBERS
+from vertex_training_cli import rest
+from vertex_training_cli.declared import DeclaredResource, DeclaredStack
 from vertex_training_cli.preflight.answers import Answer, question
-from vertex_training_cli.preflight.constraints import CONSTRAINTS, SERVICE, Constraint, Subject
+from vertex_training_cli.preflight.asking import answered
 from vertex_training_cli.preflight.context import PreflightContext
-from vertex_training_cli.preflight.effective_policy import EffectivePolicy
+from vertex_training_cli.preflight.identity import SERVICE
 
-URL: Final = "https://orgpolicy.googleapis.com/v2/projects/{}/policies/{}:getEffectivePolicy"
-#: https://docs.cloud.google.com/iam/docs/roles-permissions/orgpolicy
-PERMISSION: Final = "orgpolicy.policy.get"
 #: Resources that one answer names; more are counted.
 SHOWN: Final = 12
+_MEMBERS: Final = ("user", "group", "domain")
+#: The organization of Google's projects for private services access, as public configurations name
+#: it; Google's pages do not.
+GOOGLE_PRODUCERS: Final = "organizations/433637338589"
+#: What is encrypted by a key of one's own, and whose API a policy names for it.
+_ENCRYPTED: Final = {
+    BUCKET: "storage.googleapis.com",
+    REPOSITORY: "artifactregistry.googleapis.com",
+    SECRET: "secretmanager.googleapis.com",
+    TENSORBOARD: "aiplatform.googleapis.com",
+    ENDPOINT: "aiplatform.googleapis.com",
+    MODEL_VERSION: "aiplatform.googleapis.com",
+}
+_KEY: Final = re.compile(r"(projects/[^/]+)/locations/[^/]+/keyRings/[^/]+/cryptoKeys/[^/]+")
+_EMAIL: Final = re.compile(r"[^@]+@([^.]+)\.iam\.gserviceaccount\.com")
+#: Whether a value of a list covers a thing; None if that is not known.
+Match = Callable[[str], bool | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """A resource that a constraint judges."""
+
+    resource: str
+    """As a message names it."""
+    project: str
+    """Id of the project whose policy judges it."""
+    covers: Match | None = None
+    """Of a constraint that lists values; None for one that is enforced or not."""
+
+
+@dataclass(frozen=True, slots=True)
+class Constraint:
+    """One constraint."""
+
+    name: str
+    stops: str
+    """What is refused to a resource that it stops."""
+    subjects: Callable[[DeclaredStack], Iterator[Subject]]
+    mend: str
+    """What to change in the stack instead of the policy; empty if that is nothing."""
 
 
 def ask(context: PreflightContext) -> Iterator[Answer]:
-    """One answer for each constraint and project that it judges something in."""
-    wanted = _still_to_make(context)
-    for constraint in CONSTRAINTS:
-        subjects = sorted(constraint.subjects(wanted), key=attrgetter("project"))
-        for project, judged in groupby(subjects, key=attrgetter("project")):
-            asked = question(f"project {project}", f"policy {constraint.name}")
-            url = URL.format(project, constraint.name)
-            document = context.client.get(url, asked, PERMISSION)
-            yield judge(asked, constraint, project, list(judged), document)
+    """One answer for each constraint and project that it judges something in.
 
-
-def _still_to_make(context: PreflightContext) -> DeclaredStack:
-    """What the stack declares without what it has made: policies judge what is created.
-
-    APIs stay, since every call of one is judged.
+    Policies judge what is created, so what the stack has made is left out. APIs stay, since every
+    call of one is judged.
     """
-    left = (
-        each
-        for each in context.declared.resources
-        if each.type == SERVICE or not context.is_made(each)
+    left = tuple(
+        e for e in context.declared.resources if e.type == SERVICE or not context.is_made(e)
     )
-    return dataclasses.replace(context.declared, resources=tuple(left))
+    declared = dataclasses.replace(context.declared, resources=left)
+    for constraint in CONSTRAINTS:
+        subjects = sorted(constraint.subjects(declared), key=attrgetter("project"))
+        for project, judged in groupby(subjects, key=attrgetter("project")):
+            yield from _judge(context, constraint, project, list(judged))
 
 
-def judge(
-    asked: Answer,
-    constraint: Constraint,
-    project: str,
-    subjects: Sequence[Subject],
-    document: object,
-) -> Answer:
-    """What the policy in ``document`` means for ``subjects``. Pure."""
-    if isinstance(document, Answer):
-        return document
-    if not isinstance(document, dict):
-        return asked.unknown("there is no such project, or no such constraint", PERMISSION)
+@answered
+def _judge(
+    context: PreflightContext, constraint: Constraint, project: str, subjects: Sequence[Subject]
+) -> Iterator[Answer]:
+    """What the policy of a project means for ``subjects``."""
+    asked = question(f"project {project}", f"policy {constraint.name}")
+    read = rest.ORGANIZATION_POLICY
+    document = context.client.get(read, asked, project, constraint.name)
+    if document is None:
+        missing = "there is no such project, or no such constraint"
+        yield asked.unknown(missing, read.permission)
+        return
     policy = EffectivePolicy.parse(document)
-    allowed = [
-        policy.allows(each.covers) if constraint.is_list else not policy.enforced
-        for each in subjects
-    ]
-    stopped = [each for each, verdict in zip(subjects, allowed, strict=True) if verdict is False]
-    unclear = [each for each, verdict in zip(subjects, allowed, strict=True) if verdict is None]
+    allowed = [(policy.allows(each), each) for each in subjects]
+    stopped = [each for verdict, each in allowed if verdict is False]
+    unclear = [each for verdict, each in allowed if verdict is None]
     mend = f"ask its administrator for an exception of projects/{project}"
     mend += f"; or {constraint.mend}" if constraint.mend else ""
     if stopped:
-        return asked.refused(str(policy), f"{_shown(stopped)}: {constraint.stops}", mend)
-    if unclear:
+        yield asked.refused(str(policy), f"{_shown(stopped)}: {constraint.stops}", mend)
+    elif unclear:
         answer = f"{policy}: whether that covers {_shown(unclear)} cannot be asked"
-        return asked.unknown(answer, mend=mend)
-    return asked.ok(f"{policy}: stops none of {len(subjects)}")
+        yield asked.unknown(answer, mend=mend)
+    else:
+        yield asked.ok(f"{policy}: stops none of {len(subjects)}")
 
 
 def _shown(subjects: Sequence[Subject]) -> str:
     names = list(dict.fromkeys(each.resource for each in subjects))
     more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
     return ", ".join(names[:SHOWN]) + more
+
+
+@dataclass(frozen=True, slots=True)
+class EffectivePolicy:
+    """A policy as it is in effect for a project."""
+
+    enforced: bool
+    deny_all: bool
+    allowed: tuple[str, ...]
+    denied: tuple[str, ...]
+
+    @classmethod
+    def parse(cls, document: Mapping[str, Any]) -> EffectivePolicy:
+        """The policy in the answer of ``getEffectivePolicy``; one without rules allows all."""
+        rules = (document.get("spec") or {}).get("rules") or ()
+        values = [rule.get("values") or {} for rule in rules]
+        return cls(
+            any(rule.get("enforce") for rule in rules),
+            any(rule.get("denyAll") for rule in rules),
+            tuple(text for each in values for text in each.get("allowedValues") or ()),
+            tuple(text for each in values for text in each.get("deniedValues") or ()),
+        )
+
+    def allows(self, subject: Subject) -> bool | None:
+        """Whether the policy allows a resource; None if that is not known."""
+        if subject.covers is None:
+            return not self.enforced
+        denials = [subject.covers(each.removeprefix("is:")) for each in self.denied]
+        allowances = [subject.covers(each.removeprefix("is:")) for each in self.allowed] or [True]
+        if self.deny_all or True in denials:
+            return False
+        if True in allowances:
+            return None if None in denials else True
+        return None if None in allowances else False
+
+    def __str__(self) -> str:
+        """What it has in effect, in a few words."""
+        if self.deny_all:
+            return "all denied"
+        parts = ["enforced"] if self.enforced else []
+        for word, values in (("allowed", self.allowed), ("denied", self.denied)):
+            parts += [f"{word}: {', '.join(values)}"] if values else []
+        return "; ".join(parts) or "nothing restricted"
+
+
+def match_value(name: str) -> Match:
+    """A thing with this name, and with nothing above it."""
+    return lambda value: value == name
+
+
+def match_path(*paths: str) -> Match:
+    """A resource by its paths: ``under:`` a project is known, a folder or an organization not."""
+
+    def covers(value: str) -> bool | None:
+        above = value.removeprefix("under:")
+        if any(path == above or path.startswith(f"{above}/") for path in paths):
+            return True
+        return None if above.startswith(("folders/", "organizations/")) else False
+
+    return covers
+
+
+def match_location(location: str) -> Match:
+    """A region, a zone or a multi-region, by itself or in a group like ``in:us-locations``."""
+    parts = location.lower().split("-")
+    region = "-".join(parts[:2])
+    elsewhere = {name for each in machines.regions() for name in (each, each.partition("-")[0])}
+
+    def covers(value: str) -> bool | None:
+        value = value.lower()
+        if value.startswith("in:"):
+            group = value.removeprefix("in:").removesuffix("-locations")
+            return True if group in (parts[0], region) else False if group in elsewhere else None
+        if len(parts) > 2 and value == region:  # no source says that it covers the region's zones
+            return None
+        return value == location.lower()
+
+    return covers
+
+
+def _match_member(member: str) -> Match:
+    """A member is named itself; whether it is of a customer or of a set cannot be asked."""
+
+    def covers(value: str) -> bool | None:
+        is_member = value.partition(":")[0] in (*_MEMBERS, "serviceAccount")
+        return value == member if member in PUBLIC_MEMBERS or is_member else None
+
+    return covers
+
+
+def _named(resource: DeclaredResource) -> str:
+    known = resource_types.find(resource.type)
+    word = known.word or resource.type.rpartition(":")[2]
+    return f"{word} {resource.inputs.get(known.name) or resource.name}"
+
+
+def _owner(declared: DeclaredStack, resource: DeclaredResource) -> str:
+    return str(resource.inputs.get("project") or declared.stack.settings.project)
+
+
+def _of_type(
+    declared: DeclaredStack, types: Iterable[str]
+) -> Iterator[tuple[DeclaredResource, str]]:
+    """Resources of these types, and their projects."""
+    for each in declared.resources:
+        if each.type in types:
+            yield each, _owner(declared, each)
+
+
+def _locations(declared: DeclaredStack) -> Iterator[Subject]:
+    for each in declared.resources:
+        if IAM_TYPE.search(each.type):
+            continue  # where it is says its resource
+        replicas = ((each.inputs.get("replication") or {}).get("userManaged") or {}).get("replicas")
+        found = [each.inputs.get(key) for key in ("location", "region", "zone")]
+        found += [replica.get("location") for replica in replicas or ()]
+        for location in filter(None, found):
+            what = f"{_named(each)} in {str(location).lower()}"
+            yield Subject(what, _owner(declared, each), match_location(str(location)))
+    settings = declared.stack.settings
+    for key in declared.requests:
+        where = match_location(settings.region)
+        yield Subject(f"job {key} in {settings.region}", settings.project, where)
+
+
+def _apis(declared: DeclaredStack) -> Iterator[Subject]:
+    for each, project in _of_type(declared, [SERVICE]):
+        name = str(each.inputs.get("service"))
+        yield Subject(f"API {name}", project, match_value(name))
+
+
+def _accounts_elsewhere(declared: DeclaredStack) -> Iterator[Subject]:
+    """Jobs that run as an account of another project, by the policy of the account's project."""
+    for key, request in declared.requests.items():
+        found = _EMAIL.fullmatch(request.account)
+        if found and found[1] != declared.stack.settings.project:
+            yield Subject(f"job {key} as {request.account}", found[1])
+
+
+def _accounts(declared: DeclaredStack) -> Iterator[Subject]:
+    for each, project in _of_type(declared, [ACCOUNT]):
+        yield Subject(f"account {each.inputs.get('accountId')}", project)
+
+
+def _connections(declared: DeclaredStack) -> Iterator[Subject]:
+    def covers(value: str) -> bool | None:
+        return True if value.removeprefix("under:") == GOOGLE_PRODUCERS else None
+
+    network = declared.stack.network
+    for _ in _of_type(declared, [CONNECTION]):
+        owner = network.project if network else declared.stack.settings.project
+        yield Subject("peering with servicenetworking.googleapis.com", owner, covers)
+
+
+def _foreign_members(declared: DeclaredStack) -> Iterator[Subject]:
+    """People, groups and everybody: accounts of the organization's projects belong to it."""
+    seen = set[tuple[str, str]]()
+    for each in declared.resources:
+        members = [each.inputs.get("member"), *(each.inputs.get("members") or ())]
+        for member in map(str, filter(None, members)):
+            project = _owner(declared, each)
+            if member.partition(":")[0] in (*_MEMBERS, *PUBLIC_MEMBERS):
+                if (member, project) not in seen:
+                    yield Subject(f"member {member}", project, _match_member(member))
+                seen.add((member, project))
+
+
+def _shared_reservations(declared: DeclaredStack) -> Iterator[Subject]:
+    settings = declared.stack.settings
+    numbers = {settings.project: settings.project_number}
+    if host := settings.shared_vpc:
+        numbers[host.host_project] = host.host_project_number
+    for each, project in _of_type(declared, [RESERVATION]):
+        if (each.inputs.get("shareSettings") or {}).get("shareType", "LOCAL") != "LOCAL":
+            paths = (f"projects/{project}", f"projects/{numbers.get(project, project)}")
+            yield Subject(_named(each), project, match_path(*paths))
+
+
+def _without_key(declared: DeclaredStack) -> Iterator[Subject]:
+    for each, project in _of_type(declared, _ENCRYPTED):
+        if not _has_key(each.inputs):
+            yield Subject(_named(each), project, match_value(_ENCRYPTED[each.type]))
+    for key, request in declared.requests.items():
+        if not _has_key(request.message):
+            covers = match_value("aiplatform.googleapis.com")
+            yield Subject(f"job {key}", declared.stack.settings.project, covers)
+
+
+def _has_key(values: Any) -> bool:
+    """Whether a document names a key, however deep."""
+    if isinstance(values, Mapping):
+        values = list(values.values())
+    if isinstance(values, list):
+        return any(map(_has_key, values))
+    return isinstance(values, str) and bool(_KEY.fullmatch(values))
+
+
+CONSTRAINTS: Final = (
+    Constraint(
+        "iam.disableCrossProjectServiceAccountUsage",
+        "the job is refused: its account may not be used in another project",
+        _accounts_elsewhere,
+        "take an account of the stack's project under serviceAccounts",
+    ),
+    Constraint(
+        "iam.disableServiceAccountCreation",
+        "the creation is refused",
+        _accounts,
+        "name one that exists: serviceAccounts.KEY.existing",
+    ),
+    Constraint("gcp.resourceLocations", "the creation is refused", _locations, "another region"),
+    Constraint("gcp.restrictServiceUsage", "its calls are refused", _apis, ""),
+    Constraint(
+        "compute.restrictVpcPeering",
+        "the connection is refused",
+        _connections,
+        f"allow under:{GOOGLE_PRODUCERS}, or network: {{mode: psc}}",
+    ),
+    Constraint(
+        "iam.allowedPolicyMemberDomains",
+        "the grant is refused unless its domain is one of those",
+        _foreign_members,
+        "members of the organization",
+    ),
+    Constraint(
+        "compute.sharedReservationsOwnerProjects",
+        "the reservation is refused: its project may not own shared ones",
+        _shared_reservations,
+        "leave shareWith out",
+    ),
+    Constraint(
+        "gcp.restrictNonCmekServices",
+        "the creation is refused without a key",
+        _without_key,
+        "encryption: {key: projects/P/locations/L/keyRings/R/cryptoKeys/K}",
+    ),
+)

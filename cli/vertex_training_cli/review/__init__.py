@@ -23,6 +23,7 @@
 Everything but ``command`` is pure: a plan in, a report out. ``vertex_training_cli.engine`` makes
 the plan of the engine's events.
 
-A new kind of risk is declared in the module that finds it, and listed in ``report``. A new section
-is a function in ``sections``, a new question one in ``headline``.
+A new kind of risk is a function with ``@risk``, listed in ``report``. One that only compares an
+input is a row of ``watched`` in ``resource_types.yaml``. A new section is a function in
+``sections``, a new question one in ``headline``.
 """

@@ -18,11 +18,11 @@ from vertex_training.catalog import resource_types
 from vertex_training.catalog.resource_types import OBJECT
 from vertex_training.errors import Problem
 from vertex_training.plan.objects import prefix_of
-from vertex_training_cli.engine.fields import FieldDifference, diff_fields
+from vertex_training_cli.engine.fields import diff_fields
 from vertex_training_cli.engine.plan import WITH_REQUEST, Diagnostic, Plan, Step
 from vertex_training_cli.engine.values import as_mapping
 from vertex_training_cli.review import grants, jobs, serving
-from vertex_training_cli.review.parts import LOST, Finding, Quote, RiskKind, simple_risk
+from vertex_training_cli.review.parts import LOST, Finding, Quote, risk
 
 #: Steps after which the resource is gone.
 DELETIONS: Final = ("delete", "delete-replaced")
@@ -93,7 +93,7 @@ class FolderChange:
 
 
 def destroyed(plan: Plan) -> tuple[DestructiveChange, ...]:
-    """What is destroyed: no rights and jobs, nor objects of folders, which have their own parts."""
+    """Return what is destroyed, without rights, jobs and folders, which have their own parts."""
     grouped = {name for folder in folder_changes(plan) for name in folder.names}
     found = [
         DestructiveChange(
@@ -120,7 +120,7 @@ def _is_destructive(step: Step) -> bool:
 
 
 def stays(step: Step) -> bool:
-    """Whether it is deleted from the state alone: in the cloud it stays as it is."""
+    """Return whether it is deleted from the state alone, and stays in the cloud."""
     if step.op not in DELETIONS:
         return False
     if step.old is not None and step.old.retained:
@@ -129,23 +129,23 @@ def stays(step: Step) -> bool:
     return needed is not None and all(step.inputs.get(key) == needed[key] for key in needed)
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Remade:
-    """A resource with data that was deleted in the cloud, and is made anew without it."""
-
-    name: str
-    """The resource's name in the program."""
-    restore: str
-    """What to do about the data."""
-    protected: bool = field(compare=False)
+def _remade(each: Finding, quote: Quote) -> str:
+    name = quote(each.name)
+    return f"{name} ({quote(each.what, COMMAND)})" if each.what else name
 
 
-def remade(plan: Plan) -> tuple[Remade, ...]:
-    """Resources with data that the last deployment had, and the cloud has no more.
+def _remade_in_list(each: Finding, quote: Quote) -> str:
+    return f"made anew, empty, it was deleted in the cloud: {_remade(each, quote)}"
+
+
+@risk("made anew, empty: it was deleted in the cloud", _remade, "madeAnew", LOST, "destroys",
+      "name restore=what protected=also", in_list=_remade_in_list)  # fmt: skip
+def remade(plan: Plan) -> list[Finding]:
+    """Return resources with data that were deployed and are gone; with what to do about it.
 
     A refresh of this preview found it, or one before: then the outputs of the stack still have it.
     """
-    found = list[Remade]()
+    found = list[Finding]()
     deployed = set(deployed_names(plan).values())
     for step in plan.steps:
         row = resource_types.find(step.type)
@@ -153,23 +153,23 @@ def remade(plan: Plan) -> tuple[Remade, ...]:
             continue
         if step.deployed or row.output_of(step.inputs) in deployed:
             protected = step.new.protect or bool(step.deployed and step.deployed.protect)
-            found.append(Remade(step.name, row.restoration(step.inputs), protected))
-    return tuple(sorted(found))
+            found.append(Finding(step.name, row.restoration(step.inputs), also=protected))
+    return sorted(found)
 
 
-def refused_losses(plan: Plan) -> tuple[Remade, ...]:
-    """Protected resources that would be made anew, empty, and that the stack file accepts not."""
+def refused_losses(plan: Plan) -> tuple[Finding, ...]:
+    """Return protected resources that would be made anew, empty, against the stack file."""
     accepted = accepted_losses(plan)
-    return tuple(each for each in remade(plan) if each.protected and each.name not in accepted)
+    return tuple(each for each in remade(plan) if each.also and each.name not in accepted)
 
 
 def accepted_losses(plan: Plan) -> Mapping[str, str]:
-    """Names of resources, and why each may be made anew, empty."""
+    """Return names of resources, and why each may be made anew, empty."""
     return as_mapping(plan.section("drift").get("acceptedLosses"))
 
 
 def needless_acceptances(plan: Plan) -> tuple[Diagnostic, ...]:
-    """A warning for each loss that is accepted and is none: the next one would be, too."""
+    """Return a warning for each accepted loss of an existing resource."""
     there = {step.name for step in plan.steps if step.custom and step.old is not None}
     return tuple(
         Diagnostic(
@@ -181,28 +181,30 @@ def needless_acceptances(plan: Plan) -> tuple[Diagnostic, ...]:
     )
 
 
-def loss_problem(loss: Remade) -> Problem:
-    """Why nothing may be deployed, and both ways on."""
-    hint = f"{loss.restore or 'restore it'}. If it is lost: drift.acceptedLosses in the stack file"
+def loss_problem(loss: Finding) -> Problem:
+    """Return why nothing may be deployed, and both ways on."""
+    hint = f"{loss.what or 'restore it'}. If it is lost: drift.acceptedLosses in the stack file"
     what = "is protected, was deleted in the cloud, and would be made anew, empty"
     return Problem(what, loss.name, hint, rule="accepted-loss")
 
 
-def unprotected(plan: Plan) -> tuple[str, ...]:
-    """Names of resources that stay, and lose their protection."""
+@risk("protection removed", "{name}", "unprotected", LOST, "destroys",
+      answer="{} loses its protection", in_list="{name} loses its protection")  # fmt: skip
+def unprotected(plan: Plan) -> list[Finding]:
+    """Return resources that stay, and lose their protection."""
     both = (step for step in plan.steps if step.custom and step.old and step.new)
-    return tuple(
-        sorted(s.name for s in both if s.old and s.old.protect and s.new and not s.new.protect)
+    return sorted(
+        Finding(s.name) for s in both if s.old and s.old.protect and s.new and not s.new.protect
     )
 
 
 def protected(plan: Plan) -> tuple[str, ...]:
-    """Names of resources that Pulumi refuses to destroy after the plan."""
+    """Return the names of resources that Pulumi refuses to destroy after the plan."""
     return tuple(sorted(s.name for s in plan.steps if s.custom and s.new and s.new.protect))
 
 
 def folder_changes(plan: Plan) -> tuple[FolderChange, ...]:
-    """Folders of which several objects change, by name."""
+    """Return folders of which several objects change, by name."""
     prefixes, found = _prefixes(plan), dict[str, FolderChange]()
     for step in plan.changed:
         if step.type == OBJECT and step.name.startswith(PREFIX):
@@ -217,14 +219,14 @@ def _add(folder: FolderChange, step: Step) -> None:
 
 
 def _folder(name: str, prefixes: list[str]) -> str:
-    """The folder of the stack file that an object is of; one that was removed is guessed."""
+    """Return the folder of an object in the stack file; guess one that was removed."""
     known = next((prefix for prefix in prefixes if name.startswith(f"{prefix}/")), "")
     bucket, _, path = name.partition("/")
     return known or (f"{bucket}/{path.partition('/')[0]}" if "/" in path else bucket)
 
 
 def _prefixes(plan: Plan) -> list[str]:
-    """``BUCKET/PREFIX`` of what the stack file keeps, each before those that it begins with."""
+    """Return ``BUCKET/PREFIX`` of each folder in the stack file, longer ones first."""
     found = [
         f"{key}/{prefix_of(str(name))}".rstrip("/")
         for key, bucket in plan.section("buckets").items()
@@ -234,13 +236,19 @@ def _prefixes(plan: Plan) -> list[str]:
 
 
 def fate(change: DestructiveChange) -> str:
-    """What happens to a destroyed resource."""
+    """Return what happens to a destroyed resource."""
     verb = "destroyed and made anew" if change.replaced else "destroyed"
     return f"refused, it is protected; otherwise {verb}" if change.refused else verb
 
 
-def renames(plan: Plan) -> tuple[Finding, ...]:
-    """Entries that are made anew, and differ by nothing but their names from ones that go."""
+def _rename(each: Finding, quote: Quote) -> str:
+    kept = f"({quote(f'formerly: {each.old}')} in {quote(f'{each.name}.{each.new}')} keeps what is"
+    return f"{quote(each.old)} → {quote(each.new)} {kept} there)"
+
+
+@risk("renamed without formerly", _rename, "renames", LOST, fields="section=name old new")
+def renames(plan: Plan) -> list[Finding]:
+    """Return entries that are made anew, and differ by their names alone from ones that go."""
     gone = {step.name: step for step in plan.changed if step.op == "delete"}
     made = {step.name: step for step in plan.changed if step.op == "create"}
     pairs = (
@@ -253,9 +261,7 @@ def renames(plan: Plan) -> tuple[Finding, ...]:
         for old in olds
     )
     some = itertools.islice(pairs, COMPARED)
-    return tuple(
-        found for found, old, new in some if _differ_by_name(old, new, found.old, found.new)
-    )
+    return [found for found, old, new in some if _differ_by_name(old, new, found.old, found.new)]
 
 
 def _keys_of(template: str, steps: Mapping[str, Step]) -> list[str]:
@@ -265,7 +271,7 @@ def _keys_of(template: str, steps: Mapping[str, Step]) -> list[str]:
 
 
 def _differ_by_name(old: Step, new: Step, before: str, after: str) -> bool:
-    """Whether ``new`` is ``old`` with the one key wherever the other stands as a word."""
+    """Return whether ``new`` is ``old`` with the one key in place of the other."""
     if old.type != new.type or old.old is None or new.new is None:
         return False
     if old.type in WITH_REQUEST:
@@ -279,7 +285,7 @@ def _differ_by_name(old: Step, new: Step, before: str, after: str) -> bool:
 
 
 def deployed_names(plan: Plan) -> dict[str, str]:
-    """Resources with data, by their names in the program -> what the stack was deployed with."""
+    """Return resources with data by their names in the program, as they were deployed."""
     found = {
         template.format(key): str(deployed)
         for section in OUTPUTS
@@ -291,22 +297,23 @@ def deployed_names(plan: Plan) -> dict[str, str]:
     return found
 
 
-def substitutes(plan: Plan) -> tuple[FieldDifference, ...]:
-    """Names of resources with data that are new and empty, with what the entry was until now."""
+@risk("new and empty in place of another", "{name} (until now {old})", "substitutes", LOST,
+      "destroys", "path=name old new")  # fmt: skip
+def substitutes(plan: Plan) -> Iterator[Finding]:
+    """Yield resources with data that are new and empty, with what the entry was until now."""
     before = deployed_names(plan)
-    made = [step for step in plan.changed if step.op == "create" and step.name in before]
-    found = list[FieldDifference]()
-    for step in made:
+    for step in plan.changed:
+        if step.op != "create" or step.name not in before:
+            continue
         old, new = before[step.name], resource_types.find(step.type).output_of(step.inputs)
         if old != new:
             # Of most the last part says it; a repository has its project before that.
             short = old if step.name == REGISTRY else old.rpartition("/")[2]
-            found.append(FieldDifference(step.name, short, new))
-    return tuple(found)
+            yield Finding(step.name, old=short, new=new)
 
 
 def unknown_first_names(plan: Plan) -> tuple[Diagnostic, ...]:
-    """A warning for each. None of a stack that is all new: it has the names of its first day."""
+    """Return a warning for each unknown ``formerly``; none for a stack that is all new."""
     created = {step.name for step in plan.steps if step.op == "create"}
     if not any(step.old is not None for step in plan.steps if step.custom):
         return ()
@@ -323,10 +330,36 @@ def unknown_first_names(plan: Plan) -> tuple[Diagnostic, ...]:
 
 
 def _given(plan: Plan, section: str) -> Iterator[tuple[str, str]]:
-    """(key, ``formerly``) of the entries that have one."""
+    """Yield (key, ``formerly``) of the entries that have one."""
     for key, entry in plan.section(section).items():
         if isinstance(entry, Mapping) and isinstance(entry.get("formerly"), str):
             yield str(key), entry["formerly"]
+
+
+def _with_data(each: DestructiveChange, quote: Quote) -> str:
+    return f"{quote(each.name)} ({'made anew, empty' if each.replaced else 'destroyed'})"
+
+
+@risk("data is lost", _with_data, "", LOST, "destroys", answer="{}", in_list="")
+def lost_with_resource(plan: Plan) -> list[DestructiveChange]:
+    """Return what is destroyed with data."""
+    return [each for each in destroyed(plan) if each.is_loss]
+
+
+@risk("refused, it is protected", "{name}", "", "", "destroys", in_list="")
+def refused(plan: Plan) -> list[DestructiveChange]:
+    """Return what the engine refuses to destroy."""
+    return [each for each in destroyed(plan) if each.refused]
+
+
+def _removed(folder: FolderChange, quote: Quote) -> str:
+    return f"{len(folder.removed)} objects below {quote(folder.name)}, files of the stack"
+
+
+@risk("", _removed, "", LOST, "destroys", answer="{}", in_list="")
+def removed_objects(plan: Plan) -> list[FolderChange]:
+    """Return folders that lose objects."""
+    return [folder for folder in folder_changes(plan) if folder.removed]
 
 
 def _without_data(change: DestructiveChange, quote: Quote) -> str:
@@ -334,72 +367,7 @@ def _without_data(change: DestructiveChange, quote: Quote) -> str:
     return f"refused, it is protected: {name}" if change.refused else f"{name} ({fate(change)})"
 
 
-def _remade(each: Remade, quote: Quote) -> str:
-    name = quote(each.name)
-    return f"{name} ({quote(each.restore, COMMAND)})" if each.restore else name
-
-
-REMADE: Final = RiskKind(
-    remade,
-    _remade,
-    key="madeAnew",
-    headline="made anew, empty: it was deleted in the cloud",
-    question=LOST,
-    answer="made anew, empty: it was deleted in the cloud: {}",
-    in_list=lambda each, quote: (
-        f"made anew, empty, it was deleted in the cloud: {_remade(each, quote)}"
-    ),
-)
-LOST_WITH_RESOURCE: Final = RiskKind(
-    lambda plan: [each for each in destroyed(plan) if each.is_loss],
-    lambda each, quote: (
-        f"{quote(each.name)} ({'made anew, empty' if each.replaced else 'destroyed'})"
-    ),
-    headline="data is lost",
-    question=LOST,
-)
-REFUSED: Final = RiskKind(
-    lambda plan: [each for each in destroyed(plan) if each.refused],
-    "{name}",
-    headline="refused, it is protected",
-)
-REMOVED_OBJECTS: Final = RiskKind(
-    lambda plan: [folder for folder in folder_changes(plan) if folder.removed],
-    lambda folder, quote: (
-        f"{len(folder.removed)} objects below {quote(folder.name)}, files of the stack"
-    ),
-    question=LOST,
-)
-UNPROTECTED: Final = RiskKind(
-    unprotected,
-    "{name}",
-    key="unprotected",
-    headline="protection removed",
-    question=LOST,
-    answer="{} loses its protection",
-    in_list="{name} loses its protection",
-)
-WITHOUT_DATA: Final = RiskKind(
-    lambda plan: [each for each in destroyed(plan) if not each.is_loss],
-    _without_data,
-    question=LOST,
-)
-SUBSTITUTES: Final = simple_risk(
-    substitutes,
-    "{path} (until now {old})",
-    "substitutes",
-    "new and empty in place of another",
-    LOST,
-    "destroys",
-)
-RENAMES: Final = simple_risk(
-    renames,
-    lambda each, quote: (
-        f"{quote(each.old)} → {quote(each.new)} ({quote(f'formerly: {each.old}')} in "
-        f"{quote(f'{each.name}.{each.new}')} keeps what is there)"
-    ),
-    "renames",
-    "renamed without formerly",
-    LOST,
-    fields="section=name old new",
-)
+@risk("", _without_data, "", LOST, "destroys", answer="{}", in_list="")
+def destroyed_without_data(plan: Plan) -> list[DestructiveChange]:
+    """Return what is destroyed without data."""
+    return [each for each in destroyed(plan) if not each.is_loss]

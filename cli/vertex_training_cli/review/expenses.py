@@ -8,16 +8,15 @@ other GPUs or in another zone, is deleted first, since both have one name.
 
 from __future__ import annotations
 
-import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final
 
 from vertex_training.catalog import costs
 from vertex_training.catalog.costs import JobCost, Rate, usd
-from vertex_training.catalog.resource_types import RESERVATION, SCHEDULE, SNAPSHOT
+from vertex_training.catalog.resource_types import RESERVATION, SCHEDULE, SNAPSHOT, value_at
 from vertex_training.naming import SNAPSHOTS
 from vertex_training.settings import cron
 from vertex_training.snapshots import estimate
@@ -26,7 +25,7 @@ from vertex_training_cli.engine.fields import FieldDifference, diff_fields
 from vertex_training_cli.engine.plan import WITH_REQUEST, Plan, Step
 from vertex_training_cli.engine.values import as_mapping
 from vertex_training_cli.review.jobs import differences, images_of, job_name, job_spec, request
-from vertex_training_cli.review.parts import LOST, READABLE, Finding, Quote, first, simple_risk
+from vertex_training_cli.review.parts import LOST, READABLE, Finding, Quote, first, risk
 
 SCHEDULE_ACTIONS: Final = {"create": "begin", "update": "change", "delete": "end"}
 SCHEDULE_FATES: Final = {
@@ -97,7 +96,7 @@ class ScheduleChange:
 
 
 def schedule_changes(plan: Plan, now: datetime | None = None) -> tuple[ScheduleChange, ...]:
-    """All schedules of a plan by name; their next slots are those after ``now``."""
+    """Return all schedules of a plan by name; their next slots are those after ``now``."""
     moment = now or datetime.now(UTC)
     found = (_schedule(step, moment) for step in plan.steps if step.type == SCHEDULE)
     return tuple(sorted(found, key=lambda each: each.name))
@@ -130,13 +129,13 @@ def _schedule(step: Step, now: datetime) -> ScheduleChange:
 
 
 def _calendar(schedule: Mapping[str, Any]) -> cron.Calendar | None:
-    """The calendar of inputs, which may be somebody else's."""
+    """Return the calendar of inputs; None if they are in no order."""
     line, zone = str(schedule.get("cron", "")), str(schedule.get("timeZone", ""))
     return None if cron.problem(line) or zone not in cron.zones() else cron.Calendar(line, zone)
 
 
 def _differences(step: Step) -> list[FieldDifference]:
-    """What changes in the calendar, then in what every slot submits."""
+    """Return what changes in the calendar, then in what every slot submits."""
     if step.old is None or step.new is None or not step.changes:
         return []
     both = (as_mapping(state.inputs.get("schedule")) for state in (step.old, step.new))
@@ -144,13 +143,13 @@ def _differences(step: Step) -> list[FieldDifference]:
 
 
 def costs_in_words(changes: Sequence[ScheduleChange], quote: Quote) -> list[str]:
-    """What schedules that begin or change can cost."""
+    """Return what schedules that begin or change can cost."""
     changed = (each for each in changes if each.action in ("begin", "change"))
     return [f"schedule {quote(each.name)}: {each.cost}" for each in changed]
 
 
 def ends_in_words(changes: Sequence[ScheduleChange], quote: Quote) -> list[str]:
-    """Schedules of which nothing is submitted any more."""
+    """Return schedules that end."""
     return [f"schedule {quote(each.name)} ends" for each in changes if each.action == "end"]
 
 
@@ -188,7 +187,7 @@ class SnapshotChange:
 
 
 def snapshot_changes(plan: Plan) -> tuple[SnapshotChange, ...]:
-    """All snapshots of a plan, by name."""
+    """Return all snapshots of a plan, by name."""
     jobs = {job_name(s): str(s.new.inputs.get("request")) for s in plan.steps
             if s.type in WITH_REQUEST and s.new}  # fmt: skip
     found = (_snapshot(step, jobs) for step in plan.steps if step.type == SNAPSHOT)
@@ -201,15 +200,10 @@ def _snapshot(step: Step, jobs: Mapping[str, str]) -> SnapshotChange:
     found, action = _known(as_mapping(inputs.get(RESOLVED))), SNAPSHOT_ACTIONS.get(step.op, "keep")
     rows, bound = found.get("rows"), _whole(options.get("maxBytesBilled")) or 0
     reads, name = found.get("processed"), str(identity.get("name") or step.name)
-    parts = (
-        identity.get("bucket"),
-        SNAPSHOTS,
-        identity.get("stack"),
-        name,
-        inputs.get("requestId"),
-    )
-    place = "/".join(map(str, parts))
-    location, at_least = _location(inputs), bool(found.get("atLeast"))
+    bucket, stack = identity.get("bucket"), identity.get("stack")
+    place = f"{bucket}/{SNAPSHOTS}/{stack}/{name}/{inputs.get('requestId')}"
+    location = str(value_at(inputs, "request.location") or "")  # none: priced as an unknown one
+    at_least = bool(found.get("atLeast"))
     unpriced = reads is None or at_least or found.get("capacity")
     price = None if reads is None or unpriced else estimate.usd(reads, location)
     told = NOT_ASKED if action != "leave" else ""
@@ -237,7 +231,7 @@ def _snapshot(step: Step, jobs: Mapping[str, str]) -> SnapshotChange:
 
 
 def _known(found: Mapping[str, object]) -> dict[str, Any]:
-    """What the provider found, by the types that it writes: a plan may be somebody else's."""
+    """Return what the provider found, by the types that it writes; a plan is not trusted."""
     if not found:
         return {}
     return {
@@ -248,15 +242,8 @@ def _known(found: Mapping[str, object]) -> dict[str, Any]:
     }
 
 
-def _location(inputs: Mapping[str, object]) -> str:
-    try:
-        return str(json.loads(str(inputs.get("request")))["location"])
-    except (ValueError, KeyError, TypeError):
-        return ""  # priced as one that is unknown
-
-
 def _whole(value: object) -> int | None:
-    """A number of the engine's, a float or a text, which a file may have instead."""
+    """Return a whole number that the engine wrote as a float or a text; None if it is none."""
     try:
         return int(value)  # pyright: ignore[reportArgumentType] - whatever it is, or an error
     except (TypeError, ValueError, OverflowError):
@@ -268,12 +255,12 @@ def _texts(value: object) -> tuple[str, ...]:
 
 
 def queried(changes: Sequence[SnapshotChange]) -> list[SnapshotChange]:
-    """Those whose query runs."""
+    """Return the snapshots whose query runs."""
     return [each for each in changes if each.action == "query"]
 
 
 def query_cost(change: SnapshotChange, quote: Quote) -> str:
-    """What the query of one costs, and at most."""
+    """Return what the query of a snapshot costs, and at most."""
     most = f"at most ${change.bound_usd:,.2f}"
     price = NOT_ASKED if change.reads_bytes is None else "no price: capacity"
     if change.at_least:
@@ -283,13 +270,16 @@ def query_cost(change: SnapshotChange, quote: Quote) -> str:
     return f"query of snapshot {quote(change.name)}: {price} ({most})"
 
 
-def personal_data(plan: Plan) -> tuple[Finding, ...]:
-    """Snapshots that a plan makes and that look like data about people."""
-    return tuple(
-        Finding(each.name, each.personal)
-        for each in snapshot_changes(plan)
-        if each.action == "query" and each.personal
-    )
+def _columns(each: Finding, quote: Quote) -> str:
+    return f"{quote(each.name)} ({', '.join(map(quote, each.what))})"
+
+
+@risk("may copy data about people", _columns, "personalData", READABLE,
+      fields="name columns=what")  # fmt: skip
+def personal_data(plan: Plan) -> list[Finding]:
+    """Return snapshots that a plan makes and that look like data about people."""
+    found = queried(snapshot_changes(plan))
+    return [Finding(each.name, each.personal) for each in found if each.personal]
 
 
 @dataclass(frozen=True, slots=True)
@@ -332,42 +322,40 @@ class ReservationChange:
         return None if old is None or new is None else (new - old) * costs.HOURS_A_MONTH
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class ReturnedMachines:
-    """Machines of a reservation that a plan gives back."""
-
-    name: str
-    machine_type: str
-    zone: str
-    machines: int
-    """How many; 0 if that is not known yet."""
-    replaced: bool
-    """Whether the reservation is made anew: it asks for machines after it has given these back."""
+def _given_back(found: Finding, quote: Quote) -> str:
+    number = f"{found.new or 'an unknown number'} x {quote(found.what)}"
+    anew = ", made anew" if found.also else ""
+    return f"{quote(found.name)} ({number} in {quote(found.old)}{anew})"
 
 
-def returned_machines(plan: Plan) -> list[ReturnedMachines]:
-    """What deleted, replaced and reduced reservations give back; none that the engine refuses."""
-    found = (_returned(step) for step in plan.changed if step.type == RESERVATION)
-    return sorted(each for each in found if each is not None)
+@risk("machines given back, and may not be had again", _given_back, "returnedMachines", LOST,
+      "destroys", "name machineType=what zone=old machines?=new replaced=also")  # fmt: skip
+def returned_machines(plan: Plan) -> list[Finding]:
+    """Return what deleted, replaced and reduced reservations give back; none that is refused.
+
+    ``what`` is the type of the machines, ``old`` their zone, ``new`` how many, 0 if unknown.
+    """
+    steps = (step for step in plan.changed if step.type == RESERVATION)
+    return sorted(each for step in steps for each in _returned(step))
 
 
-def _returned(step: Step) -> ReturnedMachines | None:
+def _returned(step: Step) -> Iterator[Finding]:
     if step.old is None:
-        return None
+        return
     old, replaced = _reserved(step, step.old.inputs), step.op == "replace"
     machines = old.machines
     if step.new is not None and not replaced:  # no protection keeps it from shrinking
         left = _reserved(step, step.new.inputs).machines
         if not left or left >= machines:
-            return None
+            return
         machines -= left
     elif step.is_protected:
-        return None
-    return ReturnedMachines(old.name, old.machine_type, old.zone, machines, replaced)
+        return
+    yield Finding(old.name, old.machine_type, old.zone, machines, replaced)
 
 
 def reservation_changes(plan: Plan) -> list[ReservationChange]:
-    """Reservations of which the plan changes machines, place or number, by name."""
+    """Return reservations with other machines, place or number, by name."""
     steps = (step for step in plan.changed if step.type == RESERVATION)
     changes = (
         ReservationChange(
@@ -396,7 +384,7 @@ def _reserved(step: Step, inputs: Mapping[str, Any]) -> ReservationCost:
 
 
 def _accelerator(machine: Mapping[str, Any]) -> tuple[str, int]:
-    """GPUs that are added to the machine, as jobs name them; none where its type has them."""
+    """Return the GPUs that are added to a machine, as jobs name them."""
     for each in machine.get("guestAccelerators") or ():
         # Compute Engine's nvidia-tesla-t4 is Vertex AI's NVIDIA_TESLA_T4.
         name = str(each.get("acceleratorType", "")).rpartition("/")[2]
@@ -419,7 +407,7 @@ def reservations_cost(reservations: Sequence[ReservationChange], quote: Quote) -
 
 
 def _reserved_machines(change: ReservationChange, quote: Quote) -> str:
-    """A reservation's machines and price an hour, before and after."""
+    """Return a reservation's machines and price an hour, before and after."""
     old, new, kind = change.old, change.new, quote(change.either.machine_type)
     if old and new and (old.machine_type, old.zone) != (new.machine_type, new.zone):
         before, after = (
@@ -433,29 +421,5 @@ def _reserved_machines(change: ReservationChange, quote: Quote) -> str:
 
 
 def _number(reservation: ReservationCost | None) -> str:
-    """How many machines a reservation keeps."""
+    """Return how many machines a reservation keeps."""
     return "0" if reservation is None else str(reservation.machines or "an unknown number")
-
-
-def _returned_machines(found: ReturnedMachines, quote: Quote) -> str:
-    number = f"{found.machines or 'an unknown number'} x {quote(found.machine_type)}"
-    anew = ", made anew" if found.replaced else ""
-    return f"{quote(found.name)} ({number} in {quote(found.zone)}{anew})"
-
-
-PERSONAL: Final = simple_risk(
-    personal_data,
-    lambda each, quote: f"{quote(each.name)} ({', '.join(map(quote, each.what))})",
-    "personalData",
-    "may copy data about people",
-    READABLE,
-    fields="name columns=what",
-)
-RETURNED: Final = simple_risk(
-    returned_machines,
-    _returned_machines,
-    "returnedMachines",
-    "machines given back, and may not be had again",
-    LOST,
-    "destroys",
-)

@@ -26,7 +26,7 @@ from vertex_training.plan.access import grants_alone as type_grants_alone
 from vertex_training.plan.grants import ACT_AS, EXTRA_GRANTS, reason
 from vertex_training_cli.engine.plan import Plan, ResourceState, Step
 from vertex_training_cli.engine.values import UNKNOWN, as_mapping
-from vertex_training_cli.review.parts import RIGHTS, Finding, Quote, RiskKind, simple_risk
+from vertex_training_cli.review.parts import RIGHTS, Finding, Quote, risk
 
 #: Inputs that say what is granted. The others say on what.
 GRANT_INPUTS: Final = ("role", "member", "members", "policyData", "condition", "etag")
@@ -67,64 +67,64 @@ class IamBinding:
 
 
 def short_member(binding: IamBinding | Access) -> str:
-    """Its member: a service account by its address alone."""
+    """Return the member of a binding; a service account by its address alone."""
     return binding.member.removeprefix("serviceAccount:")
 
 
 def short_target(binding: IamBinding | Access) -> str:
-    """Its resource: the last part of the name, which is enough beside its kind."""
+    """Return the last part of the resource's name, which is enough beside its kind."""
     return binding.target.rpartition("/")[2]
 
 
 def place(binding: IamBinding | Access, quote: Quote) -> str:
-    """What it is on: a word for the kind, or the name of an input that has none, and the name."""
+    """Return the kind and the name of the resource that a binding is on."""
     words = binding.kind.replace(" ", "")
     kind = binding.kind if words.isascii() and words.isalpha() else quote(binding.kind)
     return f"{kind} {quote(short_target(binding))}"
 
 
 def verb(access: Access, quote: Quote) -> str:
-    """What it allows: a word, or the role."""
+    """Return what an access allows: a word, or the role."""
     return access.verb if access.verb in VERBS.values() else quote(access.verb)
 
 
 def through(access: Access) -> str:
-    """The accounts that the member acts as, in their order."""
+    """Return the accounts that the member acts as, in their order."""
     return " then ".join(account.partition("@")[0] for account in access.through)
 
 
 def is_iam(step: Step) -> bool:
-    """Whether a step is about IAM."""
+    """Return whether a step is about IAM."""
     return resource_types.iam_kind(step.type) is not None
 
 
 def grants_alone(step: Step) -> bool:
-    """Whether a step is about rights and nothing else: IAM, or an access list of its own."""
+    """Return whether a step is about rights alone: IAM, or an access list of its own."""
     return is_iam(step) or type_grants_alone(step.type)
 
 
 def gained(plan: Plan) -> list[IamBinding]:
-    """Bindings that are new."""
+    """Return the bindings that are new."""
     return sorted(_all(plan, "new") - _all(plan, "old"))
 
 
 def lost(plan: Plan) -> list[IamBinding]:
-    """Bindings that are gone afterwards."""
+    """Return the bindings that the plan removes."""
     return sorted(_all(plan, "old") - _all(plan, "new") - _retained(plan))
 
 
 def kept(plan: Plan) -> list[IamBinding]:
-    """Bindings that leave the stack and stay in the cloud."""
+    """Return the bindings that leave the stack and stay in the cloud."""
     return sorted(_retained(plan) - _all(plan, "new"))
 
 
 def held(plan: Plan) -> list[IamBinding]:
-    """All bindings of the stack after the plan."""
+    """Return all bindings of the stack after the plan."""
     return sorted(binding for step in plan.steps for binding in bindings_of(step, step.new))
 
 
 def bindings_of(step: Step, state: ResourceState | None) -> Iterator[IamBinding]:
-    """The bindings that a resource makes in one of its states; none if it grants nothing."""
+    """Yield the bindings that a resource makes in one of its states."""
     if state is None:
         return
     inputs = state.inputs
@@ -159,12 +159,12 @@ def bindings_of(step: Step, state: ResourceState | None) -> Iterator[IamBinding]
 
 
 def _target(step: Step, name: str) -> str:
-    """What a grant is on; of a new resource, the name of the grant says which."""
+    """Return the target of a grant; of a new resource, the name of the grant."""
     return f"new, see {step.name}" if UNKNOWN in name else name
 
 
 def _bindings(inputs: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """The bindings of a whole policy, as far as it is known; else the one that inputs are."""
+    """Return the bindings of a whole policy, or the one binding of other inputs."""
     try:
         found = as_mapping(json.loads(inputs["policyData"])).get("bindings")
     except (KeyError, TypeError, json.JSONDecodeError):
@@ -173,7 +173,7 @@ def _bindings(inputs: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 
 def _is_derived(step: Step) -> bool:
-    """Whether the program makes a grant by itself, and nobody asked for it by name."""
+    """Return whether the program makes a grant that no file asks for by name."""
     return step.is_own and EXTRA_GRANTS not in step.urn
 
 
@@ -183,8 +183,13 @@ def _why(step: Step, role: str) -> str:
     return "the stack file asks for it by name" if step.is_own else BY_A_TEAM
 
 
+def _granted(each: IamBinding, quote: Quote) -> str:
+    return f"{quote(short_member(each))} {quote(each.role)} on {place(each, quote)}"
+
+
+@risk("administrators' roles", _granted, "", "", in_list="")
 def administrators(plan: Plan) -> list[IamBinding]:
-    """Bindings that are new and let a member administer, or be, what they are on.
+    """Return bindings that are new and let a member administer, or be, what they are on.
 
     None that the program makes by itself: Google's agents need some; nor of a project's owners.
     """
@@ -199,8 +204,9 @@ def _administers(role: str) -> bool:
     )
 
 
+@risk("members of other domains", "{member}", "membersOfOtherDomains", "", in_list="")
 def strangers(plan: Plan) -> list[IamBinding]:
-    """New bindings of members of a domain that had none before, one for each member.
+    """Return new bindings of members of a domain that had none before, one for each member.
 
     The stack's project and the domains of its limits have some. A stack that is all new tells of
     public mail alone: every domain is new to it.
@@ -224,7 +230,7 @@ def strangers(plan: Plan) -> list[IamBinding]:
 
 
 def access_changes(plan: Plan) -> tuple[tuple[Access, ...], tuple[Access, ...]]:
-    """Access to data that members gain, and that they lose."""
+    """Return access to data that members gain, and that they lose."""
     before, after = _access(plan, "old"), _access(plan, "new")
     gained = [after[key] for key in after.keys() - before.keys()]
     lost = [before[key] for key in before.keys() - after.keys()]
@@ -232,7 +238,7 @@ def access_changes(plan: Plan) -> tuple[tuple[Access, ...], tuple[Access, ...]]:
 
 
 def _access(plan: Plan, side: str) -> dict[tuple[str, str, str, str], Access]:
-    """All access of one side, by who may do what with what."""
+    """Return all access of one side, by who may do what with what."""
     bindings = (Binding(b.member, b.role, b.kind, b.target) for b in _all(plan, side))
     return {(a.member, a.verb, a.kind, a.target): a for a in reachable(bindings)}
 
@@ -249,39 +255,40 @@ def _retained(plan: Plan) -> set[IamBinding]:
 
 
 def _target_input(inputs: Mapping[str, Any]) -> str:
-    """The input that names the resource of the grant; empty if none does."""
+    """Return the input that names the resource of the grant; empty if none does."""
     named = {key: value for key, value in inputs.items() if key not in GRANT_INPUTS and value}
     narrow = [key for key in named if key not in LOCATION_INPUTS] or list(named)
     known = (key for key in resource_types.words_of_inputs() if key in narrow)
     return next(known, narrow[0] if narrow else "")
 
 
+@risk("custom roles get permissions", "{name} ({what})", "widenedRoles", RIGHTS,
+      fields="name permissions=what")  # fmt: skip
 def widened(plan: Plan) -> list[Finding]:
-    """Custom roles with more permissions than before, and those that are new.
+    """Return custom roles with more permissions than before, and new ones.
 
     Everybody who holds such a role gains them, by no new grant.
     """
     found = list[Finding]()
-    for step in plan.changed:
-        if step.type in CUSTOM_ROLES and step.new:
-            more = _permissions(step.new) - (_permissions(step.old) if step.old else set())
-            name = str(step.new.inputs.get("roleId") or step.name)
-            found += [Finding(name, tuple(sorted(more)))] if more else []
+    for step, old, new in plan.inputs_of(*CUSTOM_ROLES):
+        if more := _permissions(new) - _permissions(old):
+            found.append(Finding(str(new.get("roleId") or step.name), tuple(sorted(more))))
     return sorted(found)
 
 
-def _permissions(role: ResourceState) -> set[str]:
-    """Permissions of a custom role; none of one that is switched off."""
-    is_off = role.inputs.get("stage") == "DISABLED"
-    return set() if is_off else set(_strings(role.inputs, "permissions"))
+def _permissions(role: Mapping[str, Any]) -> set[str]:
+    """Return the permissions of a custom role; none of one that is switched off."""
+    return set() if role.get("stage") == "DISABLED" else set(_strings(role, "permissions"))
 
 
 def _is_key(step: Step, state: ResourceState) -> bool:
     return resource_types.account_key(step.type, state.inputs) != ""
 
 
+@risk("whoever has the key is the account", "{what} of {name}", "accountKeys", RIGHTS,
+      fields="account=name name=what")  # fmt: skip
 def account_keys(plan: Plan) -> list[Finding]:
-    """Keys of accounts that are made, also anew: whoever has one is the account."""
+    """Return keys of accounts that are made, also anew: whoever has one is the account."""
     inputs = (
         (step.name, step.new.inputs)
         for step in plan.changed
@@ -298,8 +305,10 @@ def account_keys(plan: Plan) -> list[Finding]:
 _Denials = dict[tuple[str, str, str], set[str]]
 
 
+@risk("no longer denied to", "{name} ({what})", "liftedDenials", RIGHTS,
+      fields="principal=name permissions=what")  # fmt: skip
 def lifted(plan: Plan) -> list[Finding]:
-    """Who may be granted again what deny policies kept from them, by principal."""
+    """Return principals that deny policies no longer keep from permissions."""
     before, after = _denials(plan, "old"), _denials(plan, "new")
     found = dict[str, set[str]]()
     for key, exceptions in before.items():
@@ -331,45 +340,6 @@ def _add_denials(found: _Denials, rule: Mapping[str, Any]) -> None:
 
 
 def _strings(inputs: Mapping[str, Any], key: str) -> list[str]:
-    """A list of strings among inputs; one that is not known yet is its sign alone."""
+    """Return a list of strings among inputs; of an unknown one, its sign alone."""
     given = inputs.get(key)
     return list(map(str, given)) if isinstance(given, list) else [str(given)] if given else []
-
-
-ADMINISTRATORS: Final = RiskKind(
-    administrators,
-    lambda each, quote: f"{quote(short_member(each))} {quote(each.role)} on {place(each, quote)}",
-    headline="administrators' roles",
-    danger="opens",
-)
-WIDENED: Final = simple_risk(
-    widened,
-    "{name} ({what})",
-    "widenedRoles",
-    "custom roles get permissions",
-    RIGHTS,
-    fields="name permissions=what",
-)
-KEYS: Final = simple_risk(
-    account_keys,
-    "{what} of {name}",
-    "accountKeys",
-    "whoever has the key is the account",
-    RIGHTS,
-    fields="account=name name=what",
-)
-LIFTED: Final = simple_risk(
-    lifted,
-    "{name} ({what})",
-    "liftedDenials",
-    "no longer denied to",
-    RIGHTS,
-    fields="principal=name permissions=what",
-)
-STRANGERS: Final = RiskKind(
-    strangers,
-    "{member}",
-    key="membersOfOtherDomains",
-    headline="members of other domains",
-    danger="opens",
-)

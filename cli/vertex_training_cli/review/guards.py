@@ -15,19 +15,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from vertex_training.catalog import resource_types
 from vertex_training.catalog.costs import usd
-from vertex_training.catalog.resource_types import ALERT, BUDGET, CHANNEL, DASHBOARD, REPOSITORY
-from vertex_training_cli.engine.fields import FieldDifference
+from vertex_training.catalog.resource_types import ALERT, BUDGET, CHANNEL, DASHBOARD, value_at
 from vertex_training_cli.engine.plan import Plan, ResourceState, Step
 from vertex_training_cli.engine.values import UNKNOWN, as_mapping
-from vertex_training_cli.review.parts import (
-    LIMITS,
-    LOST,
-    POLICIES,
-    Finding,
-    RiskKind,
-    simple_risk,
-)
+from vertex_training_cli.review.parts import LOST, POLICIES, Finding, risk
 
 Inputs = Mapping[str, Any]
 #: Sections of a stack file that lower guards; the digest covers them, and outputs have them.
@@ -54,6 +47,17 @@ DEFAULT: Final = "mandatory"
 POLICY_LEVELS: Final = ("disabled", "advisory", "remediate", DEFAULT)
 #: Type -> what it is called; each is told here.
 WATCHING: Final = {CHANNEL: "channel", ALERT: "alert", BUDGET: "budget", DASHBOARD: "dashboard"}
+#: Kind of a condition of an alert -> words, and fields that it may lack.
+_CONDITIONS: Final[Mapping[str, tuple[str, Inputs]]] = {
+    "conditionPrometheusQueryLanguage": ("{query} for {duration}", {"duration": "0s"}),
+    "conditionMonitoringQueryLanguage": ("{query} for {duration}", {"duration": "0s"}),
+    "conditionSql": ("the query finds rows: {query}", {}),
+    "conditionAbsent": ("{filter} has no data for {duration}", {}),
+    "conditionMatchedLog": ("a log entry has {filter}", {}),
+    "conditionThreshold": ("{filter} is {sign} {thresholdValue} for {duration}",
+                           {"thresholdValue": 0}),
+}  # fmt: skip
+_SIGNS: Final = {"COMPARISON_LT": "below", "COMPARISON_GT": "above"}
 #: What stands below the table.
 OF_ALERTS: Final = (
     "Alerts are about every job of the project: neither logs nor metrics of a job say which stack "
@@ -63,6 +67,9 @@ OF_BUDGETS: Final = (
     "A budget stops nothing: it sends mail, up to a day after the cost. Limits of the stack file "
     "and timeouts of jobs stay the bounds."
 )
+#: Words of a setting with another value, and its fields in JSON.
+_LOWER: Final = "{name} {old} → {new}"
+_CHANGED: Final = "path=name old new"
 #: What stands for more than itself in a pattern.
 _WILDCARD: Final = re.compile(r"[*?\[\]]")
 
@@ -81,32 +88,36 @@ class WatchChange:
     told: tuple[str, ...]
 
 
-def drift_exceptions(plan: Plan) -> tuple[FieldDifference, ...]:
-    """What ``vt drift`` reports no longer, and did when the stack was deployed."""
+def _new_ones(
+    plan: Plan, section: str, read: Callable[[Inputs], Inputs] = lambda found: found
+) -> list[Finding]:
+    """Return what a section of the stack file has, and had not when the stack was deployed."""
+    if not plan.is_compared:
+        return []
+    before = read(plan.deployed_output(section) or {})
+    return [
+        Finding(path, "", before.get(path), str(words))
+        for path, words in read(plan.section(section)).items()
+        if before.get(path) != words
+    ]
+
+
+@risk("drift is not reported", "{new}", "driftExceptions", fields=_CHANGED)
+def drift_exceptions(plan: Plan) -> list[Finding]:
+    """Return what ``vt drift`` reports no longer, and did when the stack was deployed."""
     return _new_ones(plan, "drift", _exceptions)
 
 
-def new_acceptances(plan: Plan) -> tuple[FieldDifference, ...]:
-    """Losses of protected resources that the stack file accepts, and did not when deployed."""
+@risk("loss accepted", "{name} ({new})", "acceptedLosses", fields=_CHANGED)
+def new_acceptances(plan: Plan) -> list[Finding]:
+    """Return losses of protected resources that the stack file newly accepts."""
     return _new_ones(plan, "drift", lambda drift: as_mapping(drift.get("acceptedLosses")))
 
 
-def allowed_secrets(plan: Plan) -> tuple[FieldDifference, ...]:
-    """Files that may leave with what looks like a secret, and might not when deployed."""
-    return _new_ones(plan, "allowedSecrets", lambda allowed: allowed)
-
-
-def _new_ones(
-    plan: Plan, section: str, read: Callable[[Inputs], Inputs]
-) -> tuple[FieldDifference, ...]:
-    if not plan.is_compared:
-        return ()
-    before = read(plan.deployed_output(section) or {})
-    return tuple(
-        FieldDifference(path, before.get(path), str(words))
-        for path, words in read(plan.section(section)).items()
-        if before.get(path) != words
-    )
+@risk("a file may leave with a secret", "{name} ({new})", "allowedSecrets", fields=_CHANGED)
+def allowed_secrets(plan: Plan) -> list[Finding]:
+    """Return files that may newly leave with what looks like a secret."""
+    return _new_ones(plan, "allowedSecrets")
 
 
 def _exceptions(drift: Inputs) -> dict[str, str]:
@@ -124,97 +135,98 @@ def _exceptions(drift: Inputs) -> dict[str, str]:
     }
 
 
-def changed_overrides(plan: Plan) -> tuple[FieldDifference, ...]:
-    """What the stack has otherwise than the files that it includes, and had not when deployed."""
+@risk("", "{name}", "overrides", "", fields=_CHANGED,
+      in_list="exception of this stack from what it includes: {name}: {old} → {new}")  # fmt: skip
+def changed_overrides(plan: Plan) -> Iterator[Finding]:
+    """Yield what the stack has otherwise than its included files, and had not when deployed."""
     given = (plan.deployed_output("overrides") or {}, plan.section("overrides"))
     before, now = ({path: json.dumps(each[path]) for path in each} for each in given)
-    return tuple(
-        FieldDifference(path, before.get(path, AS_INCLUDED), now.get(path, AS_INCLUDED))
-        for path in sorted({*before, *now})
-        if before.get(path) != now.get(path) and plan.is_compared
-    )
+    for path in sorted({*before, *now}):
+        if before.get(path) != now.get(path) and plan.is_compared:
+            old, new = (each.get(path, AS_INCLUDED) for each in (before, now))
+            yield Finding(path, "", old, new)
 
 
-def lowered_rules(plan: Plan) -> tuple[FieldDifference, ...]:
-    """Rules of job files whose level is lower than in the deployed stack."""
+@risk("rules lowered", _LOWER, "loweredRules", fields=_CHANGED)
+def lowered_rules(plan: Plan) -> Iterator[Finding]:
+    """Yield rules of job files whose level is lower than in the deployed stack."""
     before, now = plan.deployed_output("rules") or {}, plan.section("rules")
     if before == now or not plan.is_compared:
-        return ()
+        return
     from vertex_training.customjob import rules  # loads every rule
 
     levels = {rule.id: rule.level for rule in rules.ALL}
-    found = [
-        FieldDifference(name, *(str(each.get(name, levels.get(name))) for each in (before, now)))
-        for name in sorted({*before, *now})
-    ]
-    return tuple(
-        each for each in found if _rank(each.new, RULE_LEVELS) < _rank(each.old, RULE_LEVELS)
-    )
+    for name in sorted({*before, *now}):
+        old, new = (str(each.get(name, levels.get(name))) for each in (before, now))
+        if _rank(new, RULE_LEVELS) < _rank(old, RULE_LEVELS):
+            yield Finding(name, "", old, new)
 
 
-def lowered_guards(plan: Plan) -> tuple[Finding, ...]:
-    """Resources that stay and are guarded less, in words."""
+@risk("guards lowered", "{name} ({what})", "loweredGuards", fields="name what")
+def lowered_guards(plan: Plan) -> list[Finding]:
+    """Return resources that stay and are guarded less, in words."""
     teams = plan.section("teams")
     steps = (step for step in plan.changed if step.old and step.new and step.op != "replace")
-    return tuple(sorted(Finding(s.name, what) for s in steps for what in _lowered(s, teams)))
+    return sorted(Finding(s.name, what) for s in steps for what in _lowered(s, teams))
 
 
 def _lowered(step: Step, teams: Inputs) -> Iterator[str]:
     old, new = (state.inputs if state else {} for state in (step.old, step.new))
-    if step.type == REPOSITORY:
-        yield from sorted(set(_weaknesses(new)) - set(_weaknesses(old)))
+    yield from _lowered_inputs("guard", step.type, old, new)
     before, after = (as_mapping(each.get("labels")).get("team") for each in (old, new))
     if before in teams and before != after:
         whom = f"team {after}" if after else "every team"
         yield f"accounts of {whom} may name it, not of {before} alone"
 
 
-def _weaknesses(repository: Inputs) -> Iterator[str]:
-    if as_mapping(repository.get("dockerConfig")).get("immutableTags") is not True:
-        yield "tags of images can be moved"
-    scanning = as_mapping(repository.get("vulnerabilityScanningConfig"))
-    if scanning.get("enablementConfig") == "DISABLED":
-        yield "images are not scanned"
+def _lowered_inputs(of: str, type_: str, old: Inputs, new: Inputs) -> list[str]:
+    """Return words of watched inputs that protect less than before."""
+    watched = (each for each in resource_types.find(type_).watched if each.of == of)
+    return [each.words for each in watched if each.is_lowered(old, new)]
 
 
 def limits_of(plan: Plan) -> dict[str, Inputs]:
-    """The limits in the stack file, by section: ``limits``, ``teams.NAME.limits``."""
+    """Return the limits in the stack file by section: ``limits``, ``teams.NAME.limits``."""
     found = {"limits": plan.section("limits")}
     for name, team in sorted(plan.section("teams").items()):
         found[f"teams.{name}.limits"] = as_mapping(as_mapping(team).get("limits"))
     return {section: limits for section, limits in found.items() if limits}
 
 
-def raised_limits(plan: Plan) -> tuple[FieldDifference, ...]:
-    """Limits of the deployed stack that the files raise or remove, old and new.
+@risk("limits raised", _LOWER, "raisedLimits", fields=_CHANGED, answer="{}",
+      in_list="limit {name}: {old} → {new}")  # fmt: skip
+def raised_limits(plan: Plan) -> list[Finding]:
+    """Return limits of the deployed stack that the files raise or remove, old and new.
 
     None of a stack that was never deployed, or by a program that had no such output.
     """
     before, now = plan.deployed_output("limits") or {}, limits_of(plan)
-    return tuple(
-        FieldDifference(f"{section}.{key}", old, new)
+    return [
+        Finding(f"{section}.{key}", "", old, new)
         for section in sorted(before)
         for key, old, new in _raised(as_mapping(before[section]), now.get(section, {}))
-    )
+    ]
 
 
 def policy_levels(plan: Plan) -> dict[str, str]:
-    """The levels that policies are given, by name: by the stack file, then by the command."""
+    """Return levels of policies by name: those of the stack file, then of the command."""
     own = plan.section("policyLevels")
     found = {str(name): str(level) for name, level in own.items()} | dict(plan.levels)
     return dict(sorted(found.items()))
 
 
-def lowered_levels(plan: Plan) -> tuple[FieldDifference, ...]:
-    """Policies whose level is lower than in the deployed stack, old and new."""
+@risk("policies lowered", _LOWER, "policies.lowered", POLICIES, fields=_CHANGED,
+      answer="lowered: {}", in_list="")  # fmt: skip
+def lowered_levels(plan: Plan) -> list[Finding]:
+    """Return policies whose level is lower than in the deployed stack, old and new."""
     if not plan.is_compared:
-        return ()
+        return []
     before = plan.deployed_output("policyLevels") or {}
-    return tuple(
-        FieldDifference(name, str(before.get(name, DEFAULT)), level)
+    return [
+        Finding(name, "", str(before.get(name, DEFAULT)), level)
         for name, level in policy_levels(plan).items()
         if _rank(level, POLICY_LEVELS) < _rank(before.get(name, DEFAULT), POLICY_LEVELS)
-    )
+    ]
 
 
 def _raised(before: Inputs, now: Inputs) -> Iterator[tuple[str, str, str]]:
@@ -234,12 +246,12 @@ def _raised(before: Inputs, now: Inputs) -> Iterator[tuple[str, str, str]]:
 
 
 def _widens(listed: list[Any], allowed: list[Any]) -> bool:
-    """Whether something is allowed that no earlier entry, ``n1-*`` among them, allowed."""
+    """Return whether something is allowed that no earlier entry, like ``n1-*``, allowed."""
     return not all(any(_covers(str(old), str(new)) for old in listed) for new in allowed)
 
 
 def _covers(old: str, new: str) -> bool:
-    """Whether all that ``new`` matches is certain to match ``old``.
+    """Return whether all that ``new`` matches is certain to match ``old``.
 
     Of two patterns that is certain if they are alike, or if ``old`` has one ``*`` and ``new`` has
     what stands before and after it.
@@ -265,7 +277,7 @@ def _rank(level: object, levels: Sequence[str]) -> int:
 
 
 def watch_changes(plan: Plan) -> tuple[WatchChange, ...]:
-    """All that change, by kind and name."""
+    """Return all alerts, channels, budgets and dashboards that change, by kind and name."""
     names = _channel_names(plan)
     found = [
         WatchChange(
@@ -282,16 +294,16 @@ def watch_changes(plan: Plan) -> tuple[WatchChange, ...]:
     return tuple(sorted(found, key=lambda each: (each.kind, each.name)))
 
 
-def less_told(plan: Plan) -> tuple[Finding, ...]:
-    """What nobody is told any more, or one channel less, by resource."""
+@risk("no longer told", "{name} ({what})", "lessTold", LOST, "destroys", "name what")
+def less_told(plan: Plan) -> list[Finding]:
+    """Return what is no longer reported, or to one channel less, by resource."""
     names = _channel_names(plan)
-    found = (
+    return sorted(
         Finding(_title(step), what)
-        for step in plan.changed
-        if step.type in WATCHING and step.type != DASHBOARD and step.old
-        for what in _less(step, step.old.inputs, names)
+        for step, old, _ in plan.inputs_of(CHANNEL, ALERT, BUDGET)
+        if step.old
+        for what in _less(step, old, names)
     )
-    return tuple(sorted(found))
 
 
 def _less(step: Step, old: Inputs, names: Mapping[str, str]) -> Iterator[str]:
@@ -300,8 +312,7 @@ def _less(step: Step, old: Inputs, names: Mapping[str, str]) -> Iterator[str]:
         yield f"{WATCHING[step.type]} is removed{about}"
         return
     new = step.new.inputs
-    if old.get("enabled", True) is not False and new.get("enabled", True) is False:
-        yield "is off"
+    yield from _lowered_inputs("notice", step.type, old, new)
     if step.type == CHANNEL and _about(CHANNEL, old) != _about(CHANNEL, new):
         yield f"no longer to {_about(CHANNEL, old)}, but to {_about(CHANNEL, new)}"
     if step.type == ALERT:
@@ -319,15 +330,17 @@ def _less_of_alert(old: Inputs, new: Inputs) -> Iterator[str]:
         yield f"no longer when {before}, but when {now}"
     elif _conditions(old) != _conditions(new):  # as how a metric is aggregated
         yield f"when {now}, but judged in another way"
-    if old.get("alertStrategy") != new.get("alertStrategy"):
-        yield "told in another way: alertStrategy changes"
 
 
 def _conditions(inputs: Inputs) -> list[Inputs]:
-    """Conditions of an alert without their titles."""
-    given = inputs.get("conditions")
-    found = [as_mapping(each) for each in given] if isinstance(given, list) else []
+    """Return the conditions of an alert without their titles."""
+    found = _mappings(inputs, "conditions")
     return [{k: each[k] for k in each if k not in ("displayName", "name")} for each in found]
+
+
+def _mappings(inputs: Inputs, key: str) -> list[Inputs]:
+    found = inputs.get(key)
+    return [as_mapping(each) for each in found] if isinstance(found, list) else []
 
 
 def _less_of_budget(old: Inputs, new: Inputs) -> Iterator[str]:
@@ -336,13 +349,6 @@ def _less_of_budget(old: Inputs, new: Inputs) -> Iterator[str]:
         yield f"of {now} a month, not of {before}"
     if gone := [each for each in _thresholds(old) if each not in _thresholds(new)]:
         yield f"no longer at {', '.join(gone)}"
-    rules = (as_mapping(each.get("allUpdatesRule")) for each in (old, new))
-    was, off = (each.get("disableDefaultIamRecipients") is True for each in rules)
-    if off and not was:
-        yield "no longer to administrators of the billing account"
-    for key in ("billingAccount", "budgetFilter"):
-        if old.get(key) != new.get(key):
-            yield f"is of other costs: {key} changes"
 
 
 def _title(step: Step) -> str:
@@ -350,7 +356,7 @@ def _title(step: Step) -> str:
 
 
 def _about(type_: str, inputs: Inputs) -> str:
-    """What an alert or a budget is about, whom a channel reaches."""
+    """Return the subject of an alert or a budget, or the address of a channel."""
     if type_ == CHANNEL:
         labels = as_mapping(inputs.get("labels"))
         return f"{inputs.get('type')} {', '.join(str(labels[key]) for key in sorted(labels))}"
@@ -358,28 +364,16 @@ def _about(type_: str, inputs: Inputs) -> str:
         return f"{_amount(inputs)} a month, at {', '.join(_thresholds(inputs))}"
     if type_ == DASHBOARD:
         return "charts"
-    conditions = inputs.get("conditions")
-    found = [as_mapping(each) for each in conditions] if isinstance(conditions, list) else []
     word = " and " if str(inputs.get("combiner")).startswith("AND") else " or "
-    return word.join(map(_condition, found)) or "nothing"
+    return word.join(map(_condition, _mappings(inputs, "conditions"))) or "nothing"
 
 
 def _condition(condition: Inputs) -> str:
-    for key in ("conditionPrometheusQueryLanguage", "conditionMonitoringQueryLanguage"):
-        if query := as_mapping(condition.get(key)):
-            return f"{query.get('query')} for {query.get('duration', '0s')}"
-    if query := as_mapping(condition.get("conditionSql")):
-        return f"the query finds rows: {query.get('query')}"
-    if absent := as_mapping(condition.get("conditionAbsent")):
-        return f"{absent.get('filter')} has no data for {absent.get('duration')}"
-    if log := as_mapping(condition.get("conditionMatchedLog")):
-        return f"a log entry has {log.get('filter')}"
-    if limit := as_mapping(condition.get("conditionThreshold")):
-        sign = {"COMPARISON_LT": "below", "COMPARISON_GT": "above"}.get(
-            str(limit.get("comparison")), str(limit.get("comparison"))
-        )
-        value, time = limit.get("thresholdValue", 0), limit.get("duration")
-        return f"{limit.get('filter')} is {sign} {value} for {time}"
+    for kind, (words, usual) in _CONDITIONS.items():
+        if found := as_mapping(condition.get(kind)):
+            values: dict[str, Any] = defaultdict(lambda: None, {**usual, **found})
+            values["sign"] = _SIGNS.get(str(values["comparison"]), values["comparison"])
+            return words.format_map(values)
     return str(condition.get("displayName") or UNKNOWN)
 
 
@@ -390,23 +384,21 @@ def _told(type_: str, state: ResourceState | None, names: Mapping[str, str]) -> 
         "a channel of this change" if each == UNKNOWN else names.get(each, each)
         for each in _channels(type_, state.inputs)
     ]
-    by_default = as_mapping(state.inputs.get("allUpdatesRule")).get("disableDefaultIamRecipients")
+    by_default = value_at(state.inputs, "allUpdatesRule.disableDefaultIamRecipients")
     if type_ == BUDGET and by_default is not True:
         found.append("administrators and users of the billing account")
     return tuple(found)
 
 
 def _channels(type_: str, inputs: Inputs) -> list[str]:
-    """Channels that an alert or a budget names."""
-    if type_ == BUDGET:
-        found = as_mapping(inputs.get("allUpdatesRule")).get("monitoringNotificationChannels")
-    else:
-        found = inputs.get("notificationChannels")
+    """Return the channels that an alert or a budget names."""
+    of_budget = "allUpdatesRule.monitoringNotificationChannels"
+    found = value_at(inputs, of_budget if type_ == BUDGET else "notificationChannels")
     return [str(each) for each in found] if isinstance(found, list) else []
 
 
 def _channel_names(plan: Plan) -> dict[str, str]:
-    """Name in the cloud of each channel that was there -> whom it reached."""
+    """Return the address of each channel that was deployed, by its name in the cloud."""
     return {
         step.old.id: f"{_title(step)}, {_about(CHANNEL, step.old.inputs)}"
         for step in plan.steps
@@ -415,12 +407,12 @@ def _channel_names(plan: Plan) -> dict[str, str]:
 
 
 def _amount(inputs: Inputs) -> str:
-    amount = as_mapping(as_mapping(inputs.get("amount")).get("specifiedAmount"))
+    amount = as_mapping(value_at(inputs, "amount.specifiedAmount"))
     return f"{amount.get('units', '?')} {amount.get('currencyCode', '')}".strip()
 
 
 def _sum(amount: str) -> float:
-    """The number of an amount; endless where it is none, so that it counts as raised."""
+    """Return the number of an amount; infinity if it is none, so that it counts as raised."""
     try:
         return float(amount.split()[0])
     except (ValueError, IndexError):
@@ -428,9 +420,7 @@ def _sum(amount: str) -> float:
 
 
 def _thresholds(inputs: Inputs) -> list[str]:
-    rules = inputs.get("thresholdRules")
-    found = [as_mapping(rule) for rule in rules] if isinstance(rules, list) else []
-    return [_percent(rule) for rule in found]
+    return [_percent(rule) for rule in _mappings(inputs, "thresholdRules")]
 
 
 def _percent(rule: Inputs) -> str:
@@ -438,45 +428,3 @@ def _percent(rule: Inputs) -> str:
     text = f"{value * 100:g}%" if isinstance(value, int | float) else str(value)
     forecast = rule.get("spendBasis") == "FORECASTED_SPEND"
     return f"{text} forecasted" if forecast else text
-
-
-OVERRIDES: Final = RiskKind(
-    changed_overrides,
-    "{path}",
-    key="overrides",
-    in_list="exception of this stack from what it includes: {path}: {old} → {new}",
-    danger="opens",
-)
-KINDS: Final = (
-    simple_risk(drift_exceptions, "{new}", "driftExceptions", "drift is not reported"),
-    simple_risk(new_acceptances, "{path} ({new})", "acceptedLosses", "loss accepted"),
-    simple_risk(
-        allowed_secrets, "{path} ({new})", "allowedSecrets", "a file may leave with a secret"
-    ),
-    simple_risk(lowered_rules, "{path} {old} → {new}", "loweredRules", "rules lowered"),
-    simple_risk(
-        lowered_guards, "{name} ({what!s})", "loweredGuards", "guards lowered", fields="name what"
-    ),
-    OVERRIDES,
-)
-RAISED: Final = RiskKind(
-    raised_limits,
-    "{path} {old} → {new}",
-    key="raisedLimits",
-    headline="limits raised",
-    question=LIMITS,
-    in_list="limit {path}: {old} → {new}",
-    danger="opens",
-)
-LOWERED: Final = RiskKind(
-    lowered_levels,
-    "{path} {old} → {new}",
-    key="policies.lowered",
-    headline="policies lowered",
-    question=POLICIES,
-    answer="lowered: {}",
-    danger="opens",
-)
-UNTOLD: Final = simple_risk(
-    less_told, "{name} ({what})", "lessTold", "no longer told", LOST, "destroys", "name what"
-)

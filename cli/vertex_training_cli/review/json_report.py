@@ -15,10 +15,11 @@ from vertex_training.catalog.costs import PoolCost
 from vertex_training.customjob.batch.offers import Offer
 from vertex_training.errors import Location, Problem
 from vertex_training_cli.engine.plan import Diagnostic, JobObservation, PolicyViolation
-from vertex_training_cli.review.expenses import ReservationChange, ReservationCost, ReturnedMachines
+from vertex_training_cli.review.expenses import ReservationChange, ReservationCost
 from vertex_training_cli.review.grants import IamBinding
 from vertex_training_cli.review.headline import answers, verdict
 from vertex_training_cli.review.jobs import JobChange, RungRequest
+from vertex_training_cli.review.parts import Finding
 from vertex_training_cli.review.report import ReviewReport
 from vertex_training_cli.review.serving import EndpointChange
 
@@ -58,7 +59,6 @@ KEYS: Final[Mapping[type, str]] = {
         "monthlyUsdBefore=cost_before.monthly monthlyUsd=cost.monthly price=cost.rate metrics"
     ),
     ReservationCost: "name zone machineType=machine_type machines? hourlyUsd=hourly price=rate",
-    ReturnedMachines: "name machineType=machine_type zone machines? replaced",
     IamBinding: "member role kind target condition? public=is_public reason?",
     PolicyViolation: "policy pack level severity? resource?=urn message",
     Problem: "where=location what=statement got=value hint rule",
@@ -66,12 +66,12 @@ KEYS: Final[Mapping[type, str]] = {
 
 
 def render(report: ReviewReport) -> str:
-    """The report as one JSON document."""
+    """Return the report as one JSON document."""
     return json.dumps(document(report), indent=2, ensure_ascii=False) + "\n"
 
 
 def document(report: ReviewReport) -> dict[str, Any]:
-    """The report as plain data. Money is USD; null stands for an unknown price."""
+    """Return the report as plain data. Money is USD; null stands for an unknown price."""
     found = {
         "version": VERSION,
         "verdict": verdict(report),
@@ -95,15 +95,18 @@ def document(report: ReviewReport) -> dict[str, Any]:
     for kind, findings in report.risks.items():
         section, _, key = kind.key.rpartition(".")
         if key:
-            listed = [_plain(each, kind.fields) for each in findings]
+            names_alone = not kind.fields and all(type(e) is Finding for e in findings)
+            listed = [e.name if names_alone else _plain(e, kind.fields) for e in findings]
             (found[section] if section else found)[key] = listed
+    others = [_plain(each, "name version=new uri jobs") for each in report.other_images]
+    found["otherImages"] = others
     for image in (*found["images"], *found["otherImages"]):
         image["origin"] = report.origins.get(image["uri"])
     return found
 
 
 def _plain(value: Any, keys: str = "") -> Any:
-    """A value of the report as JSON has it, with ``keys`` or those of its class."""
+    """Return a value of the report as JSON has it, with ``keys`` or those of its class."""
     if isinstance(value, list | tuple | set):
         return [_plain(each) for each in value]
     if isinstance(value, Diagnostic):
@@ -132,7 +135,7 @@ def _plain(value: Any, keys: str = "") -> Any:
 
 
 def _at(value: Any, path: str) -> Any:
-    """A value below ``value``; None where there is nothing on the way."""
+    """Return the value at a path below ``value``; None where there is nothing on the way."""
     for name in path.split("."):
         value = getattr(value, name) if value is not None else None
     return value
@@ -143,7 +146,7 @@ def _camel(name: str) -> str:
 
 
 def _reservation(change: ReservationChange) -> dict[str, Any]:
-    """The reservation as it is afterwards, or was if it is deleted, and its costs before."""
+    """Return the reservation as it is afterwards, or as it was, and its costs before."""
     return {
         **_plain(change.either),
         "deleted": change.new is None,

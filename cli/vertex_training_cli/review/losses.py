@@ -3,6 +3,7 @@
 The report lists what is destroyed. Here is what it would not show: a shorter time to restore, a
 lifecycle rule that deletes, a clean-up that takes images; other keys, reads that are paid for; and
 changes that Google refuses half-way, or that change nothing, which only old and new together show.
+Inputs that only need to be compared are ``watched`` in ``resource_types.yaml``.
 """
 
 from __future__ import annotations
@@ -12,10 +13,10 @@ import json
 import math
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final
 
+from vertex_training.catalog import resource_types
 from vertex_training.catalog.resource_types import (
     ATTACHMENT,
     BUCKET,
@@ -23,23 +24,16 @@ from vertex_training.catalog.resource_types import (
     REPOSITORY,
     RESERVATION,
     SUBNET,
+    as_number,
+    value_at,
 )
 from vertex_training.images import cleanup
-from vertex_training.images.cleanup import ImageVersion
 from vertex_training.plan.access import VERBS
 from vertex_training_cli.engine.plan import WITH_REQUEST, Plan, Step
 from vertex_training_cli.engine.values import as_mapping
 from vertex_training_cli.review import grants
 from vertex_training_cli.review.jobs import request
-from vertex_training_cli.review.parts import (
-    COSTS,
-    LOST,
-    Finding,
-    Quote,
-    RiskKind,
-    first,
-    simple_risk,
-)
+from vertex_training_cli.review.parts import COSTS, LOST, Finding, Quote, first, risk
 
 Inputs = Mapping[str, Any]
 DAY: Final = 24 * 3600
@@ -55,108 +49,80 @@ KEYS: Final = ("kmsKeyName", "defaultKmsKeyName")
 #: USD a GB read of each class; none for STANDARD, which has no retrieval fee:
 #: https://cloud.google.com/storage/pricing#retrieval-pricing
 RETRIEVAL: Final = {"NEARLINE": 0.01, "COLDLINE": 0.02, "ARCHIVE": 0.05}
+#: Words for what a plan keeps less of.
+_LESS: Final = "{name} ({what!s}: {old!s} → {new!s})"
+_FIELDS: Final = "name what old new putBack=also"
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class DataLoss(Finding):
-    """What kept data, and keeps it less from now on."""
-
-    put_back: bool = False
-    """Whether it is as it was deployed, and somebody changed it by hand since."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Safeguard:
-    """Something that keeps data: less of it is a loss."""
-
-    what: str
-    amount: Callable[[Inputs], float]
-    unit: str = ""
-    """What is counted; empty for what is on or off."""
-
-    def shown(self, amount: float) -> str:
-        if not self.unit:
-            return "on" if amount else "off"
-        if amount == UNLIMITED:
-            return "never deleted"
-        return f"{amount:g} {self.unit}"
+@risk("data is lost", _LESS, "dataLosses", LOST, "destroys", _FIELDS, answer="{}",
+      in_list="data of {name}, {what!s}: {old!s} → {new!s}")  # fmt: skip
+def data_losses(plan: Plan) -> list[Finding]:
+    """Return what is kept less, by resource; without what is destroyed or loses its protection."""
+    return sorted([*_kept_less(plan, put_back=False), *_pinned_images(plan)])
 
 
-def data_losses(plan: Plan) -> tuple[DataLoss, ...]:
-    """All of a plan, by resource. What is destroyed or loses its protection is reported apart."""
-    found = [loss for step in plan.changed for loss in _losses(step)]
-    return tuple(sorted([*found, *_pinned_images(plan)]))
+@risk("back as deployed", _LESS, "putBack", LOST, fields=_FIELDS, in_list="")
+def put_back(plan: Plan) -> list[Finding]:
+    """Return what is kept less because somebody changed it by hand since it was deployed."""
+    return sorted(_kept_less(plan, put_back=True))
 
 
-def _pinned_images(plan: Plan) -> Iterator[DataLoss]:
-    """Images in use that a clean-up takes, or may take, and did not before."""
+def _kept_less(plan: Plan, *, put_back: bool) -> Iterator[Finding]:
+    for step in plan.changed:
+        if step.old is None or step.new is None or step.op == "replace":
+            continue
+        rows = resource_types.find(step.type).watched
+        measures = [(e.words, e.amount, e.shown) for e in rows if e.of == "data"]
+        for words, amount, shown in (*measures, *_COMPUTED.get(step.type, ())):
+            old, new = amount(step.old.inputs), amount(step.new.inputs)
+            deployed = amount(step.deployed.inputs) if step.deployed else math.nan
+            # Where somebody changed it by hand, what was deployed is what was approved.
+            before = deployed if deployed > new else old
+            if new < before and (deployed <= new) == put_back:
+                yield Finding(step.name, words, shown(before), shown(new), put_back)
+
+
+def _pinned_images(plan: Plan) -> Iterator[Finding]:
+    """Yield images in use that a clean-up takes, or may take, and did not before."""
     users = [step.new.inputs for step in plan.steps if step.type in _WITH_IMAGES and step.new]
     text = json.dumps(users, default=str)
-    for step in plan.changed:
-        if step.type != REPOSITORY or step.old is None or step.new is None:
+    for step, old, new in plan.inputs_of(REPOSITORY):
+        if step.old is None or step.new is None:
             continue
-        new = step.new.inputs
         parts = (f"{new.get('location')}-docker.pkg.dev", new.get("project"))
         prefix = re.escape("/".join(map(str, (*parts, new.get("repositoryId")))))
         named = set(re.findall(rf"{prefix}/([a-z0-9._/-]{{1,200}})@(sha256:[0-9a-f]{{64}})", text))
-        versions = [ImageVersion(package, digest) for package, digest in sorted(named)]
-        before, after = (cleanup.parse(_policies(each.inputs)) for each in (step.old, step.new))
-        for lost in cleanup.endangered(before, after, versions):
-            name = f"{lost.package}@{lost.digest[: len('sha256:') + 12]}"
-            yield DataLoss(step.name, f"clean-up of {name}, which is in use", "kept", "not kept")
+        before, after = (cleanup.parse(_policies(inputs)) for inputs in (old, new))
+        for package, digest in cleanup.endangered(before, after, sorted(named)):
+            name = f"{package}@{digest[: len('sha256:') + 12]}"
+            what = f"clean-up of {name}, which is in use"
+            yield Finding(step.name, what, "kept", "not kept", also=False)
 
 
 def _policies(inputs: Inputs) -> object:
     return [] if inputs.get("cleanupPolicyDryRun") is True else inputs.get("cleanupPolicies")
 
 
-def retention_locks(plan: Plan) -> tuple[Finding, ...]:
-    """Locks that are new, and locked retentions that grow: nothing ever shortens one."""
-    found = list[Finding]()
-    for step in plan.changed:
-        if step.type != BUCKET or step.new is None or not has_locked_retention(step.new.inputs):
-            continue
-        before = step.old.inputs if step.old and has_locked_retention(step.old.inputs) else {}
-        if (days := retention_days(step.new.inputs)) > retention_days(before):
-            found.append(Finding(step.name, new=days))
-    return tuple(sorted(found))
+@risk("locked for good", "{name} (nothing in it can be deleted for {new:g} days; never undone)",
+      "locks", LOST, "destroys", "name days=new")  # fmt: skip
+def retention_locks(plan: Plan) -> list[Finding]:
+    """Return new locks, and locked retentions that grow: nothing ever shortens one."""
+    days = [(s.name, *map(_locked_days, both)) for s, *both in plan.inputs_of(BUCKET)]
+    return sorted(Finding(name, new=new) for name, old, new in days if new > old)
 
 
-def _losses(step: Step) -> Iterator[DataLoss]:
-    if step.old is None or step.new is None or step.op == "replace":
-        return
-    for kept in _SAFEGUARDS.get(step.type, ()):
-        old, new = kept.amount(step.old.inputs), kept.amount(step.new.inputs)
-        deployed = kept.amount(step.deployed.inputs) if step.deployed else math.nan
-        # Where somebody changed it by hand, what was deployed is what was approved.
-        before, put_back = deployed if deployed > new else old, deployed <= new
-        if new < before:
-            yield DataLoss(step.name, kept.what, kept.shown(before), kept.shown(new), put_back)
+def _locked_days(inputs: Inputs) -> float:
+    """Return the days of a locked retention; 0 without one."""
+    days = as_number(value_at(inputs, "retentionPolicy.retentionPeriod")) / DAY
+    return days if _is_locked(inputs) else 0
 
 
-def _soft_delete(inputs: Inputs) -> float:
-    # Without a policy of its own a bucket has Google's, seven days:
-    # https://docs.cloud.google.com/storage/docs/soft-delete
-    policy = as_mapping(inputs.get("softDeletePolicy"))
-    return _number(policy.get("retentionDurationSeconds", 7 * DAY)) / DAY
-
-
-def _versioning(inputs: Inputs) -> float:
-    return float(as_mapping(inputs.get("versioning")).get("enabled") is True)
-
-
-def retention_days(inputs: Inputs) -> float:
-    """Days within which nothing in a bucket can be deleted."""
-    return _number(as_mapping(inputs.get("retentionPolicy")).get("retentionPeriod")) / DAY
-
-
-def has_locked_retention(inputs: Inputs) -> float:
-    """1 where a bucket's retention can never be shortened."""
-    return float(as_mapping(inputs.get("retentionPolicy")).get("isLocked") is True)
+def _is_locked(inputs: Inputs) -> bool:
+    return value_at(inputs, "retentionPolicy.isLocked") is True
 
 
 def _deletions(inputs: Inputs, states: tuple[str, ...]) -> Iterator[Inputs]:
-    """Conditions of the lifecycle rules that delete objects in one of these states."""
+    """Yield conditions of the lifecycle rules that delete objects in one of these states."""
     for rule in _objects(inputs.get("lifecycleRules")):
         condition = as_mapping(rule.get("condition"))
         deletes = as_mapping(rule.get("action")).get("type") == "Delete"
@@ -165,44 +131,37 @@ def _deletions(inputs: Inputs, states: tuple[str, ...]) -> Iterator[Inputs]:
 
 
 def _live_objects(inputs: Inputs) -> float:
-    """Days until the first lifecycle rule deletes an object that is in use."""
+    """Return the days until the first lifecycle rule deletes an object that is in use."""
     rules = _deletions(inputs, ("LIVE", "ANY"))
-    days = (_number(rule.get("age")) for rule in rules if not any(map(rule.get, NONCURRENT)))
+    days = (as_number(rule.get("age")) for rule in rules if not any(map(rule.get, NONCURRENT)))
     return min(days, default=UNLIMITED)
 
 
 def _old_versions(inputs: Inputs) -> float:
-    """Days until the first lifecycle rule deletes a version that was overwritten or deleted.
+    """Return the days until the first lifecycle rule deletes an old version of an object.
 
     Without versions there is nothing to compare: not a number, which is less than no other.
     """
-    if not _versioning(inputs):
+    if value_at(inputs, "versioning.enabled") is not True:
         return math.nan
     days = (
-        _number(rule.get("daysSinceNoncurrentTime"))  # `age` counts from when it was written
+        as_number(rule.get("daysSinceNoncurrentTime"))  # `age` counts from when it was written
         for rule in _deletions(inputs, ("ARCHIVED", "ANY"))
     )
     return min(days, default=UNLIMITED)
 
 
-def _bucket_kept(inputs: Inputs) -> float:
-    return float(inputs.get("forceDestroy") is not True)
-
-
 def _clean_ups(inputs: Inputs) -> list[Inputs]:
-    """The clean-up rules of a repository that delete images; none while they are rehearsed."""
-    if inputs.get("cleanupPolicyDryRun") is True:
-        return []
-    policies = _objects(inputs.get("cleanupPolicies"))
-    return [policy for policy in policies if policy.get("action") == "DELETE"]
+    """Return the clean-up rules of a repository that delete images; none while rehearsed."""
+    return [rule for rule in _objects(_policies(inputs)) if rule.get("action") == "DELETE"]
 
 
 def _kept_images(inputs: Inputs) -> float:
-    """Newest versions of each image that no clean-up takes; all where nothing is deleted."""
+    """Return how many newest versions of each image no clean-up takes; all if none deletes."""
     if not _clean_ups(inputs):
         return UNLIMITED
     kept = (
-        _number(as_mapping(policy.get("mostRecentVersions")).get("keepCount"))
+        as_number(as_mapping(policy.get("mostRecentVersions")).get("keepCount"))
         for policy in _objects(inputs.get("cleanupPolicies"))
         if policy.get("action") == "KEEP"
     )
@@ -215,85 +174,93 @@ def _image_age(inputs: Inputs) -> float:
 
 
 def _tagged_images(inputs: Inputs) -> float:
-    """0 where a clean-up takes images that have a tag."""
-    states = (as_mapping(policy.get("condition")).get("tagState") for policy in _clean_ups(inputs))
+    """Return 0 where a clean-up takes images that have a tag, else 1."""
+    states = (value_at(policy, "condition.tagState") for policy in _clean_ups(inputs))
     return float(all(state == "UNTAGGED" for state in states))
-
-
-def _number(value: object) -> float:
-    """An input that is a number; 0 while it is not known."""
-    try:
-        return float(value)  # pyright: ignore[reportArgumentType] - whatever it is, or ValueError
-    except (TypeError, ValueError):
-        return 0.0
 
 
 def _objects(value: object) -> list[Inputs]:
     return [each for each in value if isinstance(each, Mapping)] if isinstance(value, list) else []
 
 
-_SAFEGUARDS: Final[Mapping[str, tuple[_Safeguard, ...]]] = {
+def _counted(unit: str) -> Callable[[float], str]:
+    return lambda amount: "never deleted" if amount == UNLIMITED else f"{amount:g} {unit}"
+
+
+#: What keeps data by more than one input: words, how much it keeps, and that in words.
+_COMPUTED: Final[Mapping[str, tuple[tuple[str, Callable[..., float], Callable[..., str]], ...]]] = {
     BUCKET: (
-        _Safeguard("deleted objects can be restored for", _soft_delete, "days"),
-        _Safeguard("old versions of objects", _versioning),
-        _Safeguard("old versions are deleted after", _old_versions, "days"),
-        _Safeguard("objects are deleted after", _live_objects, "days"),
-        _Safeguard("nothing can be deleted for", retention_days, "days"),
-        _Safeguard("lock of the retention", has_locked_retention),
-        _Safeguard("refusal to delete a bucket with objects", _bucket_kept),
+        ("old versions are deleted after", _old_versions, _counted("days")),
+        ("objects are deleted after", _live_objects, _counted("days")),
     ),
     REPOSITORY: (
-        _Safeguard("newest versions kept of an image", _kept_images, "versions"),
-        _Safeguard("images are deleted after", _image_age, "days"),
-        _Safeguard("images with a tag are kept", _tagged_images),
+        ("newest versions kept of an image", _kept_images, _counted("versions")),
+        ("images are deleted after", _image_age, _counted("days")),
+        ("images with a tag are kept", _tagged_images, lambda kept: "on" if kept else "off"),
     ),
 }
 
 
-def key_changes(plan: Plan) -> tuple[Finding, ...]:
-    """Keys of Cloud KMS that no longer encrypt new data of resources that stay.
+def _key_change(each: Finding, quote: Quote) -> str:
+    short = [key.rpartition("/")[2] for key in (each.old, each.new)]
+    old, new = (each.old, each.new) if short[0] == short[1] else short
+    changed = f"{quote(old)} → {quote(new)}" if each.new else quote(old)
+    return f"{changed} ({first([quote(name) for name in each.what])})"
 
-    ``new`` encrypts it instead, a key of Google's if it is empty.
-    """
+
+@risk("no longer encrypted with your key", _key_change, "keysGone", LOST, "destroys",
+      "old new names=what")  # fmt: skip
+def unencrypted(plan: Plan) -> list[Finding]:
+    """Return keys that no longer encrypt new data of resources that stay: Google's does."""
+    return [each for each in _key_changes(plan) if not each.new]
+
+
+@risk("encrypted with another key", _key_change, "keysChanged", fields="old new names=what")
+def other_keys(plan: Plan) -> list[Finding]:
+    """Return keys in whose place another one encrypts new data of resources that stay."""
+    return [each for each in _key_changes(plan) if each.new]
+
+
+def _key_changes(plan: Plan) -> list[Finding]:
     found: dict[tuple[str, str], list[str]] = {}
     for step in plan.changed:
         if step.old and step.new:
             old, new = (set(_keys(step.type, state.inputs)) for state in (step.old, step.new))
             for key in old - new:
                 found.setdefault((key, min(new - old, default="")), []).append(step.name)
-    return tuple(Finding("", tuple(sorted(found[key])), *key) for key in sorted(found))
+    return [Finding("", tuple(sorted(found[key])), *key) for key in sorted(found)]
 
 
-def _keys(type_: str, inputs: Mapping[str, Any]) -> Iterator[str]:
-    """Keys that are named at any depth of a resource's inputs."""
-    yield from _named(request(inputs) if type_ in WITH_REQUEST else inputs)
+def _keys(type_: str, inputs: Inputs) -> Iterator[str]:
+    """Yield keys that are named at any depth of a resource's inputs."""
+    pending: list[Any] = [request(inputs) if type_ in WITH_REQUEST else inputs]
+    while pending:
+        value = pending.pop()
+        if isinstance(value, Mapping):
+            yield from (str(value[key]) for key in KEYS if value.get(key))
+            pending += value.values()
+        elif isinstance(value, list):
+            pending += value
 
 
-def _named(value: Any) -> Iterator[str]:
-    if isinstance(value, Mapping):
-        yield from (str(value[key]) for key in KEYS if value.get(key))
-        value = list(value.values())
-    if isinstance(value, list):
-        for each in value:
-            yield from _named(each)
+def _cold(each: Finding, quote: Quote) -> str:
+    before = f"{quote(each.old)} → " if each.old else ""
+    return f"{quote(each.name)} ({before}{quote(each.new)}, ${_fee(each.new):.2f} a GB)"
 
 
-def cold_buckets(plan: Plan) -> tuple[Finding, ...]:
-    """Buckets of which reads cost more than before, and that accounts or people read."""
+@risk("reads are paid for", _cold, "coldBuckets", COSTS, fields="name old new")
+def cold_buckets(plan: Plan) -> list[Finding]:
+    """Return buckets of which reads cost more than before, and that accounts or people read."""
     reads = {each.target for each in grants.held(plan) if each.role in VERBS}
     found = [
-        Finding(
-            step.name,
-            old=_class(step.old.inputs) if step.old else "",
-            new=_class(step.new.inputs),
-        )
-        for step in plan.changed
-        if step.type == BUCKET and step.new and str(step.new.inputs.get("name")) in reads
+        Finding(step.name, old=_class(old) if step.old else "", new=_class(new))
+        for step, old, new in plan.inputs_of(BUCKET)
+        if step.new and str(new.get("name")) in reads
     ]
-    return tuple(sorted(e for e in found if _fee(e.new) > _fee(e.old)))
+    return sorted(each for each in found if _fee(each.new) > _fee(each.old))
 
 
-def _class(inputs: Mapping[str, Any]) -> str:
+def _class(inputs: Inputs) -> str:
     return str(inputs.get("storageClass") or "STANDARD").upper()
 
 
@@ -301,19 +268,21 @@ def _fee(storage_class: str) -> float:
     return RETRIEVAL.get(storage_class, 0.0)
 
 
-def refusals(plan: Plan, now: datetime) -> tuple[Finding, ...]:
-    """Changes that Google refuses half-way, or that have no effect, with what to do instead."""
+@risk("not possible like this", "{name}", "refusals", "", "destroys", "name what",
+      in_list="not possible like this: {name} {what!s}")  # fmt: skip
+def refusals(plan: Plan) -> list[Finding]:
+    """Return changes that Google refuses half-way, or without effect, with what to do instead."""
+    now = datetime.now(tz=UTC)
     found = [each for step in plan.steps if step.type == RESERVATION for each in _end(step, now)]
     found += [each for step in plan.changed if step.type == BUCKET for each in _locked(step)]
     stays = (s for s in plan.steps if s.type == ATTACHMENT and s.old and s.op != "replace")
     if any(step.new for step in stays):
-        subnets = (step for step in plan.changed if step.type == SUBNET)
-        found += [each for step in subnets for each in _moved(step)]
-    return tuple(sorted(found))
+        found += [each for step, *both in plan.inputs_of(SUBNET) for each in _moved(step, *both)]
+    return sorted(found)
 
 
 def _end(step: Step, now: datetime) -> Iterator[Finding]:
-    """An end that the stack file says no longer: Google keeps it, and the plugin sends nothing."""
+    """Yield an end that the stack file lacks now: Google keeps it, and the plugin sends nothing."""
     if step.old is None or step.new is None or step.op == "replace":
         return
     if step.new.inputs.get("deleteAtTime") or step.new.inputs.get("deleteAfterDuration"):
@@ -329,37 +298,34 @@ def _end(step: Step, now: datetime) -> Iterator[Finding]:
 
 
 def _locked(step: Step) -> Iterator[Finding]:
-    """A locked retention that would be shorter, or gone; or its bucket, which has objects."""
-    if step.old is None or not has_locked_retention(step.old.inputs):
+    """Yield a locked retention that would be shorter or gone, or its bucket, which has objects."""
+    if step.old is None or not _is_locked(step.old.inputs):
         return
-    before = retention_days(step.old.inputs)
-    after = retention_days(step.new.inputs) if step.new else 0
-    locked = step.new is not None and has_locked_retention(step.new.inputs)
-    if not locked or after < before:
+    name, before = str(step.old.inputs.get("name") or step.name), _locked_days(step.old.inputs)
+    after = step.new.inputs if step.new else {}
+    if not _is_locked(after) or _locked_days(after) < before:
         yield Finding(
-            str(step.old.inputs.get("name") or step.name),
+            name,
             f"has a locked retention of {before:g} days, and Google shortens and removes none: no "
             f"object can be deleted before it is {before:g} days old, and the bucket only without "
             "objects. Put the retention back into the stack file",
         )
     elif step.op == "replace":
         yield Finding(
-            str(step.old.inputs.get("name") or step.name),
+            name,
             f"is made anew, and its retention of {before:g} days is locked: Google deletes the "
             "bucket only without objects. Put back what makes it anew, or give the new bucket "
             "another key in the stack file",
         )
 
 
-def _moved(step: Step) -> Iterator[Finding]:
-    """Other addresses for the subnet of an attachment that stays: it cannot be deleted in use."""
-    if step.old is None or step.new is None:
-        return
-    old, new = _block(step.old.inputs), _block(step.new.inputs)
+def _moved(step: Step, before: Inputs, after: Inputs) -> Iterator[Finding]:
+    """Yield other addresses of an attachment's subnet: in use, it cannot be deleted."""
+    old, new = _block(before), _block(after)
     if old is None or new is None or old.subnet_of(new):
         return
     yield Finding(
-        str(step.new.inputs.get("name") or step.name),
+        str(after.get("name") or step.name),
         f"{old} → {new} makes the subnet anew, and Google refuses to delete it while its network "
         "attachment uses it: the deployment would stop there. Deploy twice: without the section "
         "network, and without it in the job files; then with the new range. A range that contains "
@@ -375,76 +341,9 @@ def _block(inputs: Inputs) -> ipaddress.IPv4Network | None:
 
 
 def _time(text: object) -> datetime | None:
-    """A time as the API spells it; None if it is none."""
+    """Return a time as the API spells it; None if it is none."""
     try:
         at = datetime.fromisoformat(str(text))
     except ValueError:
         return None
     return at if at.tzinfo else at.replace(tzinfo=UTC)
-
-
-def _change(each: Finding, quote: Quote) -> str:
-    short = [key.rpartition("/")[2] for key in (each.old, each.new)]
-    old, new = (each.old, each.new) if short[0] == short[1] else short
-    changed = f"{quote(old)} → {quote(new)}" if each.new else quote(old)
-    return f"{changed} ({first([quote(name) for name in each.what])})"
-
-
-def _cold(each: Finding, quote: Quote) -> str:
-    before = f"{quote(each.old)} → " if each.old else ""
-    return f"{quote(each.name)} ({before}{quote(each.new)}, ${_fee(each.new):.2f} a GB)"
-
-
-LOSSES: Final = RiskKind(
-    lambda plan: [each for each in data_losses(plan) if not each.put_back],
-    "{name} ({what!s}: {old!s} → {new!s})",
-    key="dataLosses",
-    headline="data is lost",
-    question=LOST,
-    in_list="data of {name}, {what!s}: {old!s} → {new!s}",
-)
-PUT_BACK: Final = RiskKind(
-    lambda plan: [each for each in data_losses(plan) if each.put_back],
-    "{name} ({what!s}: {old!s} → {new!s})",
-    key="putBack",
-    headline="back as deployed",
-    question=LOST,
-    answer="back as deployed: {}",
-    danger="opens",
-)
-LOCKS: Final = simple_risk(
-    retention_locks,
-    "{name} (nothing in it can be deleted for {new:g} days; never undone)",
-    "locks",
-    "locked for good",
-    LOST,
-    "destroys",
-    "name days=new",
-)
-REFUSALS: Final = RiskKind(
-    lambda plan: refusals(plan, datetime.now(tz=UTC)),
-    "{name}",
-    key="refusals",
-    headline="not possible like this",
-    in_list="not possible like this: {name} {what!s}",
-    fields="name what",
-)
-UNENCRYPTED: Final = simple_risk(
-    lambda plan: [each for each in key_changes(plan) if not each.new],
-    _change,
-    "keysGone",
-    "no longer encrypted with your key",
-    LOST,
-    "destroys",
-    "old new names=what",
-)
-OTHER_KEY: Final = simple_risk(
-    lambda plan: [each for each in key_changes(plan) if each.new],
-    _change,
-    "keysChanged",
-    "encrypted with another key",
-    fields="old new names=what",
-)
-COLD: Final = simple_risk(
-    cold_buckets, _cold, "coldBuckets", "reads are paid for", COSTS, fields="name old new"
-)

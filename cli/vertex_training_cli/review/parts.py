@@ -6,9 +6,10 @@ sections and JSON are written from that list.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, Literal, Protocol
+from typing import Any, Final, Literal, Protocol, TypeVar
 
 from vertex_training_cli.engine.fields import FieldDifference
 from vertex_training_cli.engine.plan import Plan
@@ -26,6 +27,9 @@ READABLE: Final = "whose data becomes readable"
 NAMED: Final = 3
 #: Characters of a value that is a sentence.
 SENTENCE: Final = 400
+#: Kind of a member that includes everybody.
+EVERYBODY: Final = "everybody"
+_ATTRIBUTES: Final = re.compile(r"\{(\w+)")
 #: What something means for who approves it; the page colours it: nothing, amber, red.
 Danger = Literal["plain", "opens", "destroys"]
 
@@ -34,7 +38,7 @@ class Quote(Protocol):
     """Makes a name or a value harmless for where it is shown."""
 
     def __call__(self, value: str, length: int = ..., /) -> str:
-        """``value``, cut to ``length`` where space is short."""
+        """Return ``value``, cut to ``length`` where space is short."""
         ...
 
 
@@ -47,33 +51,40 @@ class Finding:
     """A text, or a tuple of names."""
     old: Any = ""
     new: Any = ""
+    also: Any = ""
+    """A further fact, which JSON has."""
 
 
 #: Words for a finding: a template of its attributes, or a function where a template is not enough.
 #: ``{name}`` is quoted, ``{name!s}`` is not; of a tuple of names the first ones are quoted.
 Words = str | Callable[[Any, Quote], str]
+Find = Callable[[Plan], Iterable[Any]]
 
 
 @dataclass(frozen=True, slots=True)
 class RiskKind:
-    """One kind of risk."""
+    """One kind of risk. Called with a plan, it returns the findings."""
 
-    find: Callable[[Plan], Sequence[Any]]
+    find: Find
     words: Words
     """Words for a finding in the verdict and in its answer."""
-    key: str = ""
+    key: str
     """Where JSON has the findings, like ``policies.lowered``; empty if another key has them."""
-    headline: str = ""
+    headline: str
     """What the verdict says before the names; empty if it says nothing."""
-    question: str = ""
-    """The question that the findings answer."""
-    answer: str = "{}"
+    question: str
+    """The question that the findings answer; empty if another part of the answer has them."""
+    answer: str
     """A finding's place in the answer."""
-    in_list: Words = ""
+    in_list: Words
     """Words for a finding in the section of what is lost; empty if another section has it."""
-    danger: Danger = "destroys"
-    fields: str = ""
-    """Fields of a finding in JSON, as in ``json_report.KEYS``; empty for all of its attributes."""
+    danger: Danger
+    fields: str
+    """Fields of a finding in JSON, as in ``json_report.KEYS``; its name alone if empty."""
+
+    def __call__(self, plan: Plan) -> tuple[Any, ...]:
+        """Return what is found in a plan."""
+        return tuple(self.find(plan))
 
     def name(self, finding: Any, quote: Quote) -> str:
         """Return a finding's words in the verdict and in its answer."""
@@ -82,6 +93,32 @@ class RiskKind:
     def line(self, finding: Any, quote: Quote) -> str:
         """Return a finding's words in the section of what is lost."""
         return _worded(self.in_list, finding, quote)
+
+
+def risk(
+    headline: str,
+    words: Words = "{name}",
+    key: str = "",
+    question: str = LIMITS,
+    danger: Danger = "opens",
+    fields: str = "",
+    *,
+    answer: str | None = None,
+    in_list: Words | None = None,
+) -> Callable[[Find], RiskKind]:
+    """Declare the decorated function as the finder of a kind of risk.
+
+    Unless ``answer`` and ``in_list`` differ, verdict, answer and list all have ``headline: words``.
+    """
+
+    def line(finding: Any, quote: Quote) -> str:
+        return f"{headline}: {_worded(words, finding, quote)}"
+
+    place = f"{headline}: {{}}" if answer is None else answer
+    listed = line if in_list is None else in_list
+    return lambda find: RiskKind(
+        find, words, key, headline, question, place, listed, danger, fields
+    )
 
 
 class _Shown:
@@ -101,43 +138,17 @@ class _Shown:
         return str(self.value)
 
 
-class _Attributes(dict[str, Any]):
-    def __init__(self, finding: Any, quote: Quote) -> None:
-        self.finding, self.quote = finding, quote
-
-    def __missing__(self, key: str) -> _Shown:
-        value = self.finding if isinstance(self.finding, str) else getattr(self.finding, key)
-        return _Shown(value, self.quote)
-
-
 def _worded(words: Words, finding: Any, quote: Quote) -> str:
-    if isinstance(words, str):
-        return words.format_map(_Attributes(finding, quote))
-    return words(finding, quote)
+    if not isinstance(words, str):
+        return words(finding, quote)
+    shown = {name: _Shown(getattr(finding, name), quote) for name in _ATTRIBUTES.findall(words)}
+    return words.format_map(shown)
 
 
 def first(names: Sequence[str]) -> str:
-    """The first of these, and how many more there are."""
+    """Return the first of these names, and how many more there are."""
     left = len(names) - NAMED
     return ", ".join(names[:NAMED]) + (f" and {left} more" if left > 0 else "")
-
-
-def simple_risk(
-    find: Callable[[Plan], Sequence[Any]],
-    words: Words,
-    key: str,
-    headline: str,
-    question: str = LIMITS,
-    danger: Danger = "opens",
-    fields: str = "",
-) -> RiskKind:
-    """A risk with the same wording in verdict, answer and list: ``headline: words``."""
-
-    def line(finding: Any, quote: Quote) -> str:
-        return f"{headline}: {_worded(words, finding, quote)}"
-
-    answer = f"{headline}: {{}}"
-    return RiskKind(find, words, key, headline, question, answer, line, danger, fields)
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,6 +258,16 @@ class Edge:
     new: bool
     """Whether the change brings it."""
 
+    @property
+    def is_public(self) -> bool:
+        """Whether everybody does it."""
+        return self.one.kind == EVERYBODY
+
+    @property
+    def sentence(self) -> str:
+        """Return both nodes with the verb between them."""
+        return f"{self.one.text} {self.verb} {self.other.text}"
+
 
 @dataclass(slots=True)
 class Graph:
@@ -286,14 +307,32 @@ class ReportSection:
     """Where it is folded."""
 
 
-def to_section(title: str, part: Part | None) -> ReportSection:
-    """A section of one part; empty without it."""
-    return ReportSection(title, (part,) if part else ())
+Cell = str | tuple[str, ...]
+T = TypeVar("T")
 
 
-def to_table(
-    caption: str, columns: tuple[str, ...], rows: Iterable[Row], *, spaced: bool = False
-) -> Table | None:
-    """A table; None without rows."""
-    rows = tuple(rows)
-    return Table(caption, columns, rows, spaced) if rows else None
+def to_tables(
+    caption: str,
+    items: Iterable[T],
+    columns: Mapping[str, Callable[[T], Cell]],
+    danger: Callable[[T], Danger] = lambda _: "plain",
+    *,
+    spaced: bool = False,
+    shorter: tuple[Listing, ...] = (),
+) -> tuple[Table, ...]:
+    """Return a table with a row for each item; none without items."""
+
+    def row(item: T) -> Row:
+        cells = (column(item) for column in columns.values())
+        return Row(tuple((c,) if isinstance(c, str) else c for c in cells), danger(item))
+
+    rows = tuple(map(row, items))
+    return (Table(caption, tuple(columns), rows, spaced, shorter),) if rows else ()
+
+
+def to_listings(*groups: Iterable[str | Entry]) -> tuple[Listing, ...]:
+    """Return a list for each group that has entries."""
+    entries = (
+        tuple(Entry(each) if isinstance(each, str) else each for each in group) for group in groups
+    )
+    return tuple(Listing((each,)) for each in entries if each)

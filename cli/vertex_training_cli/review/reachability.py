@@ -13,13 +13,13 @@ from typing import Any, Final
 from vertex_training.catalog import resource_types
 from vertex_training.catalog.resource_types import BUCKET, FIREWALL, SUBNET, iam_kind
 from vertex_training.plan import access
-from vertex_training.plan.firewalls import open_ranges, reaches_anywhere
+from vertex_training.plan.network import open_ranges, reaches_anywhere
 from vertex_training_cli.engine.fields import FieldDifference, diff_fields
 from vertex_training_cli.engine.plan import WITH_REQUEST, Plan, ResourceState, Step
 from vertex_training_cli.engine.values import UNKNOWN
 from vertex_training_cli.review import grants
 from vertex_training_cli.review.jobs import job_name, job_spec, request
-from vertex_training_cli.review.parts import PUBLIC, RIGHTS, Danger, RiskKind, simple_risk
+from vertex_training_cli.review.parts import PUBLIC, RIGHTS, Danger, Finding, risk
 
 Inputs = Mapping[str, Any]
 
@@ -47,7 +47,7 @@ class ReachabilityChange:
 
 
 def reachability_changes(plan: Plan) -> list[ReachabilityChange]:
-    """The plan's changes of reachability, those that open something first."""
+    """Return the plan's changes of reachability, those that open something first."""
     changes = [
         replace(change, public=bool(_public(step, step.new) - _public(step, step.old)))
         for step in plan.changed
@@ -58,7 +58,7 @@ def reachability_changes(plan: Plan) -> list[ReachabilityChange]:
 
 
 def is_network(step: Step) -> bool:
-    """Whether a step changes the network: it is reported here, and not among the other changes."""
+    """Return whether a step changes the network, and is not among the other changes."""
     return step.type in _DESCRIPTIONS
 
 
@@ -86,7 +86,7 @@ def _network_change(step: Step) -> ReachabilityChange:
 
 
 def _openings(step: Step, state: ResourceState | None) -> dict[object, str]:
-    """What a resource opens in one of its states: sentences without their verb."""
+    """Return what a resource opens in one of its states: sentences without their verb."""
     if state is None:
         return {}
     if step.type in WITH_REQUEST:
@@ -107,7 +107,7 @@ def _openings(step: Step, state: ResourceState | None) -> dict[object, str]:
 
 
 def _job_openings(job: str, spec: Inputs) -> Iterator[str]:
-    """What a job opens: a network, or a shell into its machines."""
+    """Yield what a job opens: a network, or a shell into its machines."""
     if network := spec.get("network"):
         yield f"network {network} to job {job}"
     interface = spec.get("pscInterfaceConfig", {})
@@ -122,7 +122,7 @@ def _job_openings(job: str, spec: Inputs) -> Iterator[str]:
 
 
 def _is_external(inputs: Inputs) -> bool:
-    """Whether an interface has an access config: an address of the internet, also without a name.
+    """Return whether an interface has an access config: an external address.
 
     https://docs.cloud.google.com/compute/docs/ip-addresses/configure-static-external-ip-address
     """
@@ -134,7 +134,7 @@ def _is_external(inputs: Inputs) -> bool:
 
 
 def unjudged_types(plan: Plan) -> tuple[str, ...]:
-    """Types of changed resources of which no table here says what they open or grant."""
+    """Return types of changed resources of which no table says what they open or grant."""
     steps = (step for step in plan.changed if step.custom and step.new)
     return tuple(sorted({step.type for step in steps if not _is_known(step)}))
 
@@ -170,24 +170,27 @@ def _network(inputs: Inputs) -> str:
     return f"network {str(inputs.get('network', '')).rpartition('/')[2]}"
 
 
-def opened_to_everybody(plan: Plan) -> tuple[str, ...]:
-    """What everybody, or every address, reaches after a plan and did not before; in words."""
+@risk("opened to everybody", "{name}", "openedToEverybody", PUBLIC, "destroys",
+      answer="{}", in_list="")  # fmt: skip
+def opened_to_everybody(plan: Plan) -> list[Finding]:
+    """Return what everybody, or every address, reaches after a plan and did not before."""
     found = (_public(step, step.new) - _public(step, step.old) for step in plan.changed)
-    return tuple(sorted(name for names in found for name in names))
+    return sorted(Finding(name) for names in found for name in names)
 
 
-def opened_egress(plan: Plan) -> tuple[str, ...]:
-    """Names of firewall rules that newly let machines reach any address."""
-    firewalls = (step for step in plan.changed if step.type == FIREWALL)
-    return tuple(sorted(s.name for s in firewalls if _reaches(s.new) and not _reaches(s.old)))
-
-
-def _reaches(firewall: ResourceState | None) -> bool:
-    return firewall is not None and reaches_anywhere(firewall.inputs)
+@risk("machines reach any address", "{name}", "egressToAnywhere", PUBLIC, "destroys", in_list="")
+def opened_egress(plan: Plan) -> list[Finding]:
+    """Return firewall rules that newly let machines reach any address."""
+    both = plan.inputs_of(FIREWALL)
+    return sorted(
+        Finding(step.name)
+        for step, old, new in both
+        if reaches_anywhere(new) and not reaches_anywhere(old)
+    )
 
 
 def _public(step: Step, state: ResourceState | None) -> set[str]:
-    """What one state of a resource opens to everybody."""
+    """Return what one state of a resource opens to everybody."""
     if state is None:
         return set()
     inputs, bindings = state.inputs, grants.bindings_of(step, state)
@@ -257,29 +260,14 @@ def _describe(step: Step) -> str:
     return description.format_map(defaultdict(str, inputs, of_network=_network(inputs)))
 
 
-def shells(plan: Plan) -> tuple[str, ...]:
-    """Names of jobs whose machines newly have a shell: for all who may use Vertex AI there."""
-    found = (step for step in plan.changed if step.type in WITH_REQUEST)
-    return tuple(sorted(job_name(s) for s in found if _shell(s.new) and not _shell(s.old)))
+@risk("a shell into the machines of", "{name}", "shells", RIGHTS)
+def shells(plan: Plan) -> list[Finding]:
+    """Return jobs whose machines newly have a shell: for all who may use Vertex AI there."""
+    found = plan.inputs_of(*WITH_REQUEST)
+    return sorted(
+        Finding(job_name(step)) for step, old, new in found if _shell(new) and not _shell(old)
+    )
 
 
-def _shell(job: ResourceState | None) -> bool:
-    return job is not None and bool(job_spec(request(job.inputs)).get("enableWebAccess"))
-
-
-SHELLS: Final = simple_risk(shells, "{name}", "shells", "a shell into the machines of", RIGHTS)
-OPENED: Final = RiskKind(
-    opened_to_everybody,
-    "{name}",
-    key="openedToEverybody",
-    headline="opened to everybody",
-    question=PUBLIC,
-)
-EGRESS: Final = RiskKind(
-    opened_egress,
-    "{name}",
-    key="egressToAnywhere",
-    headline="machines reach any address",
-    question=PUBLIC,
-    answer="machines reach any address: {}",
-)
+def _shell(inputs: Inputs) -> bool:
+    return bool(job_spec(request(inputs)).get("enableWebAccess"))

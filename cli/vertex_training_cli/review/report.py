@@ -7,7 +7,7 @@ import hashlib
 import json
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Any, Final
@@ -52,41 +52,46 @@ from vertex_training_cli.review.serving import EndpointChange, VersionChange
 
 #: All kinds of risks, in the order in which a report names them.
 RISKS: Final[tuple[RiskKind, ...]] = (
-    destroyed.REMADE,
-    destroyed.LOST_WITH_RESOURCE,
-    destroyed.SUBSTITUTES,
-    losses.UNENCRYPTED,
-    losses.LOSSES,
-    serving.ENDED,
-    serving.DELETED,
-    guards.UNTOLD,
-    losses.PUT_BACK,
-    expenses.RETURNED,
-    losses.REFUSALS,
-    losses.LOCKS,
-    destroyed.REMOVED_OBJECTS,
-    destroyed.REFUSED,
-    destroyed.UNPROTECTED,
-    destroyed.WITHOUT_DATA,
-    destroyed.RENAMES,
-    losses.OTHER_KEY,
-    guards.RAISED,
-    guards.LOWERED,
-    grants.ADMINISTRATORS,
-    grants.WIDENED,
-    grants.KEYS,
-    grants.LIFTED,
-    grants.STRANGERS,
-    reachability.SHELLS,
-    serving.DOUBTFUL,
-    serving.SERVED_RUNS,
-    serving.OPENED,
-    serving.COSTLIER,
-    *guards.KINDS,
-    reachability.OPENED,
-    reachability.EGRESS,
-    losses.COLD,
-    expenses.PERSONAL,
+    destroyed.remade,
+    destroyed.lost_with_resource,
+    destroyed.substitutes,
+    losses.unencrypted,
+    losses.data_losses,
+    serving.ended_endpoints,
+    serving.deleted_versions,
+    guards.less_told,
+    losses.put_back,
+    expenses.returned_machines,
+    losses.refusals,
+    losses.retention_locks,
+    destroyed.removed_objects,
+    destroyed.refused,
+    destroyed.unprotected,
+    destroyed.destroyed_without_data,
+    destroyed.renames,
+    losses.other_keys,
+    guards.raised_limits,
+    guards.lowered_levels,
+    grants.administrators,
+    grants.widened,
+    grants.account_keys,
+    grants.lifted,
+    grants.strangers,
+    reachability.shells,
+    serving.doubtful_traffic,
+    serving.served_runs,
+    serving.opened_endpoints,
+    serving.raised_costs,
+    guards.drift_exceptions,
+    guards.new_acceptances,
+    guards.allowed_secrets,
+    guards.lowered_rules,
+    guards.lowered_guards,
+    guards.changed_overrides,
+    reachability.opened_to_everybody,
+    reachability.opened_egress,
+    losses.cold_buckets,
+    expenses.personal_data,
 )
 #: Paths in a request of a job, or of a tuning job.
 _IMAGE_PATH: Final = re.compile(
@@ -94,23 +99,21 @@ _IMAGE_PATH: Final = re.compile(
 )
 #: Images whose labels a registry can be asked for.
 _PINNED: Final = re.compile(r"[a-z0-9-]+-docker\.pkg\.dev/[^@]+@sha256:[0-9a-f]{64}\Z")
-#: Column heads of the table.
-IMAGE_COLUMNS: Final = ("image", "before", "after", "built from", "used by")
 #: Where nobody looked: offline, or no registry could be asked.
 NOT_LOOKED_AT: Final = "not looked at"
 
 
 @dataclass(frozen=True, slots=True)
-class ImageChange:
-    """One image of which jobs or models get another digest."""
+class ImageUse:
+    """One image that is in use after the change."""
 
     name: str
     """Without registry and digest."""
     old: str
-    """Digest, or the whole name where it has none."""
+    """Digest of the image in whose place it comes, or its whole name; empty without one."""
     new: str
     uri: str
-    """The new image in full."""
+    """The image in full."""
     jobs: tuple[str, ...]
     """Names of jobs, and versions like ``model titanic run 3``."""
 
@@ -122,8 +125,8 @@ class ImageChange:
 
 def image_changes(
     jobs: Iterable[JobChange | ScheduleChange], models: Iterable[VersionChange] = ()
-) -> tuple[ImageChange, ...]:
-    """The images that change in ``jobs``, schedules among them, and ``models``, by name."""
+) -> tuple[ImageUse, ...]:
+    """Return images with another digest in ``jobs``, schedules among them, and ``models``."""
     found: dict[tuple[str, str], dict[str, None]] = {}
     for job in jobs:
         for each in job.differences:
@@ -132,54 +135,31 @@ def image_changes(
     for version in models:
         if version.image_before and version.image:
             found.setdefault((version.image_before, version.image), {})[version.title] = None
-    changes = (
-        ImageChange(image_name(new), _version(old), _version(new), new, tuple(names))
-        for (old, new), names in found.items()
-    )
-    return tuple(sorted(changes, key=lambda change: (change.name, change.old)))
-
-
-@dataclass(frozen=True, slots=True)
-class RunningImage:
-    """One image by digest that is in use after the change, and that is no ``ImageChange``."""
-
-    name: str
-    version: str
-    uri: str
-    jobs: tuple[str, ...]
+    return _image_uses(found)
 
 
 def other_images(
     jobs: Iterable[JobChange | ScheduleChange], models: Iterable[VersionChange] = ()
-) -> tuple[RunningImage, ...]:
-    """Images in Artifact Registry, by digest, of what stays or is new; by name."""
+) -> tuple[ImageUse, ...]:
+    """Return other images in Artifact Registry, by digest, of what stays or is new."""
     jobs = [job for job in jobs if job.action not in ("cancel", "forget", "end")]
     models = [each for each in models if each.action not in ("delete", "leave")]
     changed = {change.uri for change in image_changes(jobs, models)}
     used = [(uri, job.name) for job in jobs for uri in job.images]
     used += [(each.image, each.title) for each in models]
-    found: dict[str, list[str]] = {}
+    found: dict[tuple[str, str], dict[str, None]] = {}
     for uri, name in used:
         if uri not in changed and _PINNED.match(uri):
-            found.setdefault(uri, []).append(name)
-    return tuple(
-        sorted(
-            (RunningImage(image_name(u), _version(u), u, tuple(n)) for u, n in found.items()),
-            key=lambda image: (image.name, image.uri),
-        )
+            found.setdefault(("", uri), {})[name] = None
+    return _image_uses(found)
+
+
+def _image_uses(found: Mapping[tuple[str, str], Iterable[str]]) -> tuple[ImageUse, ...]:
+    uses = (
+        ImageUse(image_name(new), _version(old), _version(new), new, tuple(names))
+        for (old, new), names in found.items()
     )
-
-
-def image_line(image: RunningImage, origins: Mapping[str, str]) -> tuple[str, ...]:
-    """Name with twelve digits, where it was built from, and what has it."""
-    name = f"{image.name}@{_short(image.version)}"
-    return (name, origins.get(image.uri, NOT_LOOKED_AT), ", ".join(image.jobs))
-
-
-def image_cells(change: ImageChange, origins: Mapping[str, str]) -> tuple[str, ...]:
-    """A row of the table: digests cut to twelve digits."""
-    origin = origins.get(change.uri, NOT_LOOKED_AT)
-    return (change.name, *change.versions, origin, ", ".join(change.jobs))
+    return tuple(sorted(uses, key=lambda use: (use.name, use.old or use.uri)))
 
 
 def _version(uri: str) -> str:
@@ -217,7 +197,16 @@ class ResourceChange:
     """Properties that differ for the provider, where the inputs are the same."""
 
 
-@dataclass(frozen=True, slots=True)
+#: Key of a field's metadata: the function that makes it of a plan.
+FINDER: Final = "finder"
+
+
+def _part(find: Callable[[Plan], Iterable[Any]]) -> Any:
+    """Return a field of the report that ``find`` makes of a plan."""
+    return field(metadata={FINDER: find})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ReviewReport:
     """A review, in the order in which it is read."""
 
@@ -238,41 +227,41 @@ class ReviewReport:
     notes: tuple[Diagnostic, ...]
     """What the program logs: prices of reservations, external grants."""
     jobs: tuple[JobChange, ...]
-    models: tuple[VersionChange, ...]
-    endpoints: tuple[EndpointChange, ...]
-    snapshots: tuple[SnapshotChange, ...]
-    schedules: tuple[ScheduleChange, ...]
-    watching: tuple[WatchChange, ...]
-    reservations: tuple[ReservationChange, ...]
+    models: tuple[VersionChange, ...] = _part(serving.version_changes)
+    endpoints: tuple[EndpointChange, ...] = _part(serving.endpoint_changes)
+    snapshots: tuple[SnapshotChange, ...] = _part(expenses.snapshot_changes)
+    schedules: tuple[ScheduleChange, ...] = _part(expenses.schedule_changes)
+    watching: tuple[WatchChange, ...] = _part(guards.watch_changes)
+    reservations: tuple[ReservationChange, ...] = _part(expenses.reservation_changes)
     """Reservations of which machines, place or number change."""
-    gained: tuple[IamBinding, ...]
-    lost: tuple[IamBinding, ...]
-    kept: tuple[IamBinding, ...]
+    gained: tuple[IamBinding, ...] = _part(grants.gained)
+    lost: tuple[IamBinding, ...] = _part(grants.lost)
+    kept: tuple[IamBinding, ...] = _part(grants.kept)
     """Rights that leave the stack and stay in the cloud."""
     access_gained: tuple[Access, ...]
     """Data that members newly reach, themselves or by acting as an account."""
     access_lost: tuple[Access, ...]
-    reachability: tuple[ReachabilityChange, ...]
-    unjudged: tuple[str, ...]
+    unjudged: tuple[str, ...] = _part(reachability.unjudged_types)
     """Types of changed resources of which nobody here knows what they open or grant."""
+    reachability: tuple[ReachabilityChange, ...] = _part(reachability.reachability_changes)
     risks: Mapping[RiskKind, tuple[Any, ...]]
     """What is found of each kind of ``RISKS``."""
     levels: Mapping[str, str]
     """Levels that policies are given, by name; the others are mandatory."""
-    destroyed: tuple[DestructiveChange, ...]
-    protected: tuple[str, ...]
+    protected: tuple[str, ...] = _part(destroyed.protected)
     """Resources that Pulumi refuses to destroy."""
-    violations: tuple[PolicyViolation, ...]
-    packs: tuple[str, ...]
+    folders: tuple[FolderChange, ...] = _part(destroyed.folder_changes)
+    """Folders of which several objects change; none of these is in ``changes``."""
+    destroyed: tuple[DestructiveChange, ...] = _part(destroyed.destroyed)
+    violations: tuple[PolicyViolation, ...] = _part(lambda plan: plan.violations)
+    packs: tuple[str, ...] = _part(lambda plan: sorted(plan.packs))
     policies: int
     """How many policies checked the plan."""
-    folders: tuple[FolderChange, ...]
-    """Folders of which several objects change; none of these is in ``changes``."""
     changes: tuple[ResourceChange, ...]
     unchanged: int
     not_observed: str
     """Why jobs that exist were not looked at; empty if all were."""
-    held: tuple[IamBinding, ...] = field(repr=False)
+    held: tuple[IamBinding, ...] = _part(grants.held)
     """All rights after the change, for the picture."""
     unseen_images: tuple[str, ...] = ()
     """Images of submitted jobs that nobody could look up, each with the reason."""
@@ -282,17 +271,21 @@ class ReviewReport:
     """The summary of a preflight of the stack; empty without one."""
 
     @property
-    def images(self) -> tuple[ImageChange, ...]:
+    def images(self) -> tuple[ImageUse, ...]:
         """Images of which jobs or models get another digest."""
         return image_changes((*self.jobs, *self.schedules), self.models)
 
     @property
-    def other_images(self) -> tuple[RunningImage, ...]:
+    def other_images(self) -> tuple[ImageUse, ...]:
         """Images by digest that are in use all the same."""
         return other_images((*self.jobs, *self.schedules), self.models)
 
+    def origin(self, image: ImageUse) -> str:
+        """Return where an image was built from."""
+        return self.origins.get(image.uri, NOT_LOOKED_AT)
+
     def count(self, *actions: str) -> int:
-        """How many jobs have one of these actions."""
+        """Return how many jobs have one of these actions."""
         return sum(job.action in actions for job in self.jobs)
 
     @property
@@ -339,16 +332,21 @@ def build(
     problems: Iterable[Problem] = (),
     observed: Observations = NOTHING_OBSERVED,
 ) -> ReviewReport:
-    """The report of a plan. ``expected``: digest (eight digits at least) of the approved plan.
+    """Return the report of a plan. ``expected``: the approved digest, or its beginning.
 
     ``problems``: mistakes in the files, if the preview failed. ``observed`` is in no digest.
     """
     found, refused = plan_digest(plan), destroyed.refused_losses(plan)
     problems = (*problems, *map(destroyed.loss_problem, refused))
     access_gained, access_lost = grants.access_changes(plan)
-    folders = destroyed.folder_changes(plan)
-    grouped = {name for folder in folders for name in folder.names}
+    parts: dict[str, Any] = {
+        each.name: tuple(each.metadata[FINDER](plan))
+        for each in dataclasses.fields(ReviewReport)
+        if FINDER in each.metadata
+    }
+    grouped = {name for folder in parts["folders"] for name in folder.names}
     return ReviewReport(
+        **parts,
         stack=plan.stack,
         project=plan.config.get("gcp:project", ""),
         region=plan.config.get("gcp:region", ""),
@@ -365,29 +363,12 @@ def build(
         ),
         notes=tuple(d for d in plan.diagnostics if d.severity == "info"),
         jobs=tuple(jobs.job_changes(plan, observed)),
-        models=serving.version_changes(plan),
-        endpoints=serving.endpoint_changes(plan),
-        snapshots=expenses.snapshot_changes(plan),
-        schedules=expenses.schedule_changes(plan),
-        watching=guards.watch_changes(plan),
         not_observed=observed.not_observed,
-        reservations=tuple(expenses.reservation_changes(plan)),
-        gained=tuple(grants.gained(plan)),
-        lost=tuple(grants.lost(plan)),
-        kept=tuple(grants.kept(plan)),
         access_gained=access_gained,
         access_lost=access_lost,
-        reachability=tuple(reachability.reachability_changes(plan)),
-        unjudged=reachability.unjudged_types(plan),
-        violations=plan.violations,
-        packs=tuple(sorted(plan.packs)),
         policies=len(plan.policies | {violation.policy for violation in plan.violations}),
-        held=tuple(grants.held(plan)),
-        risks={kind: tuple(kind.find(plan)) for kind in RISKS},
+        risks={kind: kind(plan) for kind in RISKS},
         levels=guards.policy_levels(plan),
-        destroyed=destroyed.destroyed(plan),
-        protected=destroyed.protected(plan),
-        folders=folders,
         changes=tuple(each for each in _changes(plan) if each.name not in grouped),
         unchanged=sum(step.custom and not step.changes for step in plan.steps),
     )
@@ -399,7 +380,7 @@ def with_images(
     unseen: Sequence[str],
     origins: Mapping[str, str],
 ) -> ReviewReport:
-    """The report with what was looked up in registries; see the fields of ``ReviewReport``.
+    """Return the report with what registries returned; see the fields of ``ReviewReport``.
 
     ``problems`` are images that cannot be run: no job of theirs may be submitted.
     """
@@ -408,7 +389,7 @@ def with_images(
 
 
 def with_problems(report: ReviewReport, problems: Sequence[Problem]) -> ReviewReport:
-    """The report with what forbids a deployment and stands in no plan."""
+    """Return the report with problems that no plan has and that forbid a deployment."""
     worse = problems and report.outcome in (ReviewOutcome.CLEAN, ReviewOutcome.DIFFERENT)
     return dataclasses.replace(
         report,
@@ -428,12 +409,12 @@ def _outcome(plan: Plan, problems: Sequence[Problem], different: bool) -> Review
 
 
 def _explained(error: Diagnostic) -> Diagnostic:
-    """An error; a refused read with what it means, for ``--refresh`` reads the cloud."""
+    """Return an error, with an explanation of a refused read: ``--refresh`` reads the cloud."""
     return dataclasses.replace(error, message="\n".join(read_errors.explained((error.message,))))
 
 
 def _changes(plan: Plan) -> list[ResourceChange]:
-    """All changes that no other part of the report has."""
+    """Return all changes that no other part of the report has."""
     return sorted(
         (_change(step) for step in plan.changed if not _is_elsewhere(step)),
         key=lambda change: (change.op, change.name),
@@ -441,7 +422,7 @@ def _changes(plan: Plan) -> list[ResourceChange]:
 
 
 def _is_elsewhere(step: Step) -> bool:
-    """Whether another part of the report has the step."""
+    """Return whether another part of the report has the step."""
     own = step.type in (*WITH_REQUEST, *serving.TYPES, SNAPSHOT)
     own = own or (step.type in guards.WATCHING and step.op == "create")
     elsewhere = own or grants.grants_alone(step) or reachability.is_network(step)
@@ -457,7 +438,7 @@ def _change(step: Step) -> ResourceChange:
 
 
 def plan_digest(plan: Plan) -> str:
-    """SHA-256 over what the plan does, as 64 hex digits.
+    """Return a SHA-256 over what the plan does, as 64 hex digits.
 
     Equal for equal plans, whenever and wherever they are made. It covers the stack; of every
     resource that changes the step, the inputs before and after, and the protection; protection
@@ -466,7 +447,7 @@ def plan_digest(plan: Plan) -> str:
     warnings of the program, durations or places on a machine, and of a secret value only that it
     is one.
     """
-    raised = [dataclasses.astuple(each) for each in guards.raised_limits(plan)]
+    raised = [(each.name, each.old, each.new) for each in guards.raised_limits(plan)]
     content = {
         "stack": plan.stack,
         "steps": _steps(plan),
@@ -500,7 +481,7 @@ def _state(step: Step, state: ResourceState) -> dict[str, object]:
 
 
 def _protection(plan: Plan) -> list[tuple[str, bool, bool]]:
-    """Protection that changes on resources where nothing else does."""
+    """Return protection that changes on resources where nothing else does."""
     return sorted(
         (step.urn, step.old.protect, step.new.protect)
         for step in plan.steps

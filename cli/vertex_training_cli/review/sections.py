@@ -7,31 +7,22 @@ comment shortens, and how, the parts say themselves.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Final
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Final
 
 from vertex_training.catalog import costs
 from vertex_training.catalog.costs import usd
-from vertex_training_cli.review import (
-    expenses,
-    grants,
-    guards,
-    serving,
-)
+from vertex_training_cli.review import expenses, grants, guards, serving
+from vertex_training_cli.review.destroyed import DestructiveChange
 from vertex_training_cli.review.destroyed import fate as fate_of_resource
 from vertex_training_cli.review.escaping import cut
 from vertex_training_cli.review.expenses import ScheduleChange, SnapshotChange
 from vertex_training_cli.review.grants import IamBinding
 from vertex_training_cli.review.guards import WatchChange
 from vertex_training_cli.review.headline import totals
-from vertex_training_cli.review.jobs import (
-    JobChange,
-    at_most,
-    fate,
-    progress,
-    shown_image,
-)
+from vertex_training_cli.review.jobs import JobChange, at_most, fate, progress, shown_image
 from vertex_training_cli.review.parts import (
+    EVERYBODY,
     SENTENCE,
     Danger,
     Differences,
@@ -44,26 +35,14 @@ from vertex_training_cli.review.parts import (
     Part,
     Quote,
     ReportSection,
-    Row,
     Table,
     Verbatim,
-    to_section,
-    to_table,
+    to_listings,
+    to_tables,
 )
-from vertex_training_cli.review.report import (
-    IMAGE_COLUMNS,
-    ResourceChange,
-    ReviewReport,
-    image_cells,
-    image_line,
-)
+from vertex_training_cli.review.report import ResourceChange, ReviewReport
 from vertex_training_cli.review.serving import EndpointChange, VersionChange
 
-#: Columns of the table of jobs, in the order in which ``_job_row`` fills them.
-JOB_COLUMNS: Final = (
-    "job", "what happens", "machines", "strategy", "reservation", "region", "account", "network",
-    "image", "an hour", "at most",
-)  # fmt: skip
 #: More jobs of one account than this become one node: a picture of 200 boxes shows nothing, and
 #: Mermaid refuses more than 500 edges.
 MAX_JOBS: Final = 12
@@ -80,8 +59,6 @@ VERBS: Final = (
     ("serviceAccountUser", "acts as"),
     ("networkUser", "uses"),
 )
-#: Kind of a member that includes everybody.
-EVERYBODY: Final = "everybody"
 #: Characters of a note that are seen while it is folded.
 BEGINNING: Final = 72
 #: Characters of a list of names that is never shortened.
@@ -91,26 +68,26 @@ ALL: Final = 64_000
 def sections(
     report: ReviewReport, quote: Quote, strong: Callable[[str], str]
 ) -> list[ReportSection]:
-    """All that have something to show, in the order of reading.
+    """Return all sections that have something to show, in the order of reading.
 
     ``quote`` makes names and values harmless, ``strong`` makes words stand out.
     """
     found = [
         *_problems(report),
-        _jobs(report, quote),
-        _schedules(report.schedules, quote),
-        _snapshots(report.snapshots, quote),
-        _models(report.models, quote),
-        _endpoints(report.endpoints, quote),
-        _watching(report.watching, quote),
+        ReportSection("Jobs", tuple(_jobs(report, quote))),
+        ReportSection("Schedules", tuple(_schedules(report.schedules, quote))),
+        ReportSection("Snapshots", tuple(_snapshots(report.snapshots, quote))),
+        ReportSection("Models", tuple(_models(report.models, quote))),
+        ReportSection("Endpoints", tuple(_endpoints(report.endpoints, quote))),
+        ReportSection("Alerts and budget", tuple(_watching(report.watching, quote))),
         *_preflight(report, quote),
         *_images(report, quote),
         _notes(report, quote),
-        _rights(report, quote, strong),
-        _access(report, quote),
-        _reachability(report, quote),
+        ReportSection("Rights", _rights(report, quote, strong)),
+        ReportSection("Access to data, by acting as an account", _access(report, quote)),
+        ReportSection("Reachability", _reachability(report, quote)),
         _losses(report, quote),
-        _policies(report, quote),
+        ReportSection("Policies", tuple(_policies(report, quote))),
         _rest(report, quote),
         _warnings(report),
         _picture(report),
@@ -126,150 +103,143 @@ def _problems(report: ReviewReport) -> Iterator[ReportSection]:
         yield ReportSection("Why the preview failed", (Verbatim(tuple(lines)),))
 
 
-def _schedules(changes: Sequence[ScheduleChange], quote: Quote) -> ReportSection:
-    """All schedules: one that stays as it is goes on to cost what it did."""
-    rows = [
-        Row(
-            (
-                (quote(each.name),),
-                (expenses.SCHEDULE_FATES[each.action],),
-                (quote(each.words, SENTENCE),),
-                each.slots or (("paused",) if each.paused else ("none",)),
-                (quote(each.missed),),
-                tuple(quote(shown_image(image)) for image in each.images),
-                (quote(each.account.partition("@")[0]),),
-                (each.cost,),
+def _images_in(names: Sequence[str], quote: Quote) -> tuple[str, ...]:
+    return tuple(quote(shown_image(name)) for name in names if name)
+
+
+def _account_in(address: str, quote: Quote) -> str:
+    return quote(address.partition("@")[0])
+
+
+def _if_action(*actions: str) -> Callable[[Any], Danger]:
+    """Return a function by which rows with these actions destroy something."""
+    return lambda change: "destroys" if change.action in actions else "plain"
+
+
+def _schedules(changes: Sequence[ScheduleChange], quote: Quote) -> Iterator[Part]:
+    """Yield a table of all schedules: one that stays as it is goes on to cost what it did."""
+    yield from to_tables(
+        "Jobs that are submitted by a schedule",
+        changes,
+        {
+            "schedule": lambda each: quote(each.name),
+            "what happens": lambda each: expenses.SCHEDULE_FATES[each.action],
+            "when": lambda each: quote(each.words, SENTENCE),
+            f"next {expenses.SLOTS} slots": lambda each: (
+                each.slots or ("paused" if each.paused else "none")
             ),
-            "destroys" if each.action == "end" else "plain",
-        )
-        for each in changes
-    ]
-    columns = ("schedule", "what happens", "when", f"next {expenses.SLOTS} slots", "missed slots",
-               "image", "account", "a month")  # fmt: skip
-    table = to_table("Jobs that are submitted by a schedule", columns, rows)
-    parts: list[Part] = [table, Paragraph(expenses.TIMER)] if table else []
-    parts += [
-        Differences(f"What differs in schedule {quote(each.name)}", each.differences)
-        for each in changes
-        if each.differences
-    ]
-    return ReportSection("Schedules", tuple(parts))
+            "missed slots": lambda each: quote(each.missed),
+            "image": lambda each: _images_in(each.images, quote),
+            "account": lambda each: _account_in(each.account, quote),
+            "a month": lambda each: each.cost,
+        },
+        _if_action("end"),
+    )
+    if changes:
+        yield Paragraph(expenses.TIMER)
+    for each in changes:
+        if each.differences:
+            yield Differences(f"What differs in schedule {quote(each.name)}", each.differences)
 
 
-def _snapshots(changes: Sequence[SnapshotChange], quote: Quote) -> ReportSection:
-    """Snapshots: all of them, since tables that changed are seen nowhere else."""
-    rows = [
-        Row(
-            (
-                (quote(each.name),),
-                (each.run,),
-                (expenses.SNAPSHOT_FATES[each.action],),
-                (quote(each.told, SENTENCE),),
-                (quote(each.folder, SENTENCE),),
-                tuple(map(quote, each.readers)),
-            )
-        )
-        for each in changes
-    ]
-    columns = ("snapshot", "run", "what happens", "what is known", "folder", "read by")
-    table = to_table("Snapshots of BigQuery", columns, rows)
-    return ReportSection("Snapshots", (table, Paragraph(expenses.SNAPSHOT_PRICES)) if table else ())
+def _snapshots(changes: Sequence[SnapshotChange], quote: Quote) -> Iterator[Part]:
+    """Yield a table of all snapshots, since tables that changed are seen nowhere else."""
+    yield from to_tables(
+        "Snapshots of BigQuery",
+        changes,
+        {
+            "snapshot": lambda each: quote(each.name),
+            "run": lambda each: each.run,
+            "what happens": lambda each: expenses.SNAPSHOT_FATES[each.action],
+            "what is known": lambda each: quote(each.told, SENTENCE),
+            "folder": lambda each: quote(each.folder, SENTENCE),
+            "read by": lambda each: tuple(map(quote, each.readers)),
+        },
+    )
+    if changes:
+        yield Paragraph(expenses.SNAPSHOT_PRICES)
 
 
-def _models(versions: Sequence[VersionChange], quote: Quote) -> ReportSection:
-    """Versions that change, and what could not be asked of their runs."""
+def _models(versions: Sequence[VersionChange], quote: Quote) -> Iterator[Part]:
+    """Yield versions that change, and what could not be asked of their runs."""
     changed = [each for each in versions if each.action != "keep"]
-    rows = [
-        Row(
-            (
-                (quote(each.model),),
-                (quote(f"run {each.run}"),),
-                (each.action,),
-                (quote(each.job),),
-                tuple(quote(shown_image(i)) for i in (each.image_before, each.image) if i),
-                (quote(serving.metrics_text(each.metrics), SENTENCE),),
-            ),
-            "destroys" if each.action == "delete" else "plain",
-        )
-        for each in changed
-    ]
-    columns = ("model", "version", "what happens", "job", "image", "metrics")
-    table = to_table("Versions of models that change", columns, rows)
+    yield from to_tables(
+        "Versions of models that change",
+        changed,
+        {
+            "model": lambda each: quote(each.model),
+            "version": lambda each: quote(f"run {each.run}"),
+            "what happens": lambda each: each.action,
+            "job": lambda each: quote(each.job),
+            "image": lambda each: _images_in((each.image_before, each.image), quote),
+            "metrics": lambda each: quote(serving.metrics_text(each.metrics), SENTENCE),
+        },
+        _if_action("delete"),
+    )
     unanswered = tuple(
         Entry(f"{quote(each.model)} run {quote(each.run)}: {quote(each.unanswered, SENTENCE)}")
         for each in changed
         if each.unanswered
     )
-    lead = Paragraph("What these runs left could not be asked:")
-    parts = (table, *((lead, Listing((unanswered,))) if unanswered else ()))
-    return ReportSection("Models", tuple(part for part in parts if part))
+    if unanswered:
+        yield Paragraph("What these runs left could not be asked:")
+        yield Listing((unanswered,))
 
 
-def _endpoints(changes: Sequence[EndpointChange], quote: Quote) -> ReportSection:
-    """Endpoints that change: split, machines, USD a month, reachability; and metrics by run."""
+def _endpoints(changes: Sequence[EndpointChange], quote: Quote) -> Iterator[Part]:
+    """Yield endpoints that change: split, machines, USD a month, reachability; and metrics."""
     changed = [each for each in changes if each.action != "keep"]
-    rows = [
-        Row(
-            (
-                (quote(each.name),),
-                (each.action,),
-                (quote(serving.split_change(each)),),
-                (quote(each.machine),),
-                (serving.cost_text(each),),
-                (quote(serving.reach_text(each)),),
-                (quote(each.account.partition("@")[0]),),
-            ),
-            "destroys" if each.action in ("delete", "replace") else "plain",
-        )
-        for each in changed
-    ]
-    columns = ("endpoint", "what happens", "split", "runs on", "a month", "reached", "acts as")
-    parts: list[Part | None] = [to_table("Endpoints that change", columns, rows)]
-    parts += [_metrics(each, quote) for each in changed]
-    if rows:
+    yield from to_tables(
+        "Endpoints that change",
+        changed,
+        {
+            "endpoint": lambda each: quote(each.name),
+            "what happens": lambda each: each.action,
+            "split": lambda each: quote(serving.split_change(each)),
+            "runs on": lambda each: quote(each.machine),
+            "a month": serving.cost_text,
+            "reached": lambda each: quote(serving.reach_text(each)),
+            "acts as": lambda each: _account_in(each.account, quote),
+        },
+        _if_action("delete", "replace"),
+    )
+    for each in changed:
+        yield from _metrics(each, quote)
+    if changed:
         text = "Endpoints are paid for while they are there, with or without traffic. "
-        parts.append(Paragraph(text + serving.SOURCES))
-    return ReportSection("Endpoints", tuple(part for part in parts if part))
+        yield Paragraph(text + serving.SOURCES)
 
 
-def _watching(changes: Sequence[WatchChange], quote: Quote) -> ReportSection:
-    """Channels, alerts, budgets and dashboards that change, and whom they tell."""
-    rows = [
-        Row(
-            (
-                (f"{each.kind} {quote(each.name)}",),
-                (each.action,),
-                (quote(each.when, SENTENCE),),
-                tuple(quote(name, SENTENCE) for name in each.told_before),
-                tuple(quote(name, SENTENCE) for name in each.told),
-            ),
-            "destroys" if each.action == "delete" else "plain",
-        )
-        for each in changes
-    ]
-    columns = ("what", "what happens", "about", "told before", "told")
-    table = to_table("Who is told of what", columns, rows)
-    texts = [guards.OF_ALERTS] if any(each.kind == "alert" for each in changes) else []
-    texts += [guards.OF_BUDGETS] if any(each.kind == "budget" for each in changes) else []
-    parts = (table, *map(Paragraph, texts))
-    return ReportSection("Alerts and budget", tuple(part for part in parts if part))
+def _metrics(change: EndpointChange, quote: Quote) -> tuple[Table, ...]:
+    """Return what the runs behind an endpoint measured, side by side."""
 
+    def column(run: str) -> Callable[[str], str]:
+        return lambda name: serving.shown(change.metrics[run].get(name))
 
-def _metrics(change: EndpointChange, quote: Quote) -> Table | None:
-    """What the runs behind an endpoint measured, side by side."""
+    heads = {f"{quote(run)} ({serving.share_text(change, run)})": run for run in change.runs}
+    columns = {head: column(run) for head, run in heads.items()}
     names = dict.fromkeys(name for found in change.metrics.values() for name in found)
-    rows = [
-        Row(
-            (
-                (quote(name),),
-                *((serving.shown(change.metrics[run].get(name)),) for run in change.runs),
-            )
-        )
-        for name in names
-    ]
-    heads = (f"{quote(run)} ({serving.share_text(change, run)})" for run in change.runs)
     caption = f"What was measured of endpoint {quote(change.name)}"
-    return to_table(caption, ("metric", *heads), rows)
+    return to_tables(caption, names, {"metric": quote, **columns})
+
+
+def _watching(changes: Sequence[WatchChange], quote: Quote) -> Iterator[Part]:
+    """Yield channels, alerts, budgets and dashboards that change, and whom they notify."""
+    yield from to_tables(
+        "Who is told of what",
+        changes,
+        {
+            "what": lambda each: f"{each.kind} {quote(each.name)}",
+            "what happens": lambda each: each.action,
+            "about": lambda each: quote(each.when, SENTENCE),
+            "told before": lambda each: tuple(quote(e, SENTENCE) for e in each.told_before),
+            "told": lambda each: tuple(quote(e, SENTENCE) for e in each.told),
+        },
+        _if_action("delete"),
+    )
+    for kind, text in (("alert", guards.OF_ALERTS), ("budget", guards.OF_BUDGETS)):
+        if any(each.kind == kind for each in changes):
+            yield Paragraph(text)
 
 
 def _preflight(report: ReviewReport, quote: Quote) -> Iterator[ReportSection]:
@@ -277,99 +247,91 @@ def _preflight(report: ReviewReport, quote: Quote) -> Iterator[ReportSection]:
         yield ReportSection("", (Paragraph(f"Preflight: {quote(report.preflight)}"),))
 
 
-def _jobs(report: ReviewReport, quote: Quote) -> ReportSection:
+def _jobs(report: ReviewReport, quote: Quote) -> Iterator[Part]:
     changed = [job for job in report.jobs if job.action != "keep"]
     kept = [job for job in report.jobs if job.action == "keep"]
-    parts: list[Part] = []
-    if changed:
-        parts.append(_job_table("Jobs that change", changed, quote))
+    yield from _job_table("Jobs that change", changed, quote, shorter=_shorter(changed, quote))
     if kept:
-        count = f"Unchanged: {len(kept)}"
-        rows = tuple(_job_row(job, quote) for job in kept)
-        table = Table("Jobs that stay as they are", JOB_COLUMNS, rows)
-        parts.append(Fold(count, (table,), comment=f"{count}."))
-    filled = [
-        Entry(
+        count, tables = (
+            f"Unchanged: {len(kept)}",
+            _job_table("Jobs that stay as they are", kept, quote),
+        )
+        yield Fold(count, tables, comment=f"{count}.")
+    yield from to_listings(
+        (
             f"{quote(job.name)}: {quote('jobDefaults')} fill in"
             f" {quote(', '.join(job.filled_in), ALL)}"
-        )
-        for job in changed
-        if job.filled_in
-    ]
-    rungs = [
-        Entry(
+            for job in changed
+            if job.filled_in
+        ),
+        (
             f"{quote(job.name)}, rung {each.number} of {len(job.ladder)}: {quote(str(each), ALL)}"
-        )
-        for job in report.jobs
-        for each in job.ladder
-    ]
-    idle = [
-        Entry(
+            for job in report.jobs
+            for each in job.ladder
+        ),
+        (
             f"{quote(job.name)} is cancelled when its accelerators are idle:"
             f" {quote(job.idle_stop or 'no more')}"
             + (f", before: {quote(before)}" if (before := job.idle_stop_before) else "")
-        )
-        for job in changed
-        if job.idle_stop or (job.idle_stop_before and job.action != "cancel")
-    ]
-    seen = [Entry(_observed(job, quote)) for job in report.jobs if job.now]
-    data = [
-        Entry(f"{quote(job)} reads snapshot {quote(each.name)}, run {each.run}")
-        for each in report.snapshots
-        for job in each.readers
-    ]
-    lists = (filled, rungs, idle, data, seen)
-    parts += [Listing((tuple(entries),)) for entries in lists if entries]
+            for job in changed
+            if job.idle_stop or (job.idle_stop_before and job.action != "cancel")
+        ),
+        (
+            f"{quote(job)} reads snapshot {quote(each.name)}, run {each.run}"
+            for each in report.snapshots
+            for job in each.readers
+        ),
+        (
+            f"{quote(job.name)}: {progress(job.now)}"
+            + (f"; last line: {quote(job.now.last_line)}" if job.now.last_line else "")
+            for job in report.jobs
+            if job.now
+        ),
+    )
     if report.not_observed:
-        parts.append(Paragraph(f"Jobs were not looked at: {quote(report.not_observed, SENTENCE)}"))
+        yield Paragraph(f"Jobs were not looked at: {quote(report.not_observed, SENTENCE)}")
     if report.submitted:
         prices = Paragraph(f"{_prices(report)} {costs.NOT_INCLUDED}")
-        parts.append(Fold("Where the prices come from, and what is not in them", (prices,)))
-    parts += [
-        Differences(f"What differs in job {quote(job.name)}", job.differences)
-        for job in changed
-        if job.differences
-    ]
-    return ReportSection("Jobs", tuple(parts))
+        yield Fold("Where the prices come from, and what is not in them", (prices,))
+    for job in changed:
+        if job.differences:
+            yield Differences(f"What differs in job {quote(job.name)}", job.differences)
 
 
-def _job_table(caption: str, jobs: Sequence[JobChange], quote: Quote) -> Table:
+def _shorter(jobs: Sequence[JobChange], quote: Quote) -> tuple[Listing, ...]:
+    """Return a line for each job, and one for each action."""
     by_action = {
         action: ", ".join(job.name for job in jobs if job.action == action)
         for action in dict.fromkeys(job.action for job in jobs)
     }
-    lines = (Entry(f"{j.action} {quote(j.name)}: {usd(j.cost.worst_case)}") for j in jobs)
-    names = (Entry(f"{action}: {quote(names, ALL)}") for action, names in by_action.items())
-    rows = tuple(_job_row(job, quote) for job in jobs)
-    shorter = (Listing((tuple(lines),)), Listing((tuple(names),)))
-    return Table(caption, JOB_COLUMNS, rows, shorter=shorter)
+    lines = (f"{j.action} {quote(j.name)}: {usd(j.cost.worst_case)}" for j in jobs)
+    return to_listings(lines, (f"{act}: {quote(names, ALL)}" for act, names in by_action.items()))
 
 
-def _job_row(job: JobChange, quote: Quote) -> Row:
-    lines = (
-        (*job.machines, job.trials),
-        (job.strategy,),
-        (job.reservation,),
-        (job.region,),
-        (job.account.partition("@")[0],),
-        (job.network.rpartition("/")[2],),
-        tuple(shown_image(each) for each in job.images),
-        (usd(job.cost.hourly),),
-        at_most(job),
-    )
-    quoted = (tuple(quote(line) for line in cell if line) for cell in lines)
-    return Row(((quote(job.name),), (fate(job),), *quoted))
+def _job_table(
+    caption: str, jobs: Sequence[JobChange], quote: Quote, shorter: tuple[Listing, ...] = ()
+) -> tuple[Table, ...]:
+    def lines(*texts: str) -> tuple[str, ...]:
+        return tuple(quote(text) for text in texts if text)
 
-
-def _observed(job: JobChange, quote: Quote) -> str:
-    """The job that exists, as it is now."""
-    assert job.now is not None  # only of a job that was looked at
-    line = f"; last line: {quote(job.now.last_line)}" if job.now.last_line else ""
-    return f"{quote(job.name)}: {progress(job.now)}{line}"
+    columns: dict[str, Callable[[JobChange], str | tuple[str, ...]]] = {
+        "job": lambda job: quote(job.name),
+        "what happens": fate,
+        "machines": lambda job: lines(*job.machines, job.trials),
+        "strategy": lambda job: lines(job.strategy),
+        "reservation": lambda job: lines(job.reservation),
+        "region": lambda job: lines(job.region),
+        "account": lambda job: lines(job.account.partition("@")[0]),
+        "network": lambda job: lines(job.network.rpartition("/")[2]),
+        "image": lambda job: lines(*map(shown_image, job.images)),
+        "an hour": lambda job: lines(usd(job.cost.hourly)),
+        "at most": lambda job: lines(*at_most(job)),
+    }
+    return to_tables(caption, jobs, columns, shorter=shorter)
 
 
 def _prices(report: ReviewReport) -> str:
-    """Where the prices come from and how old they are."""
+    """Return where the prices come from and how old they are."""
     found = {
         (rate.source, rate.date, rate.region + ("" if rate.exact else ", not of this job's region"))
         for job in report.submitted
@@ -385,21 +347,26 @@ def _images(report: ReviewReport, quote: Quote) -> Iterator[ReportSection]:
     if report.unseen_images:
         text = quote("; ".join(report.unseen_images), SENTENCE)
         yield ReportSection("", (Paragraph(f"Images were not looked up: {text}"),))
-    if report.images:
-        cells = _quoted((image_cells(each, report.origins) for each in report.images), quote)
-        rows = tuple(Row(tuple((cell,) for cell in row)) for row in cells)
-        caption = "Images that get another digest"
-        yield ReportSection("Images", (Table(caption, IMAGE_COLUMNS, rows),))
-    if report.other_images:
-        lines = (image_line(each, report.origins) for each in report.other_images)
-        quoted = _quoted(lines, quote)
-        entries = tuple(Entry(f"{name}: {origin} ({jobs})") for name, origin, jobs in quoted)
-        count = Paragraph(str(len(entries)))
-        yield ReportSection("Other images in use", (Listing((entries,)),), count, "always")
+    columns: dict[str, Callable[[Any], str]] = {
+        "image": lambda each: quote(each.name),
+        "before": lambda each: quote(each.versions[0]),
+        "after": lambda each: quote(each.versions[1]),
+        "built from": lambda each: quote(report.origin(each)),
+        "used by": lambda each: quote(", ".join(each.jobs)),
+    }
+    tables = to_tables("Images that get another digest", report.images, columns)
+    yield ReportSection("Images", tables)
+    others = to_listings(
+        f"{quote(f'{each.name}@{each.versions[1]}')}: {quote(report.origin(each))}"
+        f" ({quote(', '.join(each.jobs))})"
+        for each in report.other_images
+    )
+    count = Paragraph(str(len(report.other_images)))
+    yield ReportSection("Other images in use", others, count, "always")
 
 
 def _notes(report: ReviewReport, quote: Quote) -> ReportSection:
-    """The same in report after report, so it is folded. The first words of each are not."""
+    """Return notes, folded: they are the same in each report. Their first words are shown."""
     lines = tuple(line for note in report.notes for line in note.message.splitlines())
     begins = (note.message.splitlines()[0] for note in report.notes if note.message)
     names = tuple(quote(cut(words, BEGINNING)) for words in begins)
@@ -407,53 +374,57 @@ def _notes(report: ReviewReport, quote: Quote) -> ReportSection:
     return ReportSection("To know", (Verbatim(lines),) if lines else (), count, "always")
 
 
-def _rights(report: ReviewReport, quote: Quote, strong: Callable[[str], str]) -> ReportSection:
-    def row(verb: str, binding: IamBinding) -> Row:
-        on = grants.place(binding, quote)
+def _rights(report: ReviewReport, quote: Quote, strong: Callable[[str], str]) -> tuple[Table, ...]:
+    def holder(binding: IamBinding) -> str:
         who = quote(grants.short_member(binding))
-        danger: Danger = "destroys" if binding.is_public else "opens"
-        return _verb_row(
-            verb,
-            danger,
-            (f"{strong('everybody')} {who}" if binding.is_public else who,),
-            (quote(binding.role),),
-            (on, f"only if {quote(binding.condition)}") if binding.condition else (on,),
-            (binding.reason,),
-        )
+        return f"{strong('everybody')} {who}" if binding.is_public else who
 
-    rows = [row("gained", each) for each in report.gained]
-    rows += [row("lost", each) for each in report.lost]
-    rows += [row("kept", each) for each in report.kept]
-    columns = ("change", "who", "role", "on", "why")
-    return to_section("Rights", to_table("Rights gained and lost", columns, rows))
+    def target(binding: IamBinding) -> tuple[str, ...]:
+        on, condition = grants.place(binding, quote), binding.condition
+        return (on, f"only if {quote(condition)}") if condition else (on,)
 
+    def danger(row: tuple[str, IamBinding]) -> Danger:
+        return "plain" if row[0] != "gained" else "destroys" if row[1].is_public else "opens"
 
-def _access(report: ReviewReport, quote: Quote) -> ReportSection:
-    rows = [
-        _verb_row(
-            change,
-            "opens",
-            (quote(grants.short_member(each)),),
-            (grants.verb(each, quote),),
-            (grants.place(each, quote),),
-            (quote(grants.through(each)),),
-        )
-        for change, accesses in (("gained", report.access_gained), ("lost", report.access_lost))
-        for each in accesses
-        if each.through  # what is granted straight to somebody is among the rights
-    ]
-    columns = ("change", "who", "may", "what", "as")
-    table = to_table("Access gained and lost", columns, rows, spaced=True)
-    return to_section("Access to data, by acting as an account", table)
+    return to_tables(
+        "Rights gained and lost",
+        [
+            *(("gained", each) for each in report.gained),
+            *(("lost", each) for each in report.lost),
+            *(("kept", each) for each in report.kept),
+        ],
+        {
+            "change": lambda row: row[0],
+            "who": lambda row: holder(row[1]),
+            "role": lambda row: quote(row[1].role),
+            "on": lambda row: target(row[1]),
+            "why": lambda row: row[1].reason,
+        },
+        danger,
+    )
 
 
-def _verb_row(verb: str, danger: Danger, *cells: tuple[str, ...]) -> Row:
-    """A row of what is gained, with its danger, or lost."""
-    return Row(((verb,), *cells), danger if verb == "gained" else "plain")
+def _access(report: ReviewReport, quote: Quote) -> tuple[Table, ...]:
+    """Return access by acting as an account: what is granted straight is among the rights."""
+    changes = [("gained", each) for each in report.access_gained if each.through]
+    changes += [("lost", each) for each in report.access_lost if each.through]
+    return to_tables(
+        "Access gained and lost",
+        changes,
+        {
+            "change": lambda row: row[0],
+            "who": lambda row: quote(grants.short_member(row[1])),
+            "may": lambda row: grants.verb(row[1], quote),
+            "what": lambda row: grants.place(row[1], quote),
+            "as": lambda row: quote(grants.through(row[1])),
+        },
+        lambda row: "opens" if row[0] == "gained" else "plain",
+        spaced=True,
+    )
 
 
-def _reachability(report: ReviewReport, quote: Quote) -> ReportSection:
-    entries = tuple(
+def _reachability(report: ReviewReport, quote: Quote) -> tuple[Listing, ...]:
+    return to_listings(
         Entry(
             quote(change.what, SENTENCE),
             lead=change.verb,
@@ -463,26 +434,20 @@ def _reachability(report: ReviewReport, quote: Quote) -> ReportSection:
         )
         for change in report.reachability
     )
-    return to_section("Reachability", Listing((entries,)) if entries else None)
 
 
 def _losses(report: ReviewReport, quote: Quote) -> ReportSection:
+    def gone(each: DestructiveChange) -> Entry:
+        text = f"{fate_of_resource(each)}: {quote(each.name)} ({quote(each.type)})"
+        takes = f", and with it {each.takes}" if each.takes and not each.refused else ""
+        return Entry(text + takes, danger="destroys")
+
     groups = [
         tuple(Entry(kind.line(each, quote), danger=kind.danger) for each in findings)
         for kind, findings in report.risks.items()
         if kind.in_list and findings
     ]
-    if report.destroyed:
-        groups.append(
-            tuple(
-                Entry(
-                    f"{fate_of_resource(each)}: {quote(each.name)} ({quote(each.type)})"
-                    f"{f', and with it {each.takes}' if each.takes and not each.refused else ''}",
-                    danger="destroys",
-                )
-                for each in report.destroyed
-            )
-        )
+    groups += [tuple(map(gone, report.destroyed))] if report.destroyed else []
     parts: list[Part] = [Listing(tuple(groups))] if groups else []
     if names := tuple(map(quote, report.protected)):
         # The same in report after report.
@@ -491,34 +456,29 @@ def _losses(report: ReviewReport, quote: Quote) -> ReportSection:
     return ReportSection("Destroyed and protected" if groups else "", tuple(parts))
 
 
-def _policies(report: ReviewReport, quote: Quote) -> ReportSection:
+def _policies(report: ReviewReport, quote: Quote) -> Iterator[Part]:
     lower = [(name, level) for name, level in report.levels.items() if level != "mandatory"]
-    if not (report.violations or report.packs or lower):
-        return ReportSection("Policies", ())
-    parts: list[Part] = [Paragraph(_checked(report))]
+    if report.violations or report.packs or lower:
+        yield Paragraph(_checked(report))
     if lower:
         names = tuple(f"{quote(name)} {quote(level)}" for name, level in lower)
-        parts.append(Paragraph("Not mandatory in this stack: ", names, "."))
-    if report.violations:
-        rows = (
-            Row(
-                (
-                    (each.level,),
-                    (quote(each.policy),),
-                    (quote(each.urn.rpartition("::")[2]),),
-                    (quote(each.message, SENTENCE),),
-                ),
-                "destroys" if each.is_mandatory else "plain",
-            )
-            for each in report.violations
-        )
-        columns = ("level", "policy", "resource", "what it says")
-        parts.append(Table("What policies found", columns, tuple(rows), spaced=True))
-    return ReportSection("Policies", tuple(parts))
+        yield Paragraph("Not mandatory in this stack: ", names, ".")
+    yield from to_tables(
+        "What policies found",
+        report.violations,
+        {
+            "level": lambda each: each.level,
+            "policy": lambda each: quote(each.policy),
+            "resource": lambda each: quote(each.urn.rpartition("::")[2]),
+            "what it says": lambda each: quote(each.message, SENTENCE),
+        },
+        lambda each: "destroys" if each.is_mandatory else "plain",
+        spaced=True,
+    )
 
 
 def _checked(report: ReviewReport) -> str:
-    """One line on the policies that checked the plan, and their results."""
+    """Return one line on the policies that checked the plan, and their results."""
     packs = ", ".join(report.packs)
     if not packs:
         return "No policy pack checked the plan."
@@ -566,7 +526,7 @@ def _picture(report: ReviewReport) -> ReportSection:
 
 
 def graph(report: ReviewReport) -> Graph:
-    """The stack after the change."""
+    """Return the stack after the change."""
     drawn, gained = Graph(), set(report.gained)
     # New bindings first: a reader looks for them.
     for binding in sorted(report.held, key=lambda binding: binding not in gained)[:MAX_EDGES]:
@@ -590,7 +550,7 @@ def graph(report: ReviewReport) -> Graph:
 
 
 def _add_endpoints(drawn: Graph, report: ReviewReport) -> None:
-    """Endpoints with the shares of their versions, those that change first."""
+    """Add endpoints with the shares of their versions, those that change first."""
     there = [each for each in report.endpoints if each.action != "delete"]
     drawn.endpoints_left = max(0, len(there) - MAX_JOBS)
     for each in sorted(there, key=lambda each: each.action == "keep")[:MAX_JOBS]:
@@ -616,7 +576,7 @@ def _target(binding: IamBinding) -> Node:
 
 
 def _account(address: str) -> str:
-    """``trainer-dev`` of the address of a stack's account; others in full."""
+    """Return ``trainer-dev`` of the address of a stack's account; others in full."""
     name, _, domain = address.partition("@")
     return name if domain.count(".") == 3 and "gcp-sa" not in domain else address
 
@@ -624,7 +584,3 @@ def _account(address: str) -> str:
 def _verb(role: str) -> str:
     short = role.rpartition("/")[2]
     return next((verb for part, verb in VERBS if part.lower() in short.lower()), short)
-
-
-def _quoted(rows: Iterable[Iterable[str]], quote: Quote) -> list[tuple[str, ...]]:
-    return [tuple(quote(cell) for cell in row) for row in rows]

@@ -65,6 +65,8 @@ def run(
 
     A script needs no stack: it runs in the local cloud. Ctrl-C cancels the job, a second one leaves
     it. Exit code: that of the job, 1 if it ended without one, 2 not submitted, 130 cancelled.
+
+    Examples: `vt run titanic -- --epochs=3`, `vt run train.py -- --learning-rate=0.1`.
     """
     words, file = args or [], Path(job)
     name = name and to_key(name)

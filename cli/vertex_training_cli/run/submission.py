@@ -110,23 +110,19 @@ def submit(run: PreparedRun, stack: Stack) -> str:
     Raises:
         OperatorError: a package cannot be written; or the job was refused, or is not certain.
     """
-    from vertex_training.customjob.provider import NOTIFICATIONS, CustomJobProvider, submission_of
+    from vertex_training.customjob.provider import CustomJobProvider, input_options, submission_of
 
     for uri, content in run.uploads.items():
         _upload(stack.settings.project, uri, content)
     request, settings = run.request, stack.settings
-    options = {
-        "labels": settings.labels_of(settings.team_at(request.account)),
-        "controlBucket": settings.names.bucket(CONTROL),
-        "onDelete": "keep",
-        **({NOTIFICATIONS: list(request.notifications)} if request.notifications else {}),
-    }
+    labels = settings.labels_of(settings.team_at(request.account))
+    bucket = settings.names.bucket(CONTROL)
     created = CustomJobProvider().create(
         {
             "submission": submission_of(request),
             "requestId": request.request_id,
             "request": request.body,
-            "options": options,
+            "options": input_options(request, {"onDelete": "keep"}, labels, bucket),
         }
     )
     return str(created.id)
@@ -193,8 +189,9 @@ def _read(file: Path, words: Sequence[str]) -> tuple[bytes, str]:
 
 def _left_out(key: str, declared: Job | None) -> list[str]:
     """What the stack asks of its job and nobody keeps for a run, which no stack has."""
-    given = {"ladder": declared.ladder, "idleStop": declared.idle_stop} if declared else {}
-    return [f"job '{key}': a run has no {name}: it goes without" for name in given if given[name]]
+    given = {"ladder": declared.ladder, **declared.passed} if declared else {}
+    names = (name for name, value in given.items() if value and name != "onDelete")
+    return [f"job '{key}': a run has no {name}: it goes without" for name in names]
 
 
 def _warnings(checked: JobFileResult) -> tuple[str, ...]:

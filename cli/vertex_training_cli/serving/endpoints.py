@@ -73,6 +73,8 @@ def wait(
 ) -> None:
     """Wait until endpoints serve what the stack file declares: versions and split.
 
+    Example: `vt endpoints wait titanic --deadline 1h`.
+
     Exit code: 0 they do, 124 time was up; what is missing is printed.
     """
     limit, ref = seconds(deadline, "--deadline"), service.connected(stack)
@@ -109,6 +111,8 @@ def predict(
 
     Rows go in batches within the size of a request. A row that has no answer has a line
     with its `error` and `line`, and is named on stderr. Exit code: 0 all rows are answered, else 1.
+
+    Example: `vt endpoints predict titanic -i - < rows.jsonl`.
     """
     ref = service.connected(stack)
     found = service.Endpoints(ref).find(endpoint)

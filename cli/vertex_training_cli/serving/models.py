@@ -71,7 +71,10 @@ def compare_(
     stack: SelectedStack = None,
     format_: FormatOption = Format.TEXT,
 ) -> None:
-    """Compare the runs behind a model's versions: parameters, metrics, duration, cost."""
+    """Compare the runs behind a model's versions: parameters, metrics, duration, cost.
+
+    Example: `vt models compare titanic 3 4`.
+    """
     ref = connected(stack)
     versions = ModelReader(ref).of_model(model)
     runs = sorted({each.run for each in versions}, key=lambda text: (len(text), text))

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
-import time
-from collections.abc import Callable, Mapping, Sequence
+import tempfile
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TypeVar
-
-Result = TypeVar("Result")
 
 
 class SetupError(Exception):
@@ -24,39 +22,27 @@ class SetupError(Exception):
 
     def __init__(self, what: str, tried: Sequence[str] = (), hint: str = "") -> None:
         super().__init__(what)
-        self.what = what
-        self.tried = list(tried)
-        self.hint = hint
+        self.what, self.tried, self.hint = what, list(tried), hint
 
     def __str__(self) -> str:
         lines = [f"setup: {self.what}", *(f"  tried: {line}" for line in self.tried)]
-        if self.hint:
-            lines.append(f"  Hint: {self.hint}")
-        return "\n".join(lines)
+        return "\n".join([*lines, f"  Hint: {self.hint}"] if self.hint else lines)
 
 
 class SubprocessError(Exception):
-    """A program failed, exceeded its time limit or could not be started; the text is one line."""
-
-
-def step(title: str, install: Callable[[], Result]) -> Result:
-    """Run ``install``, print its title, its result and its duration, and return the result."""
-    started = time.monotonic()
-    result = install()
-    print(f"  {title:<20} {result} ({time.monotonic() - started:.1f} s)", flush=True)
-    return result
+    """A program failed or cannot be had on this machine; the text is the reason, in one line."""
 
 
 def run(
     command: Sequence[str | Path],
     *,
-    what: str,
-    log: Path,
+    what: str = "",
+    log: Path | None = None,
     limit: float = 600.0,
     cwd: Path | None = None,
     env: Mapping[str, str] | None = None,
-) -> None:
-    """Print ``what`` and run a program with its output in ``log``.
+) -> str:
+    """Print ``what``, run a program, and return its output, which ``log`` keeps.
 
     The program and its process group have ended when this function returns or raises.
 
@@ -64,8 +50,9 @@ def run(
         SubprocessError: not startable, longer than ``limit`` seconds, or a non-zero exit code.
     """
     parts = [str(part) for part in command]
-    print(f"  {what} ...", flush=True)
-    with log.open("wb") as output:
+    if what:
+        print(f"  {what} ...", flush=True)
+    with log.open("w+b") if log else tempfile.TemporaryFile() as output:
         try:
             process = subprocess.Popen(
                 parts,
@@ -73,7 +60,7 @@ def run(
                 stdout=output,
                 stderr=subprocess.STDOUT,
                 cwd=cwd,
-                env=dict(env) if env is not None else None,
+                env={"PULUMI_SKIP_UPDATE_CHECK": "true", **(os.environ if env is None else env)},
                 process_group=0,
             )
         except OSError as error:
@@ -86,41 +73,28 @@ def run(
             if process.poll() is None:
                 os.killpg(process.pid, signal.SIGKILL)
                 process.wait()
+        output.seek(0)
+        printed = output.read().decode(errors="replace").strip()
     if code != 0:
-        raise SubprocessError(f"exit code {code}: {last_lines(log)}")
+        lines = [line.strip() for line in printed.splitlines() if line.strip()]
+        reason = " | ".join(lines[-3:]) or "(it printed nothing)"
+        raise SubprocessError(f"exit code {code}: {reason}")
+    return printed
 
 
-def last_lines(log: Path, count: int = 3) -> str:
-    """The last ``count`` lines of a log, where programs print the reason of a failure."""
-    lines = [line.strip() for line in log.read_text(errors="replace").splitlines()]
-    return " | ".join([line for line in lines if line][-count:]) or "(it printed nothing)"
-
-
-def read_output(command: Sequence[str | Path], *, limit: float = 20.0) -> str:
-    """Run a short command and return its standard output.
+def read_version(program: Path, *arguments: str) -> tuple[int, int, int]:
+    """Return the version that a program prints.
 
     Raises:
-        SubprocessError: not startable, too slow, or a non-zero exit code.
+        SubprocessError: it does not run.
     """
-    parts = [str(part) for part in command]
-    environment = os.environ | {"PULUMI_SKIP_UPDATE_CHECK": "true"}
     try:
-        answer = subprocess.run(
-            parts,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=limit,
-            check=False,
-            env=environment,
-        )
-    except subprocess.TimeoutExpired:
-        raise SubprocessError(f"{parts[0]}: no answer in {limit:.0f} s") from None
-    except OSError as error:
-        raise SubprocessError(f"{parts[0]}: {error.strerror}") from error
-    if answer.returncode != 0:
-        lines = (answer.stderr.strip() or answer.stdout.strip()).splitlines()
-        raise SubprocessError(
-            f"{parts[0]}: {lines[-1] if lines else f'exit code {answer.returncode}'}"
-        )
-    return answer.stdout.strip()
+        return parse_version(run([program, *arguments], limit=20.0))
+    except SubprocessError as error:
+        raise SubprocessError(f"{program}: {error}") from error
+
+
+def parse_version(text: str) -> tuple[int, int, int]:
+    """The first x.y.z in a text, or (0, 0, 0) if there is none."""
+    found = re.search(r"(\d+)\.(\d+)\.(\d+)", text)
+    return (int(found[1]), int(found[2]), int(found[3])) if found else (0, 0, 0)

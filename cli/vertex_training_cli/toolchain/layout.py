@@ -1,10 +1,18 @@
-"""Paths of the checkout, its virtual environment and the cache outside of it."""
+"""Paths of the checkout and its virtual environment, and the cache outside of the checkout.
+
+One setup at a time writes the cache, and its entries appear complete.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
 import hashlib
 import os
+import shutil
 import sys
+import tempfile
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -17,19 +25,12 @@ PLUGINS: Final = (
     "pulumi-language-python-exec",
     "pulumi-resource-pulumi-python",
 )
-
-ENGINE_MODULE: Final = "github.com/pulumi/pulumi/pkg/v3"
-SDK_MODULE: Final = "github.com/pulumi/pulumi/sdk/v3"
-
 #: The engine that is downloaded or built; ``tools/offline_engine/go.mod`` requires it, too.
 ENGINE_VERSION: Final = "3.259.0"
-
-#: Inputs of what ``vt setup`` installs, beside this package's code. A change makes it out of date.
-SETUP_SOURCES: Final = ("policy.txt", "releases.sha256")
 #: Inputs of a build from source, where its folder is there.
 BUILD_SOURCES: Final = ("go.mod", "go.sum", "pulumi-language-python")
-#: Inputs of ``make setup``, which only a checkout has.
-INSTALL_SOURCES: Final = ("pyproject.toml", "localcloud/pyproject.toml")
+#: Prefix of folders that :func:`publish` fills.
+UNFINISHED: Final = "unfinished-"
 
 
 @dataclass(frozen=True)
@@ -49,7 +50,7 @@ class Layout:
     @classmethod
     def of_this_checkout(cls, *, deploy: bool = False) -> Layout:
         """The checkout that contains this file, with the cache that the environment configures."""
-        return cls(Path(__file__).resolve().parents[3], cache_home(os.environ), deploy)
+        return cls(Path(__file__).resolve().parents[3], cache_home(), deploy)
 
     @classmethod
     def of_this_environment(
@@ -68,13 +69,8 @@ class Layout:
                 f"{sys.executable} is in no virtual environment",
                 hint="python3 -m venv .venv, install this package there, and run its vt",
             )
-        found = cls(
-            Path(__file__).resolve().parents[2],
-            cache_home(os.environ),
-            deploy,
-            Path(sys.prefix),
-            own_releases,
-        )
+        root, prefix = Path(__file__).resolve().parents[2], Path(sys.prefix)
+        found = cls(root, cache_home(), deploy, prefix, own_releases)
         if not os.access(found.bin, os.W_OK):
             raise SetupError(f"cannot write {found.bin}", hint="use an environment of your own")
         return found
@@ -147,12 +143,13 @@ class Layout:
 
     def inputs_digest(self, pulumi_source: str) -> str:
         """Digest of all inputs of an installation; compared with the one in the stamp."""
-        own_code = sorted(Path(__file__).parent.glob("*.py"))
-        files = [*(self.package / name for name in SETUP_SOURCES), *own_code]
+        files = [self.policy_requirements, self.releases]
+        files += sorted(Path(__file__).parent.glob("*.py"))
         build = (self.offline_engine / name for name in BUILD_SOURCES)
         files += [file for file in build if file.is_file()]
         if not self.environment:
-            files += [self.requirements, *(self.root / name for name in INSTALL_SOURCES)]
+            files += [self.requirements, self.root / "pyproject.toml"]
+            files += [self.root / "localcloud" / "pyproject.toml"]
         if self.own_releases:
             files.append(self.own_releases)
         kind = f"\0{self.deploy}" if self.environment else ""
@@ -162,7 +159,7 @@ class Layout:
         return digest.hexdigest()
 
 
-def cache_home(environment: os._Environ[str] | dict[str, str]) -> Path:
+def cache_home() -> Path:
     """VT_CACHE_DIR, else vertex-training in XDG_CACHE_HOME or ~/.cache.
 
     A relative XDG_CACHE_HOME counts as none: specifications.freedesktop.org/basedir-spec.
@@ -171,12 +168,79 @@ def cache_home(environment: os._Environ[str] | dict[str, str]) -> Path:
         SetupError: neither is set, and this user has no home.
     """
     try:
-        if chosen := environment.get("VT_CACHE_DIR"):
+        if chosen := os.environ.get("VT_CACHE_DIR"):
             return Path(chosen).expanduser().resolve()
-        base = Path(environment.get("XDG_CACHE_HOME") or "")
+        base = Path(os.environ.get("XDG_CACHE_HOME") or "")
         return (base if base.is_absolute() else Path.home() / ".cache") / "vertex-training"
     except RuntimeError as error:
         raise SetupError(
             f"no place for the cache: {error}",
             hint="set VT_CACHE_DIR to a folder that can be written",
         ) from error
+
+
+@contextlib.contextmanager
+def lock(folder: Path) -> Iterator[None]:
+    """Hold the lock of the cache; the system releases it when the holding process dies.
+
+    Raises:
+        SetupError: the cache cannot be written.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        handle = (folder / "setup.lock").open("w")
+    except OSError as error:
+        raise SetupError(
+            f"cannot write the cache {folder}: {error.strerror}",
+            hint="set VT_CACHE_DIR to a folder that can be written",
+        ) from error
+    with handle:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            print("  waiting for another setup on this machine ...", flush=True)
+            fcntl.flock(handle, fcntl.LOCK_EX)
+        for unfinished in folder.glob(UNFINISHED + "*"):  # of a setup that was killed
+            shutil.rmtree(unfinished, ignore_errors=True)
+        yield
+
+
+def publish(target: Path, fill: Callable[[Path], object]) -> None:
+    """Create ``target`` atomically: ``fill`` a folder beside it, then rename that folder.
+
+    The caller must hold the lock.
+    """
+    workspace = Path(tempfile.mkdtemp(prefix=UNFINISHED, dir=target.parent))
+    try:
+        fill(workspace)
+        shutil.rmtree(target, ignore_errors=True)
+        os.rename(workspace, target)
+    finally:
+        shutil.rmtree(workspace, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def replacing(target: Path) -> Iterator[Path]:
+    """Yield a new path beside ``target``, which what is written there replaces atomically."""
+    beside = target.with_name(f".{target.name}.new")
+    beside.unlink(missing_ok=True)
+    yield beside
+    os.replace(beside, target)
+
+
+def place(source: Path, target: Path) -> None:
+    """Put a cached file at ``target`` atomically: a hard link where possible, else a copy.
+
+    A symbolic link does not work: the engine resolves it and looks for plugins beside its target.
+    """
+    with replacing(target) as beside:
+        try:
+            os.link(source, beside)
+        except OSError:
+            shutil.copy2(source, beside)
+
+
+def link(source: Path, target: Path) -> None:
+    """Make ``target`` a symbolic link to ``source``; replace an existing file."""
+    with replacing(target) as beside:
+        beside.symlink_to(source)

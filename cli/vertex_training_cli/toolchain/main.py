@@ -9,13 +9,10 @@ import sys
 import time
 from collections.abc import Sequence
 from dataclasses import asdict
-from pathlib import Path
 from typing import Final
 
-from vertex_training_cli.toolchain.cache import lock
-from vertex_training_cli.toolchain.console import SetupError, step
-from vertex_training_cli.toolchain.layout import PLUGINS, Layout
-from vertex_training_cli.toolchain.policy_env import install_policy_packages, is_whole
+from vertex_training_cli.toolchain.console import SetupError
+from vertex_training_cli.toolchain.layout import PLUGINS, Layout, lock
 from vertex_training_cli.toolchain.pulumi_cli import (
     Pulumi,
     check_source,
@@ -23,10 +20,11 @@ from vertex_training_cli.toolchain.pulumi_cli import (
     install_gcp_plugin,
 )
 from vertex_training_cli.toolchain.python_env import (
-    ensure_uv,
     ensure_venv,
     find_uv,
+    has_policy_packages,
     install_packages,
+    install_policy_packages,
 )
 
 INTERRUPTED: Final = 130
@@ -52,7 +50,6 @@ def main(arguments: Sequence[str]) -> int:
         layout = Layout.of_this_checkout(deploy=options.deploy)
         if os.name != "posix":
             raise SetupError("only Linux and macOS are supported", hint="use WSL on Windows")
-        check_source(source)
         found = installed(layout, source)
         if found is None and options.check:
             print("setup: .venv is missing or out of date. Hint: make setup")
@@ -86,22 +83,18 @@ def install(layout: Layout, source: str) -> Pulumi:
         if found := installed(layout, source):  # by the setup that this one waited for
             return found
         layout.stamp.unlink(missing_ok=True)
-        uv = find_uv(layout.bin / "uv") if layout.environment else _install_packages(layout)
-        step("policy pack", lambda: install_policy_packages(layout, uv))
-        pulumi = step("pulumi", lambda: ensure_pulumi(layout, source))
+        if layout.environment:
+            uv = find_uv(layout.bin / "uv")
+        else:
+            uv = ensure_venv(layout)
+            install_packages(uv, layout)
+        install_policy_packages(layout, uv)
+        pulumi = ensure_pulumi(layout, source)
         if layout.deploy:
-            step("gcp plugin", lambda: install_gcp_plugin(layout))
+            install_gcp_plugin(layout)
         record = {"digest": layout.inputs_digest(source), **asdict(pulumi)}
         layout.stamp.write_text(json.dumps(record, indent=2) + "\n")
     return pulumi
-
-
-def _install_packages(layout: Layout) -> Path:
-    """Install uv, the virtual environment and the packages of a checkout; return uv's path."""
-    uv = step("uv", lambda: ensure_uv(layout))
-    step("virtual environment", lambda: ensure_venv(uv, layout))
-    step("packages", lambda: install_packages(uv, layout))
-    return uv
 
 
 def installed(layout: Layout, source: str) -> Pulumi | None:
@@ -113,7 +106,8 @@ def installed(layout: Layout, source: str) -> Pulumi | None:
     except (OSError, ValueError, TypeError, KeyError, AttributeError):
         return None  # no record, or one that another version wrote
     names = ("pulumi", *PLUGINS) if layout.environment else ("python", "vt", "pulumi", *PLUGINS)
-    whole = is_whole(layout) and all(os.access(layout.bin / name, os.X_OK) for name in names)
+    programs = all(os.access(layout.bin / name, os.X_OK) for name in names)
+    whole = programs and has_policy_packages(layout)
     return found if whole and digest == layout.inputs_digest(source) else None
 
 

@@ -1,51 +1,61 @@
 """The three sources of a ``pulumi``: PATH, the official release, a build of the official source.
 
-They are tried in this order. A build needs only the Go module proxy, so it works on machines that
+They are tried in this order. An official archive with a line in releases.sha256 is compared with
+it before anything is unpacked. A build needs only the Go module proxy, so it works on machines that
 reach package registries and nothing else. It alone uses a stand-in: the Python language host
 (tools/offline_engine/language_host.py of the checkout).
 """
 
 from __future__ import annotations
 
+import hashlib
 import importlib.metadata
 import os
+import platform
 import shlex
 import shutil
-from collections.abc import Callable
+import tarfile
+import urllib.request
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from vertex_training_cli.toolchain import build, releases
-from vertex_training_cli.toolchain.cache import link, place, publish
-from vertex_training_cli.toolchain.console import SetupError, SubprocessError, read_output, run
-from vertex_training_cli.toolchain.layout import ENGINE_VERSION, PLUGINS, Layout
-from vertex_training_cli.toolchain.python_env import parse_version, pinned_requirement
+from vertex_training_cli.toolchain.console import (
+    SetupError,
+    SubprocessError,
+    parse_version,
+    read_version,
+    run,
+)
+from vertex_training_cli.toolchain.layout import (
+    ENGINE_VERSION,
+    PLUGINS,
+    Layout,
+    link,
+    place,
+    publish,
+    replacing,
+)
+from vertex_training_cli.toolchain.python_env import pinned_requirement
 
-CONNECT_SECONDS: Final = 15.0
+ENGINE_URL: Final = "https://get.pulumi.com/releases/sdk"
+#: Seconds without a byte after which a download has failed.
+STALL_SECONDS: Final = 30.0
 DOWNLOAD_SECONDS: Final = 300.0
-
-DOWNLOAD: Final = f"""
-import socket, subprocess, sys
-from semver import VersionInfo
-from pulumi.automation import PulumiCommand
-socket.setdefaulttimeout({CONNECT_SECONDS})  # the SDK's own download has no limit
-try:
-    PulumiCommand.install(root=sys.argv[1], version=VersionInfo.parse(sys.argv[2]))
-except subprocess.CalledProcessError as error:
-    sys.exit((error.output or b"").decode(errors="replace") + str(error))
-except Exception as error:  # any error is the reason that the caller reports
-    sys.exit(f"{{type(error).__name__}}: {{error}}")
-"""
-
+BUILD_SECONDS: Final = 3600.0
+ENGINE_MODULE: Final = "github.com/pulumi/pulumi/pkg/v3"
+SDK_MODULE: Final = "github.com/pulumi/pulumi/sdk/v3"
+DYNAMIC_PROVIDER: Final = "pulumi-resource-pulumi-python"
+#: Scripts of the official release, and their paths in the SDK's Go module.
+SDK_FILES: Final = {
+    "pulumi-language-python-exec": "python/cmd/pulumi-language-python-exec",
+    DYNAMIC_PROVIDER: f"python/dist/{DYNAMIC_PROVIDER}",
+}
 HINT: Final = (
     "install the official Pulumi release so that `pulumi` is on PATH, or let this machine reach "
     "its download site, or install Go and reach the Go module proxy; then run `make setup` again"
 )
-
-
-class SourceUnavailableError(Exception):
-    """A source of ``pulumi`` does not work on this machine. The text is the reason."""
 
 
 @dataclass(frozen=True)
@@ -57,9 +67,6 @@ class Pulumi:
     engine: str
     language_host: str
 
-    def __str__(self) -> str:
-        return f"{self.version}, {self.engine}"
-
 
 def check_source(chosen: str) -> None:
     """Check the value of VT_PULUMI_SOURCE.
@@ -68,9 +75,8 @@ def check_source(chosen: str) -> None:
         SetupError: ``chosen`` is neither "auto" nor a key of ``SOURCES``.
     """
     if chosen != "auto" and chosen not in SOURCES:
-        raise SetupError(
-            f"VT_PULUMI_SOURCE is {chosen!r}", hint=f"use one of auto, {', '.join(SOURCES)}"
-        )
+        hint = f"use one of auto, {', '.join(SOURCES)}"
+        raise SetupError(f"VT_PULUMI_SOURCE is {chosen!r}", hint=hint)
 
 
 def ensure_pulumi(layout: Layout, chosen: str) -> Pulumi:
@@ -89,7 +95,7 @@ def ensure_pulumi(layout: Layout, chosen: str) -> Pulumi:
         if chosen == name or (chosen == "auto" and not (layout.deploy and name == "path")):
             try:
                 return install(layout)
-            except SourceUnavailableError as error:
+            except SubprocessError as error:
                 tried.append(f"{name}: {error}")
                 print(f"  not this way: {tried[-1]}", flush=True)
     raise SetupError("no usable pulumi", tried, HINT)
@@ -99,43 +105,62 @@ def link_from_path(layout: Layout) -> Pulumi:
     """Link the first usable installation on PATH.
 
     Raises:
-        SourceUnavailableError: PATH has none; the text lists those that were rejected.
+        SubprocessError: PATH has none; the text lists those that were rejected.
     """
-    rejected: list[str] = []
-    oldest = parse_version(ENGINE_VERSION)
-    for folder in search_path(layout, os.environ):
-        command = folder / "pulumi"
+    found = find_on_path(layout, "pulumi", "version", ENGINE_VERSION, _missing_plugin)
+    if isinstance(found, list):
+        raise SubprocessError("; ".join(found) or "no pulumi on PATH")
+    command, version = found
+    for name in ("pulumi", *PLUGINS):
+        link(command.resolve().parent / name, layout.bin / name)
+    return Pulumi("path", version, f"{command}, official", "official")
+
+
+def _missing_plugin(command: Path) -> str:
+    folder = command.resolve().parent
+    missing = [name for name in PLUGINS if not _is_official_plugin(folder / name)]
+    return f"{command} has no official {missing[0]} beside it" if missing else ""
+
+
+def find_on_path(
+    layout: Layout,
+    name: str,
+    asks_version: str,
+    oldest: str,
+    rejection: Callable[[Path], str] = lambda _: "",
+) -> tuple[Path, str] | list[str]:
+    """Return the first program of PATH with a version of ``oldest`` or newer, and its version.
+
+    The next major version is too new. Without such a program, return a reason for each rejected.
+    """
+    rejected, lowest = list[str](), parse_version(oldest)
+    for command in (folder / name for folder in search_path(layout)):
         if not os.access(command, os.X_OK) or command.is_dir():
             continue
         try:
-            version = parse_version(read_output([command, "version"]))
+            version = read_version(command, asks_version)
         except SubprocessError as error:
             rejected.append(str(error))
             continue
-        shown = ".".join(map(str, version))
-        if not oldest <= version < (4, 0, 0):
-            rejected.append(f"{command} is {shown}, needed is {ENGINE_VERSION} up to 4")
-            continue
-        real = command.resolve().parent
-        missing = [name for name in PLUGINS if not is_official_plugin(real / name)]
-        if missing:
-            rejected.append(f"{command} has no official {missing[0]} beside it")
-            continue
-        for name in ("pulumi", *PLUGINS):
-            link(real / name, layout.bin / name)
-        return Pulumi("path", shown, f"{command}, official", "official")
-    raise SourceUnavailableError("; ".join(rejected) or "no pulumi on PATH")
+        shown, next_major = ".".join(map(str, version)), lowest[0] + 1
+        if not lowest <= version < (next_major, 0, 0):
+            rejected.append(f"{command} is {shown}, needed is {oldest} up to {next_major}")
+        elif reason := rejection(command):
+            rejected.append(reason)
+        else:
+            return command, shown
+    return rejected
 
 
-def search_path(layout: Layout, environment: os._Environ[str] | dict[str, str]) -> list[Path]:
+def search_path(layout: Layout) -> list[Path]:
     """The folders of PATH without this project's own (.venv, and the shim of the local cloud)."""
-    home = environment.get("VT_LOCAL_HOME", str(layout.root / ".vt-local"))
+    home = os.environ.get("VT_LOCAL_HOME", str(layout.root / ".vt-local"))
     own = {layout.bin.resolve(), (Path(home) / "bin").resolve()}
-    folders = [Path(entry) for entry in environment.get("PATH", "").split(os.pathsep) if entry]
+    folders = [Path(entry) for entry in os.environ.get("PATH", "").split(os.pathsep) if entry]
     return [folder for folder in folders if folder.resolve() not in own]
 
 
-def is_official_plugin(file: Path) -> bool:
+def _is_official_plugin(file: Path) -> bool:
     """Whether a plugin is executable and not the stand-in language host, which is a script."""
     if not os.access(file, os.X_OK):
         return False
@@ -146,60 +171,107 @@ def is_official_plugin(file: Path) -> bool:
 
 
 def install_official(layout: Layout) -> Pulumi:
-    """Install the official release of the pinned version.
+    """Install the official release of the pinned version, by the SHA-256 in releases.sha256.
 
-    It is downloaded and compared with releases.sha256. If that has no line for it, the SDK's own
-    installer downloads it, but not for deployments: nothing there compares a hash.
+    Without a line for it there, it is installed as downloaded, but not for deployments.
 
     Raises:
-        SourceUnavailableError: the download failed, or is not pinned and must be.
+        SubprocessError: the download failed, or is not pinned and must be.
     """
-    version = ENGINE_VERSION
-    archive = releases.engine_archive(version)
-    sha256 = releases.pinned_sha256(layout, archive)
+    archive = engine_archive()
+    sha256 = _pinned_sha256(layout, archive)
     if layout.deploy and not sha256:
-        raise SourceUnavailableError(f"{layout.releases.name} has no line for {archive}")
-    target = layout.toolchain / (
-        f"official-{version}-{sha256}" if sha256 else f"official-{version}"
-    )
+        raise SubprocessError(f"{layout.releases.name} has no line for {archive}")
+    target = layout.toolchain / "-".join(filter(None, ("official", ENGINE_VERSION, sha256)))
     if not (target / "bin" / "pulumi").is_file():
-
-        def download(folder: Path) -> None:
-            if sha256:
-                releases.unpack_engine(archive, sha256, folder)
-            else:
-                _run_installer(layout, folder, version)
-            if not is_official_plugin(folder / "bin" / "pulumi-language-python"):
-                raise SubprocessError("the release has no pulumi-language-python")
-
-        try:
-            publish(target, download)
-        except SubprocessError as error:
-            raise SourceUnavailableError(f"download of {version}: {error}") from error
-    for name in ("pulumi", *PLUGINS):
-        place(target / "bin" / name, layout.bin / name)
-    _guard_dynamic_provider(target / "bin", layout)
-    return Pulumi("official", version, "official release", "official")
+        print("  downloading the official release ...", flush=True)
+        publish(target, lambda folder: _unpack_engine(archive, sha256, folder))
+    _install_engine(target / "bin", ("pulumi", *PLUGINS), layout)
+    return Pulumi("official", ENGINE_VERSION, "official release", "official")
 
 
-def _run_installer(layout: Layout, folder: Path, version: str) -> None:
-    run(
-        [layout.python, "-c", DOWNLOAD, folder, version],
-        what="downloading the official release",
-        log=layout.toolchain / "official.log",
-        limit=DOWNLOAD_SECONDS,
+def _install_engine(source: Path, names: Iterable[str], layout: Layout) -> None:
+    """Put an engine's files into .venv/bin. A guard at its port starts the dynamic provider."""
+    for name in names:
+        place(source / name, layout.bin / name)
+    guard = shlex.quote(str(layout.plugin_callers))
+    text = (source / DYNAMIC_PROVIDER).read_text()
+    _write_script(
+        layout.bin / DYNAMIC_PROVIDER,
+        text.replace("-m pulumi.dynamic", f"{guard} pulumi.dynamic"),
     )
 
 
-def install_gcp_plugin(layout: Layout) -> str:
-    """Install the gcp plugin of the pinned SDK by its pinned SHA-256. Returns a note.
+def _write_script(file: Path, text: str) -> None:
+    with replacing(file) as beside:
+        beside.write_text(text)
+        beside.chmod(0o755)
+
+
+def engine_archive() -> str:
+    """File name of an official release of the engine for this machine."""
+    return f"pulumi-v{ENGINE_VERSION}-{_platform('x64')}.tar.gz"
+
+
+def plugin_archive(version: str) -> str:
+    """File name of an official release of the gcp plugin for this machine."""
+    return f"pulumi-resource-gcp-v{version}-{_platform('amd64')}.tar.gz"
+
+
+def _platform(intel: str) -> str:
+    """System and processor in the name of an archive, which calls Intel's ``intel``."""
+    is_arm = platform.machine().lower() in ("aarch64", "arm64")
+    return f"{platform.system().lower()}-{'arm64' if is_arm else intel}"
+
+
+def _pinned_sha256(layout: Layout, archive: str) -> str:
+    """The pinned SHA-256 of an archive, or "" if no file has a line for it."""
+    for file in (layout.releases, layout.own_releases):
+        for line in file.read_text().splitlines() if file else ():
+            digest, _, name = line.partition("  ")
+            if name == archive:
+                return digest.lower()
+    return ""
+
+
+def _unpack_engine(archive: str, sha256: str, folder: Path) -> None:
+    """Download an engine's archive and unpack its programs into ``folder``/bin.
+
+    Raises:
+        SubprocessError: no download, another content than ``sha256``, or not an archive.
+    """
+    file = folder / archive
+    try:
+        with (
+            urllib.request.urlopen(f"{ENGINE_URL}/{archive}", timeout=STALL_SECONDS) as source,
+            file.open("wb") as target,
+        ):
+            shutil.copyfileobj(source, target)
+        with file.open("rb") as opened:
+            found = hashlib.file_digest(opened, "sha256").hexdigest()
+        if sha256 and found != sha256:
+            raise SubprocessError(f"{archive}: SHA-256 is {found}, pinned is {sha256}")
+        with tarfile.open(file) as opened:
+            opened.extractall(folder, filter="data")
+        (folder / "pulumi").rename(folder / "bin")
+        file.unlink()
+    except (OSError, tarfile.TarError) as error:
+        raise SubprocessError(f"download of {archive}: {error}") from error
+
+
+def install_gcp_plugin(layout: Layout) -> None:
+    """Install the gcp plugin of the pinned SDK by its pinned SHA-256.
 
     Raises:
         SetupError: it is not pinned, or the download failed.
     """
-    version = _sdk_version(layout)
-    archive = releases.plugin_archive(version)
-    sha256 = releases.pinned_sha256(layout, archive)
+    if layout.environment:
+        version = importlib.metadata.version("pulumi-gcp")
+    else:
+        pin = pinned_requirement("pulumi-gcp", layout.requirements.read_text())
+        version = pin.split()[0].partition("==")[2]
+    archive = plugin_archive(version)
+    sha256 = _pinned_sha256(layout, archive)
     if not sha256:
         raise SetupError(
             f"{layout.own_releases or layout.releases.name} has no line for {archive}",
@@ -217,43 +289,27 @@ def install_gcp_plugin(layout: Layout) -> str:
         )
     except SubprocessError as error:
         raise SetupError("the gcp plugin cannot be installed", [str(error)]) from error
-    return f"{version}, by SHA-256"
-
-
-def _sdk_version(layout: Layout) -> str:
-    """The version of the gcp SDK: that of the pin, or the one that is installed already."""
-    if layout.environment:
-        return importlib.metadata.version("pulumi-gcp")
-    pin = pinned_requirement("pulumi-gcp", layout.requirements.read_text())
-    return pin.split()[0].partition("==")[2]
 
 
 def install_build(layout: Layout) -> Pulumi:
     """Build the engine of the pinned version with Go; the language host is the stand-in.
 
     Raises:
-        SourceUnavailableError: Go is missing, or the build failed.
+        SubprocessError: Go is missing, or the build failed.
     """
-    if not (layout.offline_engine / "go.mod").is_file():
-        raise SourceUnavailableError(
-            f"{layout.offline_engine} has no go.mod; a checkout's tools/offline_engine has one "
-            "(VT_OFFLINE_ENGINE)"
+    pins = layout.offline_engine
+    if not (pins / "go.mod").is_file():
+        raise SubprocessError(
+            f"{pins} has no go.mod; a checkout's tools/offline_engine has one (VT_OFFLINE_ENGINE)"
         )
-    target = layout.toolchain / build.cache_name(layout)
+    name = cache_name(f"build-{ENGINE_VERSION}", (pins / "go.mod", pins / "go.sum"))
+    target = layout.toolchain / name
     if not (target / "bin" / "pulumi").is_file():
-        go = shutil.which("go")
-        if go is None:
-            raise SourceUnavailableError("no Go on PATH")
-        try:
-            publish(target, lambda folder: build.build_engine(folder, Path(go), layout))
-        except SubprocessError as error:
-            raise SourceUnavailableError(f"go build of {ENGINE_VERSION}: {error}") from error
-    for name in build.FILES:
-        place(target / "bin" / name, layout.bin / name)
-    program = shlex.quote(str(layout.offline_engine / "language_host.py"))
-    host = (layout.offline_engine / "pulumi-language-python").read_text()
-    _write_script("pulumi-language-python", host.replace("@LANGUAGE_HOST@", program), layout)
-    _guard_dynamic_provider(target / "bin", layout)
+        publish(target, lambda folder: _build_engine(folder, layout))
+    _install_engine(target / "bin", ("pulumi", *SDK_FILES), layout)
+    program = shlex.quote(str(pins / "language_host.py"))
+    host = (pins / "pulumi-language-python").read_text()
+    _write_script(layout.bin / "pulumi-language-python", host.replace("@LANGUAGE_HOST@", program))
     return Pulumi(
         "build",
         ENGINE_VERSION,
@@ -262,19 +318,67 @@ def install_build(layout: Layout) -> Pulumi:
     )
 
 
-def _guard_dynamic_provider(official: Path, layout: Layout) -> None:
-    """Install Pulumi's own script so that it starts the provider with a guard at its port."""
-    name = "pulumi-resource-pulumi-python"
-    guard = shlex.quote(str(layout.plugin_callers))
-    text = (official / name).read_text().replace("-m pulumi.dynamic", f"{guard} pulumi.dynamic")
-    _write_script(name, text, layout)
+def cache_name(name: str, sources: Iterable[Path]) -> str:
+    """Name of a build in the cache: ``name``, and a digest of the machine and the sources."""
+    digest = hashlib.sha256(f"{platform.system()}-{platform.machine()}".encode())
+    for source in sources:
+        digest.update(source.read_bytes())
+    return f"{name}-{digest.hexdigest()[:16]}"
 
 
-def _write_script(name: str, text: str, layout: Layout) -> None:
-    beside = layout.bin / f".{name}.new"
-    beside.write_text(text)
-    beside.chmod(0o755)
-    os.replace(beside, layout.bin / name)
+def _build_engine(folder: Path, layout: Layout) -> None:
+    """Build the engine and collect its plugins in ``folder``/bin.
+
+    Raises:
+        SubprocessError: a step failed; its full output is in build.log of the cache.
+    """
+    target, module = folder / "bin", layout.offline_engine
+    # Without the version set, `pulumi version` prints nothing and version checks fail.
+    version = f"-X {SDK_MODULE}/go/common/version.Version=v{ENGINE_VERSION}"
+    go_build(
+        target / "pulumi",
+        f"{ENGINE_MODULE}/cmd/pulumi",
+        module,
+        layout.toolchain / "build.log",
+        f"building pulumi {ENGINE_VERSION} (3 to 10 minutes, once)",
+        "-ldflags",
+        f"-s -w {version}",
+    )
+    listing = ["go", "list", "-mod=readonly", "-m", "-f", "{{.Dir}}", SDK_MODULE]
+    sdk = Path(run(listing, what="locating the SDK", cwd=module).splitlines()[-1])
+    for name, source in SDK_FILES.items():
+        shutil.copyfile(sdk / source, target / name)
+        (target / name).chmod(0o755)
+    read_version(target / "pulumi", "version")
+
+
+def go_build(target: Path, package: str, module: Path, log: Path, what: str, *flags: str) -> None:
+    """Build a Go package of the module in the folder ``module`` into the file ``target``.
+
+    The caller's flags are kept, except -mod, which may rewrite go.sum, and workspaces. Without cgo
+    the result needs no C compiler and no particular libc. Go's temporary files go beside the
+    result, because they may exceed a small /tmp.
+
+    Raises:
+        SubprocessError: Go is missing, or the build failed; its full output is in ``log``.
+    """
+    if not shutil.which("go"):
+        raise SubprocessError("no Go on PATH")
+    scratch = target.parent / "tmp"
+    scratch.mkdir(parents=True)
+    kept = [flag for flag in os.environ.get("GOFLAGS", "").split() if not flag.startswith("-mod")]
+    environment = {
+        "HOME": os.path.expanduser("~"),  # Go keeps its own caches there
+        "GOTMPDIR": str(scratch),
+        **os.environ,
+        "GOFLAGS": " ".join(kept),
+        "GOWORK": "off",
+        "CGO_ENABLED": "0",
+    }
+    command = ["go", "build", "-mod=readonly", "-trimpath", "-buildvcs=false", *flags]
+    command += ["-o", str(target), package]
+    run(command, what=what, log=log, limit=BUILD_SECONDS, cwd=module, env=environment)
+    shutil.rmtree(scratch)
 
 
 #: Value of VT_PULUMI_SOURCE -> what installs from there; in the order of preference.

@@ -1,4 +1,9 @@
-"""Install uv, the virtual environments, the pinned packages and this project itself."""
+"""Install uv, the virtual environments, the pinned packages and this project itself.
+
+The policy SDK needs an older protobuf than Google's clients, so its pack has an environment of its
+own. The pack sees none of the packages in .venv but ``vertex_training``, of which policies take
+names and patterns of secrets.
+"""
 
 from __future__ import annotations
 
@@ -9,15 +14,17 @@ import sys
 from pathlib import Path
 from typing import Final
 
-from vertex_training_cli.toolchain.cache import publish
-from vertex_training_cli.toolchain.console import SetupError, SubprocessError, read_output, run
+from vertex_training_cli.toolchain.console import SetupError, SubprocessError, read_version, run
 from vertex_training_cli.toolchain.layout import Layout
 
 OLDEST_UV: Final = (0, 5, 0)
+OLDEST_PYTHON: Final = (3, 11, 0)
 OFFLINE_HINT: Final = (
     "look at the message above; behind a proxy or a mirror, configure uv for it "
     "(UV_INDEX_URL, HTTPS_PROXY, SSL_CERT_FILE), then run `make setup` again"
 )
+#: What a build asks an index for has no hash among the pins: nothing is built.
+_PINNED: Final = ("--require-hashes", "--only-binary", ":all:")
 
 
 def find_uv(*places: Path) -> Path | None:
@@ -25,65 +32,39 @@ def find_uv(*places: Path) -> Path | None:
     on_path = shutil.which("uv")
     for found in (*places, *([Path(on_path)] if on_path else [])):
         try:
-            if found.exists() and parse_version(read_output([found, "--version"])) >= OLDEST_UV:
+            if found.exists() and read_version(found, "--version") >= OLDEST_UV:
                 return found
         except SubprocessError:
             continue
     return None
 
 
-def ensure_uv(layout: Layout) -> Path:
-    """Return uv from PATH, else the pinned version, which pip installs into the cache.
+def ensure_venv(layout: Layout) -> Path:
+    """Create .venv with the running Python unless it exists; return uv.
+
+    Where PATH has no suitable uv, pip installs the pinned version into .venv.
 
     Raises:
         SetupError: neither works.
     """
-    if found := find_uv():
-        return found
-    pin = pinned_requirement("uv", layout.requirements.read_text())
-    version = pin.split()[0].partition("==")[2]
-    target = layout.toolchain / f"uv-{version}"
-    if not (target / "bin" / "uv").is_file():
-        try:
-            publish(target, lambda folder: _install_uv(pin, folder, layout))
-        except SubprocessError as error:
-            oldest = ".".join(map(str, OLDEST_UV))
-            tried = [
-                f"uv on PATH: none that runs and is {oldest} or newer",
-                f"{sys.executable} -m pip install uv=={version}: {error}",
-            ]
-            hint = "install uv or pip for this Python, then run `make setup` again"
-            raise SetupError("uv cannot be installed", tried, hint) from error
-    return target / "bin" / "uv"
-
-
-def _install_uv(pin: str, folder: Path, layout: Layout) -> None:
-    requirement = folder / "requirement.txt"
-    requirement.write_text(pin + "\n")
-    command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--require-hashes"]
-    run(
-        [*command, "--target", folder, "-r", requirement],
-        what="installing uv",
-        log=layout.toolchain / "uv.log",
-    )
-
-
-def ensure_venv(uv: Path, layout: Layout) -> str:
-    """Create .venv with the running Python unless it exists. Returns a note with its version."""
     script = "import sys; print('%d.%d.%d' % sys.version_info[:3])"
-    if layout.python.exists():
-        try:
-            version = read_output([layout.python, "-c", script])
-            if parse_version(version) >= (3, 11, 0):
-                return f"Python {version}"
-        except SubprocessError:
-            pass  # a broken environment (its Python is gone) is replaced below
-    command = [uv, "venv", "--quiet", "--clear", "--python", sys.executable, layout.venv]
-    run_installer("creating .venv", command, layout)
-    return f"Python {read_output([layout.python, '-c', script])}, new"
+    try:
+        is_suitable = read_version(layout.python, "-c", script) >= OLDEST_PYTHON
+    except SubprocessError:  # there is none, or it is broken: its Python is gone
+        is_suitable = False
+    uv = find_uv(layout.bin / "uv") if is_suitable else find_uv()
+    if uv and not is_suitable:
+        command = [uv, "venv", "--quiet", "--clear", "--python", sys.executable, layout.venv]
+        run_installer("creating .venv", command, layout)
+    if uv:
+        return uv
+    pins = layout.toolchain / "uv.txt"
+    pins.write_text(pinned_requirement("uv", layout.requirements.read_text()) + "\n")
+    create_environment(layout.venv, pins, "uv", layout, None, python=sys.executable)
+    return layout.bin / "uv"
 
 
-def install_packages(uv: Path, layout: Layout) -> str:
+def install_packages(uv: Path, layout: Layout) -> None:
     """Install exactly the pinned packages by hash into .venv, and this project as editable."""
     python = ["--python", layout.python]
     sync = [uv, "pip", "sync", "--quiet", *python, "--require-hashes", layout.requirements]
@@ -93,12 +74,50 @@ def install_packages(uv: Path, layout: Layout) -> str:
     roots = [layout.root] if layout.deploy else [layout.root, layout.root / "localcloud"]
     editable += [part for root in roots for part in ("--editable", root)]
     run_installer("installing this project", editable, layout)
-    return f"{count_pins(layout.requirements)} packages by hash, and this project (editable)"
 
 
-def count_pins(requirements: Path) -> int:
-    """How many packages a compiled requirements file pins."""
-    return len(re.findall(r"^[a-z0-9].*==", requirements.read_text(), re.MULTILINE))
+def install_policy_packages(layout: Layout, uv: Path | None) -> None:
+    """Create the environment of the policy pack anew, by ``uv`` or else by venv and pip."""
+    pins = layout.policy_requirements
+    create_environment(layout.policy_venv, pins, "the policy pack", layout, uv)
+    if layout.environment:
+        # Also after a newer release takes its place. A checkout's policy/__main__.py finds it.
+        for folder in _policy_packages(layout):
+            (folder / "vertex_training").symlink_to(layout.root / "vertex_training")
+
+
+def has_policy_packages(layout: Layout) -> bool:
+    """Whether the pack's environment is there, with the package if that is an installed one."""
+    if not os.access(layout.policy_venv / "bin" / "python", os.X_OK):
+        return False
+    ours = (layout.root / "vertex_training").resolve()
+    links = (folder / "vertex_training" for folder in _policy_packages(layout))
+    return layout.environment is None or any(each.resolve() == ours for each in links)
+
+
+def _policy_packages(layout: Layout) -> list[Path]:
+    # One of them: lib64 is a link to lib where it exists.
+    return sorted(layout.policy_venv.glob("lib/python*/site-packages"))
+
+
+def create_environment(
+    folder: Path, pins: Path, what: str, layout: Layout, uv: Path | None, python: str | Path = ""
+) -> None:
+    """Make the environment ``folder`` of ``what`` anew, with the packages of ``pins`` by hash.
+
+    Raises:
+        SetupError: an installer failed.
+    """
+    python, created = python or layout.python, folder / "bin" / "python"
+    if uv:
+        create = [uv, "venv", "--quiet", "--clear", "--python", python, folder]
+        install = [uv, "pip", "sync", "--quiet", "--python", created, *_PINNED, pins]
+    else:
+        create = [python, "-m", "venv", "--clear", folder]
+        install = [created, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+        install += [*_PINNED, "-r", pins]
+    run_installer(f"creating the environment of {what}", create, layout)
+    run_installer(f"installing {what}'s packages", install, layout)
 
 
 def run_installer(what: str, command: list[str | Path], layout: Layout) -> None:
@@ -122,17 +141,7 @@ def pinned_requirement(package: str, requirements: str) -> str:
     Raises:
         SetupError: the package is not in it.
     """
-    found = re.search(
-        rf"^{re.escape(package)}==\S+[^\n]*\\\n(?:\s+--hash=\S+(?: \\)?\n)+", requirements, re.M
-    )
-    if not found:
-        raise SetupError(
-            f"{package} is not pinned in requirements/dev.txt", hint="restore the file"
-        )
-    return found[0].rstrip()
-
-
-def parse_version(text: str) -> tuple[int, int, int]:
-    """The first x.y.z in a text, or (0, 0, 0) if there is none."""
-    found = re.search(r"(\d+)\.(\d+)\.(\d+)", text)
-    return (int(found[1]), int(found[2]), int(found[3])) if found else (0, 0, 0)
+    form = rf"^{re.escape(package)}==\S+[^\n]*\\\n(?:\s+--hash=\S+(?: \\)?\n)+"
+    if found := re.search(form, requirements, re.MULTILINE):
+        return found[0].rstrip()
+    raise SetupError(f"{package} is not pinned in requirements/dev.txt", hint="restore the file")

@@ -52,6 +52,8 @@ def verify(
     It refuses a stack that has or protects anything, has jobs, is one of production, or whose jobs
     can cost more than --max-usd. If a step fails, the stack is destroyed all the same.
 
+    Example: `vt verify --stack first --max-usd 5`.
+
     Exit code: 0 as rehearsed, 7 it differed, 1 a step failed, 2 not confirmed, 3 refused.
     """
     ref = stacks.find(stack)

@@ -62,12 +62,47 @@ ON_PROJECT: Final = "gcp:projects/iAMMember:IAMMember"
 #: How the token of a type about IAM ends, for every service: ``…:SecretIamPolicy``.
 IAM_TYPE: Final = re.compile(r"I[Aa][Mm](Member|Binding|Policy)\Z")
 
+_DAY: Final = 24 * 3600
 IamKind = Literal["Member", "Binding", "Policy"]
 #: What becomes of an existing resource that the state has lost; the head of the table explains it.
 Recovery = Literal["imported", "adopted", "repeated", "restarted", "unsought"]
 Permissions = Literal["read", "content", "write", "grant"]
 #: Method of an API -> permissions that it asks for.
 Calls = dict[str, list[str]]
+
+
+@dataclass(frozen=True, slots=True)
+class WatchedInput:
+    """An input that protects something: seconds, or a switch."""
+
+    path: str
+    words: str
+    of: Literal["data", "guard", "notice"] = "data"
+    safe: object = None
+    unsafe: object = None
+    same: bool = False
+    absent: float = 0
+
+    def is_lowered(self, old: Mapping[str, Any], new: Mapping[str, Any]) -> bool:
+        """Return whether it protects less in ``new`` inputs than in ``old``."""
+        if self.same:
+            return value_at(old, self.path) != value_at(new, self.path)
+        return self.amount(new) < self.amount(old)
+
+    def amount(self, inputs: Mapping[str, Any]) -> float:
+        """Return the days in these inputs, or 1 where the switch is safe; less protects less."""
+        value = value_at(inputs, self.path)
+        if self.safe is not None:
+            return float(type(value) is type(self.safe) and value == self.safe)
+        if self.unsafe is not None:
+            return float(type(value) is not type(self.unsafe) or value != self.unsafe)
+        return as_number(self.absent if value is None else value) / _DAY
+
+    def shown(self, amount: float) -> str:
+        """Return an amount in words."""
+        if self.safe is None and self.unsafe is None:
+            return f"{amount:g} days"
+        return "on" if amount else "off"
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +118,7 @@ class ResourceType:
     stays: dict[str, object] | None = None
     restore: str = ""
     unread: str = ""
+    watched: tuple[WatchedInput, ...] = ()
     policy: str = ""
     import_id: str = ""
     listed_at: str = ""
@@ -97,6 +133,7 @@ class ResourceType:
     content: Calls = field(default_factory=dict)
     write: Calls = field(default_factory=dict)
     grant: Calls = field(default_factory=dict)
+    of_options: Mapping[str, list[str]] = field(default_factory=dict)
     plugin: str = ""
     source: str = ""
 
@@ -112,6 +149,17 @@ class ResourceType:
         calls = {"read": self.read, "content": self.content}
         calls |= {"write": self.write, "grant": self.grant}
         return {each for kind in kinds for asked in calls[kind].values() for each in asked}
+
+    def needed_permissions(self, inputs: Mapping[str, Any]) -> set[str]:
+        """Permissions to deploy one with these inputs, without those of options that it lacks."""
+        given = inputs.get("options") or {}
+        unused = {
+            each
+            for option in self.of_options
+            if not given.get(option)
+            for each in self.of_options[option]
+        }
+        return self.permissions("read", "content", "write", "grant") - unused
 
     def restoration(self, inputs: Mapping[str, Any]) -> str:
         """What to do about one with these inputs that was deleted by hand; empty if nothing is."""
@@ -150,6 +198,14 @@ class ResourceType:
         return _filled_in(self.policy, inputs)
 
 
+def as_number(value: object) -> float:
+    """Return an input that is a number; 0 while it is not known."""
+    try:
+        return float(value)  # pyright: ignore[reportArgumentType] - whatever it is, or ValueError
+    except (TypeError, ValueError):
+        return 0.0
+
+
 def value_at(document: object, path: str) -> Any:
     """The value at a path like ``labels.stack`` or ``tiles.-1.text``; None if it has none.
 
@@ -184,11 +240,12 @@ def _filled_in(template: str, inputs: Mapping[str, Any]) -> str:
 @functools.cache
 def by_token() -> Mapping[str, ResourceType]:
     """All rows, in the table's order."""
-    rows = catalog.load("resource_types.yaml")
-    return {
-        row["type"]: ResourceType(**({"recovery": "imported"} if "import_id" in row else {}) | row)
-        for row in rows
-    }
+    found = dict[str, ResourceType]()
+    for row in catalog.load("resource_types.yaml"):
+        recovery = {"recovery": "imported"} if "import_id" in row else {}
+        watched = {"watched": tuple(WatchedInput(**each) for each in row.get("watched", ()))}
+        found[row["type"]] = ResourceType(**recovery | row | watched)
+    return found
 
 
 def find(token: str) -> ResourceType:

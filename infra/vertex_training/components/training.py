@@ -33,7 +33,8 @@ from vertex_training.settings.model import JobOptions, Settings
 from vertex_training.settings.reader import STAND_INS
 from vertex_training.settings.section import Key, Section
 from vertex_training.stack import Stack
-from vertex_training.stack_rules import files, job_rules
+from vertex_training.stack_rules import files
+from vertex_training.stack_rules import jobs as job_rules
 
 if TYPE_CHECKING:
     from vertex_training.customjob.google.backends import BackendJobs
@@ -88,10 +89,9 @@ class Training(pulumi.ComponentResource):
                 schedule=schedule,
                 labels=labels[key],
                 control_bucket=control_bucket,
-                on_delete=jobs[key].on_delete,
+                options=jobs[key].passed,
                 impersonate=self._submitter,
                 records=records,
-                idle_stop=jobs[key].idle_stop,
                 opts=options,
             )
             for key, schedule in settings.schedules.items()
@@ -102,11 +102,9 @@ class Training(pulumi.ComponentResource):
                 request=request,
                 labels=labels[key],
                 control_bucket=control_bucket,
-                on_delete=jobs[key].on_delete,
-                finishes=settings.finishes(key),
+                options=settings.passed_options(key),
                 impersonate=self._submitter,
                 records=records,
-                idle_stop=jobs[key].idle_stop,
                 is_known=is_known,
                 opts=options,
             )
@@ -127,12 +125,7 @@ class Training(pulumi.ComponentResource):
         """
         waiting = {} if pulumi.runtime.is_dry_run() else requests
         outcomes = [
-            self._outcome(
-                self.jobs[key],
-                _wanted(key, jobs[key], request),
-                request,
-                idle=bool(jobs[key].idle_stop),
-            )
+            self._outcome(self.jobs[key], _wanted(key, jobs[key], request), request)
             for key, request in waiting.items()
             if jobs[key].wait
         ]
@@ -144,9 +137,7 @@ class Training(pulumi.ComponentResource):
             reached.apply(_end_unless)
         return reached
 
-    def _outcome(
-        self, job: CustomJob, wanted: Wait, request: JobRequest, *, idle: bool
-    ) -> Output[bool]:
+    def _outcome(self, job: CustomJob, wanted: Wait, request: JobRequest) -> Output[bool]:
         """Whether the job got where it should; why not has been shown.
 
         At the program, which fails; at the job, the engine would call its creation failed.
@@ -155,13 +146,13 @@ class Training(pulumi.ComponentResource):
         async def reached(known: Sequence[Any]) -> bool:
             name, inputs = known
             say = functools.partial(pulumi.log.info, resource=job)
-            ports = _wait_ports(request, self._submitter, say)
+            idles = functools.partial(idle_stop_of, inputs)
+            ports = dataclasses.replace(
+                _wait_ports(request, self._submitter, say), connect_idle_stop=idles
+            )
             if request.ladder:
                 connect = functools.partial(ladder_of, inputs)
                 ports = dataclasses.replace(ports, connect_ladder=connect)
-            if idle:
-                idles = functools.partial(idle_stop_of, inputs)
-                ports = dataclasses.replace(ports, connect_idle_stop=idles)
             try:
                 await wait_for_job(wanted, name, ports)
             except OperatorError as error:
@@ -377,9 +368,7 @@ class TrainingJob(pulumi.ComponentResource):
         arguments.add(provider.identity_problems(opts))
         rungs = _rungs(options, arguments)
         kind = BATCH_JOB if options.backend == BATCH_JOB.backend else None
-        request = _request(
-            given, submission, stack, arguments, rungs, kind, idle=bool(options.idle_stop)
-        )
+        request = _request(given, submission, stack, arguments, rungs, kind, options.passed)
         arguments.claim(jobs=[submission])
         super().__init__("vertex-training:index:TrainingJob", name, arguments.inputs, opts)
         training = Training(
@@ -440,8 +429,7 @@ def _request(
     arguments: Arguments,
     rungs: tuple[RungOverrides, ...],
     kind: JobKind | None,
-    *,
-    idle: bool,
+    options: Mapping[str, Any],
 ) -> JobRequest:
     """The request of the job, with all rules of job files; ``kind`` None takes what it is.
 
@@ -454,7 +442,7 @@ def _request(
         context = dataclasses.replace(FILE_ONLY, region=submission.region)
         if stack:
             context = dataclasses.replace(context, limits=job_limits(stack.settings))
-        one = JobFile(data, file or "spec", submission, kind, rungs, idle_stop=idle)
+        one = JobFile(data, file or "spec", submission, kind, rungs, options=options)
         result = job_file.check_ladder(one, {}, context)
         arguments.problems += [_placed(problem, file) for problem in result.errors]
         if stack:

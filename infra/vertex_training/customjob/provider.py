@@ -13,14 +13,14 @@ import json
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from typing import Any, ClassVar, Final
+from typing import Any, Final
 
 from pulumi import dynamic
 
 from vertex_training.customjob.dynamic_values import (
     IMPERSONATE,
     PROVIDER_KEY,
-    format_exception,
+    BoundedProvider,
     has_unknown,
     print_line,
     without_provider,
@@ -62,18 +62,21 @@ from vertex_training.customjob.protocol.prerequisites import (
     ask_until_settled,
     questions,
 )
-from vertex_training.customjob.protocol.refusal import ReplacedJob, refusal_reason
-from vertex_training.customjob.protocol.timing import Timing
 from vertex_training.customjob.protocol.withdrawal import (
     CANCELLED_JOBS,
     CancelledJob,
     release,
     withdraw,
 )
-from vertex_training.customjob.refusal_lookup import RefusalLookup, is_offline
+from vertex_training.customjob.refusal_lookup import (
+    RefusalLookup,
+    ReplacedJob,
+    is_offline,
+    refusal_reason,
+)
 from vertex_training.customjob.request.job_file import JobRequest, digest_of
 from vertex_training.errors import JobRefusedError, NotSubmittedError, OperatorError
-from vertex_training.pulumi_internals import format_exceptions, is_engine_alive
+from vertex_training.pulumi_internals import is_engine_alive
 
 #: Keys of ``submission``: with the request, the identity of a job.
 SUBMISSION_KEYS: Final = ("project", "region", "stack", "job", "run")
@@ -83,25 +86,16 @@ SUBNET: Final = "subnet"
 NOTIFICATIONS: Final = "notifications"
 #: Key of ``options``: folder of the records in a control bucket that several environments use.
 RECORDS: Final = "records"
-#: Keys of ``options`` that the state keeps: what ``delete`` needs. Only ``create`` needs labels.
-KEPT_OPTIONS: Final = ("controlBucket", "onDelete")
+#: Keys of ``options`` that every job has.
+REQUIRED_OPTIONS: Final = ("controlBucket", "onDelete")
+#: Keys of ``options`` that the state does not keep: only a preview and ``create`` read them.
+NOT_KEPT: Final = frozenset({"filledIn", "labels", "onChange", LADDER})
 #: Key of the outputs of a job that ends by itself: the id of the request that is submitted then.
 DEFERRED: Final = "deferredRequestId"
 
 
-class CustomJobProvider(dynamic.ResourceProvider):
+class CustomJobProvider(BoundedProvider):
     """check, diff, create, read, update and delete of one job of either kind."""
-
-    # The provider captures nothing secret. As a secret it would cost a key operation for each job.
-    serialize_as_secret_always = False
-
-    timing: ClassVar[Timing] = Timing()
-    """Bounds of the protocol. Tests that need shorter ones subclass the provider: no setting and no
-    environment variable shortens them for a real stack."""
-
-    def configure(self, req: dynamic.ConfigureRequest) -> None:  # noqa: ARG002 (the SDK's name)
-        """Prepare the process; the SDK calls it once. A job's settings come with its inputs."""
-        format_exceptions(format_exception)
 
     def check(self, olds: dict[str, Any], news: dict[str, Any]) -> dynamic.CheckResult:
         """Re-check inputs that the program validated. Accept unknown values.
@@ -265,6 +259,25 @@ def submission_of(request: JobRequest) -> dict[str, object]:
     elif request.kind is not CUSTOM_JOB:
         more = {SECTION: request.kind.section}
     return {**asdict(request.submission), **more}
+
+
+def input_options(
+    request: JobRequest,
+    passed: Mapping[str, Any],
+    labels: Mapping[str, str],
+    control_bucket: Any,
+    impersonate: str = "",
+    records: str = "",
+) -> dict[str, Any]:
+    """``options`` of a job's inputs, or of a schedule's. ``passed`` are those of the stack file."""
+    others = {
+        "filledIn": dict(request.filled_in),
+        IMPERSONATE: impersonate,
+        RECORDS: records,
+        NOTIFICATIONS: list(request.notifications),
+    }
+    given = {key: value for key, value in others.items() if value}
+    return {"labels": dict(labels), "controlBucket": control_bucket, **passed, **given}
 
 
 def _has_another_request(id_: str, olds: dict[str, Any], news: dict[str, Any]) -> bool:
@@ -542,8 +555,8 @@ def _outputs(props: dict[str, Any], job: JobSnapshot) -> dict[str, Any]:
 
 
 def _kept(options: dict[str, Any]) -> dict[str, Any]:
-    given = [key for key in (IMPERSONATE, RECORDS, IDLE_STOP, NOTIFICATIONS) if options.get(key)]
-    return {key: options[key] for key in (*KEPT_OPTIONS, *given)}
+    """Options that the state keeps: what refreshes, stops and deletes the job."""
+    return {key: value for key, value in options.items() if value and key not in NOT_KEPT}
 
 
 def _changed(olds: dict[str, Any], news: dict[str, Any], key: str) -> bool:
@@ -556,6 +569,6 @@ def _input_problems(news: dict[str, Any]) -> list[str]:
     missing = [
         *(f"submission.{key}" for key in SUBMISSION_KEYS if not submission.get(key)),
         *(key for key in ("request", "requestId") if not news.get(key)),
-        *(f"options.{key}" for key in KEPT_OPTIONS if not options.get(key)),
+        *(f"options.{key}" for key in REQUIRED_OPTIONS if not options.get(key)),
     ]
     return [f"{_kind(news).message}: {', '.join(missing)} must not be empty"] if missing else []

@@ -8,13 +8,11 @@ from typing import Any
 import pulumi
 from pulumi import dynamic
 
-from vertex_training.customjob.dynamic_values import IMPERSONATE
-from vertex_training.customjob.google import console
-from vertex_training.customjob.protocol.ports import IDLE_STOP, LADDER
+from vertex_training.customjob import kinds
+from vertex_training.customjob.protocol.ports import LADDER
 from vertex_training.customjob.provider import (
-    NOTIFICATIONS,
-    RECORDS,
     CustomJobProvider,
+    input_options,
     submission_of,
 )
 from vertex_training.customjob.request.job_file import JobRequest
@@ -25,7 +23,7 @@ class CustomJob(dynamic.Resource, module="vertex", name="CustomJob"):
     """One submission of a training job on Vertex AI.
 
     A changed request replaces it: the old job is deleted before the new one is created, or when it
-    has ended (``finishes``). The
+    has ended (``onChange: finish``). The
     resource sets ``delete_before_replace`` because ``--replace`` and taint skip the provider's
     ``diff``: they would adopt the running job and then cancel it.
     """
@@ -44,11 +42,9 @@ class CustomJob(dynamic.Resource, module="vertex", name="CustomJob"):
         request: JobRequest,
         labels: Mapping[str, str],
         control_bucket: pulumi.Input[str],
-        on_delete: str,
-        finishes: bool = False,
+        options: Mapping[str, Any],
         impersonate: str = "",
         records: str = "",
-        idle_stop: str | None = None,
         is_known: bool = True,
         opts: pulumi.ResourceOptions,
     ) -> None:
@@ -56,12 +52,13 @@ class CustomJob(dynamic.Resource, module="vertex", name="CustomJob"):
 
         ``labels`` are the stack's; a change of them does not replace the job.
         ``control_bucket`` holds the intent record, by which the request is submitted only once.
-        ``on_delete``, ``keep`` or ``delete``, applies to the record of the job once it has ended.
-        ``finishes``: when the request changes, a job that runs ends by itself. The next ``pulumi
-        up`` after that submits the new request.
+        ``options`` are those of the stack file that the provider reads. ``onDelete``, ``keep`` or
+        ``delete``, applies to the record of the job once it has ended. With ``onChange: finish`` a
+        running job ends by itself when the request changes; the next ``pulumi up`` submits the new
+        request. ``idleStop``: when it is cancelled, like ``5% for 30m``; a change does not replace
+        the job.
         ``impersonate`` is the account that submits it; empty for the caller's own.
         ``records`` is the folder of the intent record, where environments share ``control_bucket``.
-        ``idle_stop``: when it is cancelled, like ``5% for 30m``; a change does not replace the job.
         ``is_known``: False where the request has a stand-in for what a preview cannot know.
         """
         self._is_known = is_known
@@ -73,16 +70,8 @@ class CustomJob(dynamic.Resource, module="vertex", name="CustomJob"):
             # With the stand-in: a review and policies read machines, limits and costs in it.
             "request": request.body,
             "options": {
-                **({"filledIn": dict(request.filled_in)} if request.filled_in else {}),
-                "labels": dict(labels),
-                "controlBucket": control_bucket,
-                "onDelete": on_delete,
-                **({"onChange": "finish"} if finishes else {}),
-                **({IMPERSONATE: impersonate} if impersonate else {}),
-                **({RECORDS: records} if records else {}),
-                **({IDLE_STOP: idle_stop} if idle_stop else {}),
+                **input_options(request, options, labels, control_bucket, impersonate, records),
                 **({LADDER: self._ladder(request)} if request.ladder else {}),
-                **({NOTIFICATIONS: list(request.notifications)} if request.notifications else {}),
             },
         }
         opts = pulumi.ResourceOptions.merge(
@@ -132,7 +121,7 @@ class CustomJob(dynamic.Resource, module="vertex", name="CustomJob"):
         return self.id.apply(lambda name: self._urls(name)[1])
 
     def _urls(self, name: str) -> tuple[str, str]:
-        return console.of_job(*self._place, _number(name), self._kind)
+        return kinds.console_urls(*self._place, _number(name), self._kind)
 
 
 class HyperparameterTuningJob(CustomJob, module="vertex", name="HyperparameterTuningJob"):

@@ -2,14 +2,9 @@
 
 ================  ===================================================================
 ``policy``        the class of a policy and of the resource it checks; the registry
-``grants``        IAM members, bindings and policies of any resource; account keys
-``buckets``       buckets: access, location, versions, protection
-``retention``     how long deleted objects, old versions, objects and images are kept
-``registry``      Docker repositories
-``jobs``          training jobs: image, account, timeout, capacity, secrets, network
-``serving``       model versions and endpoints: image, reachability, replicas
-``encryption``    customer-managed keys, where a stack requires them
-``network``       firewall rules
+``grants``        IAM members, bindings and policies of any resource; account keys; firewall rules
+``storage``       buckets, repositories, secrets: access, location, how long what they hold is kept
+``jobs``          jobs, model versions and endpoints; customer-managed keys of all that stores data
 ``pack``          serves the policies; the only module that loads the policy SDK
 ================  ===================================================================
 

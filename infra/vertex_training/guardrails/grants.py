@@ -1,16 +1,25 @@
-"""Policies on IAM grants, whether of a member, a binding or a whole policy; and on account keys."""
+"""Policies on IAM grants of a member, a binding or a whole policy; on keys and firewall rules."""
 
 from __future__ import annotations
 
 import fnmatch
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any, Final
 
-from vertex_training.catalog.resource_types import account_key, iam_kind
-from vertex_training.guardrails.policy import Resource, Unknown, items, policy, text
+from vertex_training.catalog.resource_types import FIREWALL, account_key, iam_kind
+from vertex_training.guardrails.policy import (
+    Found,
+    Resource,
+    Settings,
+    Unknown,
+    items,
+    policy,
+    text,
+)
 from vertex_training.naming import BASIC_ROLES, PUBLIC_MEMBERS, domain_of_member, is_of_domains
 from vertex_training.plan.access import OF_A_PROJECT, listed_grants
+from vertex_training.plan.network import open_ranges
 
 #: Types of resources whose grants hold on a project, a folder or an organization.
 PROJECT_OR_ABOVE: Final = ("gcp:projects/", "gcp:folder/", "gcp:organizations/")
@@ -64,7 +73,7 @@ def grants(resource: Resource) -> Iterator[tuple[str, str | Unknown]]:
     url=OVERVIEW,
     standards=("CIS GCP 1.5", "CKV_GCP_117", "CKV_GCP_115", "CKV_GCP_116"),
 )
-def no_basic_roles(resource: Resource, _settings: Mapping[str, Any]) -> Iterator[str]:
+def no_basic_roles(resource: Resource, _settings: Settings) -> Found:
     """Nobody is given a basic role: Admin, Writer, Reader; Owner, Editor, Viewer."""
     for role, member in grants(resource):
         if role in BASIC_ROLES:
@@ -79,7 +88,7 @@ def no_basic_roles(resource: Resource, _settings: Mapping[str, Any]) -> Iterator
     standards=("CIS GCP 1.5", "CIS GCP 1.6", "CKV_GCP_41", "CKV_GCP_42", "CKV_GCP_49"),
     allowed=NETWORK_AGENT,
 )
-def no_broad_project_roles(resource: Resource, settings: Mapping[str, Any]) -> Iterator[str]:
+def no_broad_project_roles(resource: Resource, settings: Settings) -> Found:
     """No administrator's role, and none that fits something narrower, on a whole project."""
     if not resource.type.startswith(PROJECT_OR_ABOVE):
         return
@@ -102,7 +111,7 @@ def no_broad_project_roles(resource: Resource, settings: Mapping[str, Any]) -> I
     url="https://docs.cloud.google.com/storage/docs/public-access-prevention",
     standards=("CIS GCP 5.1", "CKV_GCP_28", "CKV_GCP_101"),
 )
-def no_public_members(resource: Resource, _settings: Mapping[str, Any]) -> Iterator[str]:
+def no_public_members(resource: Resource, _settings: Settings) -> Found:
     """Nothing is granted to allUsers or allAuthenticatedUsers, by IAM, ACL or access list."""
     hint = "Hint: name the group or account that needs it"
     for role, member in grants(resource):
@@ -117,7 +126,7 @@ def no_public_members(resource: Resource, _settings: Mapping[str, Any]) -> Itera
     url="https://docs.cloud.google.com/resource-manager/docs/organization-policy/restricting-domains",
     domains=[],  # none: any; `vt` gives those of limits.memberDomains and the stack's project
 )
-def members_of_own_domains(resource: Resource, settings: Mapping[str, Any]) -> Iterator[str]:
+def members_of_own_domains(resource: Resource, settings: Settings) -> Found:
     """Members are of the given domains, if some are given."""
     domains = settings["domains"]
     for role, member in grants(resource):
@@ -136,10 +145,27 @@ def members_of_own_domains(resource: Resource, settings: Mapping[str, Any]) -> I
     url="https://docs.cloud.google.com/iam/docs/best-practices-for-managing-service-account-keys",
     standards=("CIS GCP 1.4",),
 )
-def no_service_account_keys(resource: Resource, _settings: Mapping[str, Any]) -> Iterator[str]:
+def no_service_account_keys(resource: Resource, _settings: Settings) -> Found:
     """No key of a service account is made, nor an API key that is bound to one."""
     if kind := account_key(resource.type, resource.props):
         yield (
             f"{kind} of a service account is made. Hint: jobs run as their account and need none; "
             "for CI use workload identity federation"
         )
+
+
+@policy(
+    "no-ingress-from-anywhere",
+    "critical",
+    of=FIREWALL,
+    why="Workers talk to each other only; whatever listens would be reached from the internet.",
+    url="https://docs.cloud.google.com/firewall/docs/firewalls",
+    standards=("CIS GCP 3.6", "CIS GCP 3.7", "CKV_GCP_2", "CKV_GCP_3"),
+)
+def no_ingress_from_anywhere(resource: Resource, _settings: Settings) -> Found:
+    """No firewall rule lets the whole internet in."""
+    if ranges := open_ranges(resource.props, "INGRESS"):
+        allowed = [str(each.get("protocol")) for each in items(resource.props, "allows")]
+        protocols = ", ".join(allowed) or "protocols known later"
+        hint = "name the ranges that need it"
+        yield f"{', '.join(ranges)} may reach it ({protocols}). Hint: {hint}"

@@ -1,4 +1,7 @@
-"""Policies on training jobs. They check the request as the provider sends it."""
+"""Policies on jobs, models and endpoints, and on the keys that encrypt data.
+
+Jobs are checked by the request as the provider sends it.
+"""
 
 from __future__ import annotations
 
@@ -9,16 +12,33 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from vertex_training.catalog import costs
-from vertex_training.catalog.resource_types import JOB, SCHEDULE, TUNING_JOB
+from vertex_training.catalog.resource_types import (
+    BUCKET,
+    ENDPOINT,
+    ENDPOINT_TRAFFIC,
+    JOB,
+    MODEL_VERSION,
+    REPOSITORY,
+    SCHEDULE,
+    SECRET,
+    TENSORBOARD,
+    TUNING_JOB,
+)
 from vertex_training.guardrails.policy import (
     REHEARSAL_STACKS,
+    Found,
     Resource,
+    Settings,
+    Unknown,
+    is_or_unknown,
     items,
     mapping,
     matches_path,
+    nested,
     policy,
     text,
 )
+from vertex_training.naming import PUBLIC_LABEL
 from vertex_training.secret_rules.redaction import is_secret_variable, secret_words
 
 #: Type of each resource with the request of a job -> the fields of one that say what runs.
@@ -49,6 +69,17 @@ SHARED_ACCOUNTS: Final = re.compile(
     r".*-compute@developer\.gserviceaccount\.com|.*@appspot\.gserviceaccount\.com|"
     r".*@cloudservices\.gserviceaccount\.com|service-\d+@.*"
 )
+PREDICTIONS: Final = (
+    "https://docs.cloud.google.com/gemini-enterprise-agent-platform/machine-learning/predictions"
+)
+#: Types of what stores data -> paths of its location and of its key.
+_KEYS: Final[Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]]] = {
+    BUCKET: (("location",), ("encryption", "defaultKmsKeyName")),
+    REPOSITORY: (("location",), ("kmsKeyName",)),
+    TENSORBOARD: (("region",), ("encryptionSpec", "kmsKeyName")),
+    ENDPOINT: (("location",), ("encryptionSpec", "kmsKeyName")),
+    MODEL_VERSION: (("model", "region"), ("options", "key")),
+}
 
 
 def job_spec(resource: Resource) -> Mapping[str, Any]:
@@ -66,15 +97,22 @@ def pools(spec: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
             yield f"workerPoolSpecs[{index}]", pool
 
 
+def _has_only_a_tag(image: str, settings: Settings) -> bool:
+    """Return whether an image is named, without a digest, and may not be."""
+    by_tag = any(matches_path(image, pattern) for pattern in settings["byTag"])
+    return bool(image) and not DIGEST.fullmatch(image) and not by_tag
+
+
 @policy(
     "job-image-by-digest",
     "high",
+    of=SPECS,
     why="What was reviewed is what runs, and can be run again.",
     url="https://docs.cloud.google.com/artifact-registry/docs/docker/pushing-and-pulling",
     not_in=REHEARSAL_STACKS,
     byTag=GOOGLE_IMAGES,
 )
-def job_image_by_digest(resource: Resource, settings: Mapping[str, Any]) -> Iterator[str]:
+def job_image_by_digest(resource: Resource, settings: Settings) -> Found:
     """Images are named by digest; only Google's own, which have to be, by tag."""
     for place, pool in pools(job_spec(resource)):
         for section, key in (
@@ -82,19 +120,19 @@ def job_image_by_digest(resource: Resource, settings: Mapping[str, Any]) -> Iter
             ("pythonPackageSpec", "executorImageUri"),
         ):
             image = text(mapping(pool, section), key)
-            by_tag = any(matches_path(image, pattern) for pattern in settings["byTag"])
-            if image and not DIGEST.fullmatch(image) and not by_tag:
+            if _has_only_a_tag(image, settings):
                 yield f"{place}: {image}. Hint: name the image by its digest in the stack file"
 
 
 @policy(
     "job-dedicated-account",
     "high",
+    of=SPECS,
     why="Vertex AI's own agent, the default, reads and writes every bucket of the project.",
     url="https://docs.cloud.google.com/gemini-enterprise-agent-platform/machine-learning/general/custom-service-account",
     accounts=[],  # addresses of other stacks or projects, in full
 )
-def job_dedicated_account(resource: Resource, settings: Mapping[str, Any]) -> Iterator[str]:
+def job_dedicated_account(resource: Resource, settings: Settings) -> Found:
     """A job runs as an account of its stack, in its project: NAME-STACK@PROJECT."""
     if not (spec := job_spec(resource)):
         return
@@ -123,11 +161,12 @@ def _is_own(account: str, stack: str, project: str) -> bool:
 @policy(
     "job-timeout-bounded",
     "medium",
+    of=SPECS,
     why="A job that hangs is paid for until its timeout, by default seven days.",
     url=f"{TRAINING}/create-custom-job",
     maxHours=72,
 )
-def job_timeout_bounded(resource: Resource, settings: Mapping[str, Any]) -> Iterator[str]:
+def job_timeout_bounded(resource: Resource, settings: Settings) -> Found:
     """A job says when it is to be stopped, and that is soon enough."""
     if not (spec := job_spec(resource)):
         return
@@ -145,11 +184,12 @@ def job_timeout_bounded(resource: Resource, settings: Mapping[str, Any]) -> Iter
 @policy(
     "job-large-gpus-spot-or-reserved",
     "medium",
+    of=SPECS,
     why="Such machines are rarely free on demand: the job waits, or fails for lack of stock.",
     url=f"{TRAINING}/use-reservations",
     families=["a2", "a3", "a4", "a4x"],
 )
-def job_large_gpus(resource: Resource, settings: Mapping[str, Any]) -> Iterator[str]:
+def job_large_gpus(resource: Resource, settings: Settings) -> Found:
     """Jobs on machines with large GPUs use Spot, Flex-start or a reservation."""
     spec = job_spec(resource)
     strategy = text(mapping(spec, "scheduling"), "strategy")
@@ -169,10 +209,11 @@ def job_large_gpus(resource: Resource, settings: Mapping[str, Any]) -> Iterator[
 @policy(
     "job-no-secret-in-env",
     "critical",
+    of=SPECS,
     why="Everybody who may look at a job reads its environment, and it is kept with the record.",
     url="https://docs.cloud.google.com/secret-manager/docs/best-practices",
 )
-def job_no_secret_in_env(resource: Resource, _settings: Mapping[str, Any]) -> Iterator[str]:
+def job_no_secret_in_env(resource: Resource, _settings: Settings) -> Found:
     """No secret stands in a job's environment, command or arguments."""
     hint = "Hint: pass ${secrets.NAME} and read the value in the code"
     for place, pool in pools(job_spec(resource)):
@@ -191,13 +232,14 @@ def job_no_secret_in_env(resource: Resource, _settings: Mapping[str, Any]) -> It
 @policy(
     "job-in-a-network",
     "high",
+    of=SPECS,
     why="Otherwise a job reaches private services over the internet or not at all, past the "
     "network's own controls.",
     url=f"{TRAINING}/using-private-ip",
     not_in=REHEARSAL_STACKS,
     without=[],
 )
-def job_in_a_network(resource: Resource, settings: Mapping[str, Any]) -> Iterator[str]:
+def job_in_a_network(resource: Resource, settings: Settings) -> Found:
     """A job is attached to a network: by peering or by a Private Service Connect interface."""
     spec = job_spec(resource)
     attached = text(spec, "network") or text(
@@ -206,3 +248,101 @@ def job_in_a_network(resource: Resource, settings: Mapping[str, Any]) -> Iterato
     exempt = any(fnmatch.fnmatchcase(resource.name, p) for p in settings["without"])
     if spec and not attached and not exempt:
         yield "it is in no network. Hint: pscInterfaceConfig or network, from ${network...}"
+
+
+@policy(
+    "model-image-by-digest",
+    "high",
+    of=MODEL_VERSION,
+    why="What was reviewed is what answers, and can be rolled back to.",
+    url=f"{PREDICTIONS}/custom-container-requirements",
+    not_in=REHEARSAL_STACKS,
+    byTag=[],  # patterns of images; Google's prebuilt ones have a tag only, and end on 2027-01-14
+)
+def model_image_by_digest(resource: Resource, settings: Settings) -> Found:
+    """A model's serving image is named by digest."""
+    given = text(resource.props, "container")
+    image = text(json.loads(given), "imageUri") if given else ""
+    if _has_only_a_tag(image, settings):
+        yield f"{image}. Hint: name the image by its digest, as ${{images.NAME}} does"
+
+
+@policy(
+    "endpoint-not-public",
+    "critical",
+    of=ENDPOINT,
+    why="Whoever has a token of the project reaches a public endpoint from the whole internet.",
+    url=f"{PREDICTIONS}/choose-endpoint-type",
+    not_in=REHEARSAL_STACKS,
+    public=[],  # names of resources for which this is known without that
+)
+def endpoint_not_public(resource: Resource, settings: Settings) -> Found:
+    """An endpoint is private, or the stack file says that it is public."""
+    props = resource.props
+    connect = nested(props, "privateServiceConnectConfig", "enablePrivateServiceConnect")
+    private = connect is True or isinstance(connect, Unknown) or props.get("network")
+    named = is_or_unknown(nested(props, "labels"), PUBLIC_LABEL, "named") or any(
+        fnmatch.fnmatchcase(resource.name, pattern) for pattern in settings["public"]
+    )
+    if not private and not named:
+        yield (
+            "it is reached from the internet. Hint: Private Service Connect as the stack's network "
+            "mode, or public: true at this endpoint in the stack file"
+        )
+
+
+@policy(
+    "endpoint-always-served",
+    "medium",
+    of=ENDPOINT_TRAFFIC,
+    why="The first requests to an endpoint without machines are dropped, not queued.",
+    url=f"{PREDICTIONS}/autoscaling",
+)
+def endpoint_always_served(resource: Resource, _settings: Settings) -> Found:
+    """Every deployed version has one replica at least."""
+    for run, entry in mapping(resource.props, "deployed").items():
+        least = entry.get("min") if isinstance(entry, Mapping) else None
+        if isinstance(least, int | float) and least < 1:
+            yield f"{run} has {least:g} replicas at least. Hint: replicas: {{min: 1, …}}"
+
+
+def _encryption_keys(resource: Resource) -> Iterator[tuple[str, Any]]:
+    """Yield the location and the key of all data that a resource stores."""
+    props = resource.props
+    if resource.type in _KEYS:
+        *above, last = _KEYS[resource.type][0]
+        yield text(nested(props, *above), last), nested(props, *_KEYS[resource.type][1])
+    elif resource.type == SECRET:
+        yield from _replicas(props.get("replication"))
+    elif job_spec(resource):
+        request = json.loads(text(props, "request"))
+        location = text(mapping(props, "submission"), "region")
+        yield location, nested(request, "encryptionSpec", "kmsKeyName")
+
+
+def _replicas(replication: Any) -> Iterator[tuple[str, Any]]:
+    managed = nested(replication, "userManaged", "replicas")
+    if not managed:
+        yield "global", nested(replication, "auto", "customerManagedEncryption", "kmsKeyName")
+    for replica in managed if isinstance(managed, list) else []:
+        yield text(replica, "location"), nested(replica, "customerManagedEncryption", "kmsKeyName")
+
+
+@policy(
+    "own-key-where-required",
+    "high",
+    why="Data under Google's keys cannot be made unreadable by taking a key away.",
+    url="https://docs.cloud.google.com/gemini-enterprise-agent-platform/machine-learning/general/cmek",
+    standards=("CKV_GCP_84",),
+    required=False,
+)
+def own_key_where_required(resource: Resource, settings: Settings) -> Found:
+    """A key is in the location of what it encrypts; with ``required`` everything has one."""
+    for location, key in _encryption_keys(resource):
+        if isinstance(key, Unknown):
+            continue
+        if not key:
+            if settings["required"]:
+                yield "no key of your own encrypts it. Hint: give it kmsKeyName of the stack's key"
+        elif location and f"/locations/{location.lower()}/" not in str(key):
+            yield f"{key} is not in {location.lower()}. Hint: use a key of that location"

@@ -8,23 +8,14 @@ import functools
 import importlib
 import inspect
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
 Severity = Literal["low", "medium", "high", "critical"]
 
 #: Modules with policies, in the order of the documentation.
-SUBJECTS: Final = (
-    "grants",
-    "buckets",
-    "registry",
-    "retention",
-    "jobs",
-    "serving",
-    "encryption",
-    "network",
-)
+SUBJECTS: Final = ("grants", "storage", "jobs")
 
 #: Setting of every policy: patterns of stacks that it does not apply to, like ``dev*``.
 NOT_IN_STACKS: Final = "notInStacks"
@@ -57,7 +48,9 @@ class Resource:
     protect: bool = False
 
 
-Check = Callable[[Resource, Mapping[str, Any]], Iterator[str]]
+Settings = Mapping[str, Any]
+Found = Iterator[str]
+Check = Callable[[Resource, Settings], Found]
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,10 +71,14 @@ class Policy:
     settings: Mapping[str, Any]
     """Settings and their defaults; ``notInStacks`` is one of them."""
     check: Check = field(repr=False)
+    types: frozenset[str] = frozenset()
+    """Types of the resources that it checks; all if empty."""
 
     def violations(self, resource: Resource, given: Mapping[str, Any] | None = None) -> list[str]:
         """Violations of a resource; ``given`` overrides the default settings."""
         settings = {**self.settings, **(given or {})}
+        if self.types and resource.type not in self.types:
+            return []
         if any(fnmatch.fnmatchcase(resource.stack, p) for p in settings[NOT_IN_STACKS]):
             return []
         found = (line for each in _rungs(resource) for line in self.check(each, settings))
@@ -110,12 +107,13 @@ def policy(
     url: str,
     standards: tuple[str, ...] = (),
     not_in: tuple[str, ...] = (),
+    of: str | Collection[str] = (),
     **settings: Any,
 ) -> Callable[[Check], Check]:
     """Register a policy; the function's docstring is its requirement.
 
-    ``not_in``: the default of ``notInStacks``. ``settings``: further settings with their defaults,
-    in the spelling of configuration files.
+    ``not_in``: the default of ``notInStacks``. ``of``: types of resources to check; all if empty.
+    ``settings``: further settings with their defaults, in the spelling of configuration files.
 
     Raises:
         ValueError: another policy has this id.
@@ -134,6 +132,7 @@ def policy(
             standards=standards,
             settings={**settings, NOT_IN_STACKS: list(not_in)},
             check=check,
+            types=frozenset([of] if isinstance(of, str) else of),
         )
         return check
 

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict
+from typing import Any
 
 import pulumi
 from pulumi import dynamic
 
-from vertex_training.customjob.dynamic_values import IMPERSONATE
 from vertex_training.customjob.kinds import SECTION
-from vertex_training.customjob.protocol.ports import IDLE_STOP
-from vertex_training.customjob.provider import RECORDS
+from vertex_training.customjob.provider import input_options
 from vertex_training.customjob.request.job_file import JobRequest
 from vertex_training.schedules.provider import JobScheduleProvider
 from vertex_training.settings.limits import Schedule
@@ -37,10 +36,9 @@ class JobSchedule(dynamic.Resource, module="vertex", name="JobSchedule"):
         schedule: Schedule,
         labels: Mapping[str, str],
         control_bucket: pulumi.Input[str],
-        on_delete: str,
+        options: Mapping[str, Any],
         impersonate: str = "",
         records: str = "",
-        idle_stop: str | None = None,
         opts: pulumi.ResourceOptions,
     ) -> None:
         """Declare it; arguments as those of ``CustomJob``."""
@@ -49,14 +47,8 @@ class JobSchedule(dynamic.Resource, module="vertex", name="JobSchedule"):
             "schedule": schedule.model_dump(by_alias=True),
             "requestId": request.request_id,
             "request": request.body,
-            "options": {
-                **({"filledIn": dict(request.filled_in)} if request.filled_in else {}),
-                "labels": dict(labels),
-                "controlBucket": control_bucket,
-                "onDelete": on_delete,
-                **({IMPERSONATE: impersonate} if impersonate else {}),
-                **({RECORDS: records} if records else {}),
-                **({IDLE_STOP: idle_stop} if idle_stop else {}),
-            },
+            "options": input_options(
+                request, options, labels, control_bucket, impersonate, records
+            ),
         }
         super().__init__(self.PROVIDER(), resource_name, {**inputs, "since": None}, opts)

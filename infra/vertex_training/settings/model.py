@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Annotated, Any, Final, Literal
 
 import pydantic
@@ -304,12 +305,20 @@ class Registry(Section):
     """Whether Pulumi refuses to delete or replace the repository, and to destroy the stack."""
 
 
+@dataclass(frozen=True, slots=True)
+class Passed:
+    """Marks an option of a job that its provider reads: its inputs and its state have the value.
+
+    Permissions that it alone needs are ``of_options`` in ``catalog/resource_types.yaml``.
+    """
+
+
 class JobOptions(NamedSection):
     """What is asked of a job, whatever it runs."""
 
     run: int = Field(default=1, ge=1)
     """Raise it to submit an unchanged job once more."""
-    on_delete: Literal["keep", "delete"] = "keep"
+    on_delete: Annotated[Literal["keep", "delete"], Passed()] = "keep"
     """Whether the record of an ended job is kept when it leaves the stack."""
     backend: Literal["vertex", "batch"] = "vertex"
     """The service that runs it: Vertex AI, or Google Batch, which takes no fee (docs/batch.md)."""
@@ -321,9 +330,16 @@ class JobOptions(NamedSection):
     """How long it waits; an hour if absent. It needs ``wait``."""
     ladder: list[Rung] = []
     """What to ask for, in order, where the service had no machines for the job file's request."""
-    idle_stop: IdleText | None = None
+    idle_stop: Annotated[IdleText | None, Passed()] = None
     """When who waits for it, or ``vt jobs advance``, cancels it, like ``5% for 30m``: none of its
     accelerators was at that or above for so long. From 10m to 23h30m."""
+
+    @property
+    def passed(self) -> dict[str, Any]:
+        """The values of the marked options, by their names in a stack file."""
+        fields = type(self).model_fields.items()
+        marked = [name for name, field in fields if Passed() in field.metadata]
+        return {to_camel(name): value for name in marked if (value := getattr(self, name))}
 
     @property
     def deadline_seconds(self) -> int:
@@ -690,6 +706,11 @@ class Settings(Section):
         """Schedules of jobs and tuning jobs by the key of the job."""
         found = {key: getattr(job, "schedule", None) for key, job in self.submitted.items()}
         return {key: schedule for key, schedule in found.items() if schedule is not None}
+
+    def passed_options(self, key: str) -> dict[str, Any]:
+        """Options of a job that ``up`` submits, as its inputs have them."""
+        more = {"onChange": "finish"} if self.finishes(key) else {}
+        return {**self.submitted[key].passed, **more}
 
     def finishes(self, job: str) -> bool:
         """Whether a job that runs ends by itself when its request changes."""

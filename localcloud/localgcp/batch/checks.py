@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import grpc
 
-from localgcp.access.guests import Guest
+from localgcp.access.callers import Guest
 from localgcp.apis.refusals import (
     failed_precondition,
     invalid_argument,

@@ -17,11 +17,10 @@ from google.cloud.logging_v2 import types
 from localgcp.batch.records import ENDED, GROUP, BatchJob, BatchTable
 from localgcp.home import Home
 from localgcp.inventory.store import Store
-from localgcp.vertex.agents import has_role
+from localgcp.vertex.agents import LOG_WRITERS, has_role
 from localgcp.vertex.log_times import read_lines
 
 RESOURCE: Final = "batch.googleapis.com/Job"
-_WRITERS: Final = frozenset({"roles/logging.logWriter", "roles/logging.admin"})
 
 
 def entries_of(
@@ -34,7 +33,7 @@ def entries_of(
         for job in jobs.list(project):
             place = f"projects/{project}"
             kept = job.body.get("logsPolicy", {}).get("destination") == "CLOUD_LOGGING"
-            if uid in (None, job.uid) and kept and has_role(store, job.account, _WRITERS, place):
+            if uid in (None, job.uid) and kept and has_role(store, job.account, LOG_WRITERS, place):
                 for file in sorted((home.batch / job.uid / "logs").glob("*.log")):
                     yield from _of_file(job, file)
 

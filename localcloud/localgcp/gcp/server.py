@@ -21,12 +21,11 @@ from localgcp.errors import PluginError, RefusedError
 from localgcp.gcp import check, diff, plan, wire
 from localgcp.gcp.cloud import HOME_VARIABLE, Cloud
 from localgcp.gcp.codec import UNKNOWN, decode, encode, plain
-from localgcp.gcp.package_schema import package_schema
+from localgcp.gcp.package_schema import package_schema, version
 from localgcp.gcp.plan import Settings
 from localgcp.gcp.schema import TypeSchema
 from localgcp.gcp.services import find
 from localgcp.gcp.services.base import ResourceType
-from localgcp.gcp.version import version
 
 #: Which way out there is, in one line: an engine prints the text as it is.
 _UNSERVED: Final = (

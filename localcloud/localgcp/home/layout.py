@@ -48,6 +48,16 @@ class Ports(NamedTuple):
     """0 where this machine has no container registry."""
 
 
+class _Below:
+    """A file or folder of a home."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __get__(self, home: Home, owner: type[Home]) -> Path:
+        return home.root / self._name
+
+
 @dataclass(frozen=True)
 class Home:
     """Paths below one ``VT_LOCAL_HOME``. ``repo`` is the checkout it serves."""
@@ -68,147 +78,61 @@ class Home:
         home_identity.ensure_usable(root, cache_dir())
         return cls(root, repo)
 
-    @property
-    def database(self) -> Path:
-        """Resources, policies and job records (SQLite)."""
-        return self.root / "cloud.sqlite"
-
-    @property
-    def faults(self) -> Path:
-        """Faults that were asked for (SQLite); not there until the first one."""
-        return self.root / "faults.sqlite"
-
-    @property
-    def storage(self) -> Path:
-        """``storage/BUCKET/OBJECT``, the files of the object storage emulator."""
-        return self.root / "storage"
-
-    @property
-    def storage_log(self) -> Path:
-        return self.root / "storage.log"
-
-    @property
-    def registry(self) -> Path:
-        """Files of the container registry: layers and manifests."""
-        return self.root / "registry"
-
-    @property
-    def registry_log(self) -> Path:
-        return self.root / "registry.log"
-
-    @property
-    def registries(self) -> Path:
-        """Base images for builders (``localgcp.containers.builders``)."""
-        return self.root / "registries.conf"
-
-    @property
-    def builders(self) -> Path:
-        """What builders of images may read of this machine."""
-        return self.root / "containers.conf"
-
-    @property
-    def cloud_sdk(self) -> Path:
-        """Settings and logs of gcloud and gsutil in the local shell."""
-        return self.root / "cloud-sdk"
-
-    @property
-    def containers(self) -> Path:
-        """Images that were pulled, and containers that run; empty until the first."""
-        return self.root / "containers"
-
-    @property
-    def builds(self) -> Path:
-        """One folder a build of Cloud Build, named by its id."""
-        return self.root / "builds"
-
-    @property
-    def jobs(self) -> Path:
-        """One folder a job, named by its id."""
-        return self.root / "jobs"
-
-    @property
-    def batch(self) -> Path:
-        """One folder a job of Batch, named by its uid, and how far its clock is ahead."""
-        return self.root / "batch"
-
-    @property
-    def serving(self) -> Path:
-        """One folder a DeployedModel: its processes' files and logs."""
-        return self.root / "serving"
-
-    @property
-    def bigquery(self) -> Path:
-        """Tables of BigQuery: files of Parquet, named by ``cloud.sqlite``."""
-        return self.root / "bigquery"
-
-    @property
-    def notifications(self) -> Path:
-        """What alerts would have sent, a file each (``localgcp.alerting.spool``)."""
-        return self.root / "notifications"
-
-    @property
-    def wheels(self) -> Path:
-        """Built packages of jobs, by content (``localgcp.runner.packages``)."""
-        return self.root / "wheels"
-
-    @property
-    def secrets(self) -> Path:
-        """Values of secrets: a folder a project, in it one a secret."""
-        return self.root / "secrets"
-
-    @property
-    def nearest_images(self) -> Path:
-        """There while the nearest version stands in for a prebuilt image that is not here."""
-        return self.root / "nearest-images"
-
-    @property
-    def server_file(self) -> Path:
-        """Process id, ports and start time; there while the server is ready."""
-        return self.root / "server.json"
-
-    @property
-    def server_log(self) -> Path:
-        return self.root / "server.log"
-
-    @property
-    def server_lock(self) -> Path:
-        """Held by the server for as long as it lives: the truth about whether one runs."""
-        return self.root / "server.lock"
-
-    @property
-    def start_lock(self) -> Path:
-        """Held by a command while it starts or stops the server."""
-        return self.root / "start.lock"
-
-    @property
-    def children(self) -> Path:
-        """One file for each process of the server (``localgcp.system.processes``)."""
-        return self.root / "run"
-
-    @property
-    def sockets(self) -> Path:
-        """Unix sockets of the server, in a folder for each of its runs."""
-        return self.root / "sockets"
-
-    @property
-    def pulumi(self) -> Path:
-        """State of the stacks (file backend)."""
-        return self.root / "pulumi"
-
-    @property
-    def pulumi_home(self) -> Path:
-        """The CLI's own settings: which stack is selected stays out of the user's home."""
-        return self.root / "pulumi-home"
-
-    @property
-    def stacks(self) -> Path:
-        """Stack files as the ``pulumi`` shim hands them to the engine."""
-        return self.root / "stacks"
-
-    @property
-    def bin(self) -> Path:
-        """First on PATH in the local shell: the ``pulumi`` shim and the gcp stand-in."""
-        return self.root / "bin"
+    database = _Below("cloud.sqlite")
+    """Resources, policies and job records (SQLite)."""
+    faults = _Below("faults.sqlite")
+    """Faults that were asked for (SQLite); not there until the first one."""
+    storage = _Below("storage")
+    """``storage/BUCKET/OBJECT``, the files of the object storage emulator."""
+    storage_log = _Below("storage.log")
+    registry = _Below("registry")
+    """Files of the container registry: layers and manifests."""
+    registry_log = _Below("registry.log")
+    registries = _Below("registries.conf")
+    """Base images for builders (``localgcp.containers.host``)."""
+    builders = _Below("containers.conf")
+    """What builders of images may read of this machine."""
+    cloud_sdk = _Below("cloud-sdk")
+    """Settings and logs of gcloud and gsutil in the local shell."""
+    containers = _Below("containers")
+    """Images that were pulled, and containers that run; empty until the first."""
+    builds = _Below("builds")
+    """One folder a build of Cloud Build, named by its id."""
+    jobs = _Below("jobs")
+    """One folder a job, named by its id."""
+    batch = _Below("batch")
+    """One folder a job of Batch, named by its uid, and how far its clock is ahead."""
+    serving = _Below("serving")
+    """One folder a DeployedModel: its processes' files and logs."""
+    bigquery = _Below("bigquery")
+    """Tables of BigQuery: files of Parquet, named by ``cloud.sqlite``."""
+    notifications = _Below("notifications")
+    """What alerts would have sent, a file each (``localgcp.alerting.spool``)."""
+    wheels = _Below("wheels")
+    """Built packages of jobs, by content (``localgcp.runner.packages``)."""
+    secrets = _Below("secrets")
+    """Values of secrets: a folder a project, in it one a secret."""
+    nearest_images = _Below("nearest-images")
+    """There while the nearest version stands in for a prebuilt image that is not here."""
+    server_file = _Below("server.json")
+    """Process id, ports and start time; there while the server is ready."""
+    server_log = _Below("server.log")
+    server_lock = _Below("server.lock")
+    """Held by the server for as long as it lives: the truth about whether one runs."""
+    start_lock = _Below("start.lock")
+    """Held by a command while it starts or stops the server."""
+    children = _Below("run")
+    """One file for each process of the server (``localgcp.system.processes``)."""
+    sockets = _Below("sockets")
+    """Unix sockets of the server, in a folder for each of its runs."""
+    pulumi = _Below("pulumi")
+    """State of the stacks (file backend)."""
+    pulumi_home = _Below("pulumi-home")
+    """The CLI's own settings: which stack is selected stays out of the user's home."""
+    stacks = _Below("stacks")
+    """Stack files as the ``pulumi`` shim hands them to the engine."""
+    bin = _Below("bin")
+    """First on PATH in the local shell: the ``pulumi`` shim and the gcp stand-in."""
 
     def create(self) -> None:
         """Make the folder and mark it as ours, so that ``remove`` cannot hit another one.

@@ -150,13 +150,14 @@ class RootDirectory:
             partial = f".vt-new-{zlib.crc32(os.fsencode(name)):08x}"
             with suppress(FileNotFoundError):
                 os.unlink(partial, dir_fd=folder)
-            with os.fdopen(os.open(partial, _MAKE, 0o600, dir_fd=folder), "wb") as file:
-                file.write(content)
-                os.fchmod(file.fileno(), mode)
             try:
+                with os.fdopen(os.open(partial, _MAKE, 0o600, dir_fd=folder), "wb") as file:
+                    file.write(content)
+                    os.fchmod(file.fileno(), mode)
                 os.replace(partial, name, src_dir_fd=folder, dst_dir_fd=folder)
             except OSError as error:
-                os.unlink(partial, dir_fd=folder)
+                with suppress(FileNotFoundError):
+                    os.unlink(partial, dir_fd=folder)
                 raise self._explained(error, path, folder, name) from None
 
     def append(self, path: str) -> BinaryIO:

@@ -16,6 +16,7 @@ IMAGE_READER: Final = frozenset(
         *("roles/artifactregistry.repoAdmin", "roles/artifactregistry.admin"),
     }
 )
+LOG_WRITERS: Final = frozenset({"roles/logging.logWriter", "roles/logging.admin"})
 # These contain the permissions of all the others.
 _PRIMITIVE: Final = frozenset({"roles/owner", "roles/editor"})
 

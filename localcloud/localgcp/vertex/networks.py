@@ -13,15 +13,18 @@ from typing import Final
 
 from localgcp.errors import RpcCode, StartRefusedError
 from localgcp.inventory import resource_paths
-from localgcp.inventory.addresses import Block, allocated_ranges, find_peering_range, peering_block
 from localgcp.inventory.store import Store, StoredResource
 from localgcp.inventory.vpc import (
     ATTACHMENT,
     CONNECTION,
     NETWORK,
     SUBNETWORK,
+    Block,
+    allocated_ranges,
     attached,
+    find_peering_range,
     in_network,
+    peering_block,
     subnetworks_of,
 )
 from localgcp.vertex import agents, job_networks

@@ -2,7 +2,7 @@
 
 =================  ===========================================================
 ``commands``       docker, podman and buildah by their command lines
-``processes``      a program with a deadline, and the folder that it works in
+``processes``      a program with a deadline, and its output
 ``cloud_build``    Cloud Build: starts, joins, follows and cancels a build
 ``build_service``  its calls by the official client, and what refusals mean
 ``standalone``     one build as a process of its own, for the local cloud
@@ -11,20 +11,17 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Protocol
 
-from vertex_training.errors import CommandError, did_you_mean
+from vertex_training.errors import CommandError, UnknownNameError, did_you_mean
 
 #: Programs of this machine, in the order in which they are tried.
 PROGRAMS: Final = ("docker", "podman", "buildah")
 #: What builds images of Google's projects where none is named.
 SERVICE: Final = "cloud-build"
-#: Engine -> module of this folder with ``find(name, project, region) -> Engine | None``.
-MODULES: Final = {**dict.fromkeys(PROGRAMS, "commands"), SERVICE: "cloud_build"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +31,8 @@ class Build:
     name: str
     """Its key in the stack file."""
     archive: Path
-    """The context: a tar whose root is the folder of the context, ignored files left out."""
+    """The context: a tar whose root is the folder of the context, ignored files left out.
+    Engines work in the folder that it is in."""
     context: str
     """The folder as the stack file names it, for messages."""
     dockerfile: str
@@ -83,19 +81,25 @@ class Engine(Protocol):
 
 
 def choose(name: str | None, project: str, region: str, *, is_local: bool) -> Engine:
-    """The engine called ``name``; without a name the project's default one.
+    """Return the engine called ``name``; without a name the project's default one.
 
     The default is Cloud Build for Google's projects, else the first program that is there.
 
     Raises:
-        CommandError: there is no such engine, or none on this machine.
+        UnknownNameError: there is no such engine.
+        CommandError: there is none on this machine.
     """
-    if name and name not in MODULES:
-        raise CommandError(f"there is no engine {name!r}.", did_you_mean(name, MODULES))
-    default = PROGRAMS if is_local else (SERVICE,)
-    for candidate in (name,) if name else default:
-        module = importlib.import_module(f"{__name__}.{MODULES[candidate]}")
-        if engine := module.find(candidate, project, region):
+    from vertex_training_cli.images.engines import commands  # which imports this module
+
+    known = (*PROGRAMS, SERVICE)
+    if name and name not in known:
+        raise UnknownNameError(f"there is no engine {name!r}.", did_you_mean(name, known))
+    for candidate in (name,) if name else PROGRAMS if is_local else (SERVICE,):
+        if candidate == SERVICE:  # Google's client takes a second
+            from vertex_training_cli.images.engines.cloud_build import CloudBuildEngine
+
+            return CloudBuildEngine(project, region)
+        if engine := commands.find(candidate):
             return engine
     missing = f"{name} is not installed here." if name else "no engine builds images here."
     hint = f"install one of {', '.join(PROGRAMS)} (docs/container-images.md)."

@@ -16,20 +16,21 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from google.cloud.devtools import cloudbuild_v1
+from google.cloud.logging_v2.services.logging_service_v2 import LoggingServiceV2Client
+from google.protobuf.duration_pb2 import Duration
+
+from vertex_training.customjob.google import logs
 from vertex_training.customjob.google.job_service import enum_name
+from vertex_training.customjob.google.storage_client import storage_client
 from vertex_training.errors import ImageBuildError, OperatorError
 from vertex_training.naming import IMAGE_BUILD, STAGING, Names, stack_of_repository
-from vertex_training_cli.images.engines import Build, build_service
-from vertex_training_cli.images.engines.build_service import BuildService, StoredSource
+from vertex_training_cli.images.engines import SERVICE, Build, build_service
+from vertex_training_cli.images.engines.build_service import CALL_ERRORS, BuildService
 from vertex_training_cli.images.engines.processes import Deadline, LastLines
 
-if TYPE_CHECKING:
-    from google.cloud.devtools import cloudbuild_v1
-    from google.cloud.logging_v2.services.logging_service_v2 import LoggingServiceV2Client
-
-NAME: Final = "cloud-build"
 LIVE: Final = ("PENDING", "QUEUED", "WORKING")
 POLL_SECONDS: Final = 2.0
 #: A build is cancelled within seconds; more than this, and somebody must look.
@@ -57,11 +58,6 @@ OURS: Final = "vertex-training"
 WriteLog = Callable[[str], None]
 
 
-def find(name: str, project: str, region: str) -> CloudBuildEngine | None:
-    """The engine of a project and region: it is always there."""
-    return CloudBuildEngine(project, region) if name == NAME else None
-
-
 @dataclass(frozen=True, slots=True)
 class CloudBuildEngine:
     """``Engine`` on Cloud Build, in one project and region."""
@@ -69,13 +65,10 @@ class CloudBuildEngine:
     project: str
     region: str
     poll_seconds: float = POLL_SECONDS
-    name: str = NAME
+    name: str = SERVICE
 
     def build(self, build: Build, write_log: WriteLog) -> str:
         """See ``Engine.build``."""
-        from vertex_training.customjob.google import logs
-        from vertex_training.customjob.google.storage_client import storage_client
-
         names = self._names(build)
         try:
             service = BuildService(build_service.connect(self.project), names)
@@ -115,9 +108,6 @@ class BuildLog:
         Raises:
             OperatorError: the log cannot be read.
         """
-        from google.api_core.exceptions import GoogleAPICallError, RetryError
-        from google.auth.exceptions import GoogleAuthError
-
         since = max(self._seen.values()) - OVERLAP if self._seen else None
         parts = ['resource.type="build"', f'resource.labels.build_id="{self._id}"']
         parts += [f'timestamp>="{since.isoformat()}"'] if since else []
@@ -132,7 +122,7 @@ class BuildLog:
                 if entry.insert_id not in self._seen:
                     self._seen[entry.insert_id] = entry.timestamp  # pyright: ignore[reportArgumentType]
                     yield from entry.text_payload.rstrip("\n").split("\n")
-        except (GoogleAPICallError, RetryError, GoogleAuthError) as error:
+        except CALL_ERRORS as error:
             self.refused = True
             raise OperatorError(str(getattr(error, "message", "") or error)) from None
         if since:
@@ -153,10 +143,10 @@ class _Run:
     def join_or_start(self) -> tuple[cloudbuild_v1.Build, bool]:
         """A live build of the same identity, and whether this call started it."""
         if running := self._live():
-            self.log.write(f"{self.build.name}: follows build {running[0].id}, which runs already")
+            self._write(f"follows build {running[0].id}, which runs already")
             return running[0], False
         made = self.service.create(self.wanted)
-        self.log.write(f"{self.build.name}: build {made.id}, {made.log_url}")
+        self._write(f"build {made.id}, {made.log_url}")
         return self._first_of(made)
 
     def _live(self) -> list[cloudbuild_v1.Build]:
@@ -175,7 +165,7 @@ class _Run:
         if first.id == made.id:
             return made, True
         self.service.cancel(_name(made, self.service))
-        self.log.write(f"{self.build.name}: build {first.id} was started before: {made.id} ends")
+        self._write(f"build {first.id} was started before: {made.id} ends")
         return first, False
 
     def follow(self, found: cloudbuild_v1.Build, log: BuildLog, *, started: bool) -> str:
@@ -222,9 +212,7 @@ class _Run:
             self.cancel(found)
             return
         # Another command waits for it: it is not this one's to end.
-        region = self.names.region
-        command = f"gcloud builds cancel {found.id} --region {region}"
-        self.log.write(f"{self.build.name}: build {found.id} goes on; to end it: {command}")
+        self._write(f"build {found.id} goes on; to end it: {self._cancel_command(found)}")
 
     def cancel(self, found: cloudbuild_v1.Build) -> None:
         """Cancel, and look until the build has ended."""
@@ -236,11 +224,15 @@ class _Run:
                     break
                 time.sleep(min(self.poll_seconds, deadline.seconds_left))
             else:
-                self.log.write(f"{self.build.name}: build {found.id} is {status}")
+                self._write(f"build {found.id} is {status}")
                 return
-        region = self.names.region
-        command = f"gcloud builds cancel {found.id} --region {region}"
-        self.log.write(f"{self.build.name}: build {found.id} may still run: {command}")
+        self._write(f"build {found.id} may still run: {self._cancel_command(found)}")
+
+    def _cancel_command(self, found: cloudbuild_v1.Build) -> str:
+        return f"gcloud builds cancel {found.id} --region {self.names.region}"
+
+    def _write(self, line: str) -> None:
+        self.log.write(f"{self.build.name}: {line}")
 
     def _digest(self, ended: cloudbuild_v1.Build) -> str:
         if enum_name(ended.status) != "SUCCESS":
@@ -294,18 +286,13 @@ def _hint(ended: cloudbuild_v1.Build, names: Names) -> str:
     )
 
 
-def build_message(build: Build, names: Names, source: StoredSource) -> cloudbuild_v1.Build:
+def build_message(
+    build: Build, names: Names, source: cloudbuild_v1.StorageSource
+) -> cloudbuild_v1.Build:
     """Return the build to request."""
-    from google.cloud.devtools import cloudbuild_v1
-    from google.protobuf.duration_pb2 import Duration
-
     options = cloudbuild_v1.BuildOptions
     return cloudbuild_v1.Build(
-        source=cloudbuild_v1.Source(
-            storage_source=cloudbuild_v1.StorageSource(
-                bucket=source.bucket, object_=source.name, generation=source.generation
-            )
-        ),
+        source=cloudbuild_v1.Source(storage_source=source),
         steps=[
             cloudbuild_v1.BuildStep(name=DOCKER, id="builder", args=_create_builder()),
             cloudbuild_v1.BuildStep(name=DOCKER, id="build", args=_escaped(_arguments(build))),
@@ -336,24 +323,21 @@ def _essence(build: cloudbuild_v1.Build) -> tuple[object, ...]:
     source = build.source.storage_source
     return (
         (source.bucket, source.object_, int(source.generation)),
-        tuple((step.name, step.entrypoint, _without_labels(step.args)) for step in build.steps),
-        tuple(build.images),
+        [(step.name, step.entrypoint, [*_without_labels(step.args)]) for step in build.steps],
+        [*build.images],
         build.service_account.rpartition("/")[2],
         build.substitutions.get(IDENTITY),
     )
 
 
-def _without_labels(args: Iterable[str]) -> tuple[str, ...]:
-    """Arguments as they are run, without pairs of ``--label`` and its value."""
-    plain = [arg.replace("$$", "$") for arg in args]
-    kept: list[str] = []
-    values = iter(plain)
+def _without_labels(args: Iterable[str]) -> Iterator[str]:
+    """Yield arguments as they are run, without pairs of ``--label`` and its value."""
+    values = iter(args)
     for arg in values:
         if arg == "--label":
             next(values, None)
         else:
-            kept.append(arg)
-    return tuple(kept)
+            yield arg.replace("$$", "$")
 
 
 def _create_builder() -> list[str]:

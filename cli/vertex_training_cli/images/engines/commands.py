@@ -15,13 +15,15 @@ import json
 import os
 import re
 import shutil
-import subprocess
 import tarfile
+import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from localgcp.containers import mirror
+from localgcp.system import processes as processes_here
 from vertex_training.errors import ImageBuildError
 from vertex_training.images.identity import PLATFORM
 from vertex_training_cli.images import registry
@@ -30,7 +32,6 @@ from vertex_training_cli.images.engines import Build, processes
 #: Seconds within which a daemon must answer.
 DAEMON_TIMEOUT: Final = 10
 #: Of the build in its folder.
-DIGEST_FILE: Final = "digest"
 AUTH_FILE: Final = "auth.json"
 LABELLED: Final = "Dockerfile"
 #: Without a runtime of containers: buildah's own, for RUN in the root file system of the image.
@@ -64,7 +65,8 @@ class CommandEngine:
     def build(self, build: Build, write_log: WriteLog) -> str:
         """See ``Engine.build``."""
         at, path = registry.registry_of(build.image)
-        with processes.work_folder() as folder:
+        with tempfile.TemporaryDirectory(dir=build.archive.parent) as work:
+            folder = Path(work)
             context = folder / "context"
             _unpack(build, context)
             log = processes.LastLines(write_log)
@@ -77,13 +79,16 @@ class CommandEngine:
                 write_log(f"{build.reference} was pushed by another build in between: taken.")
                 return winner
             try:
-                pushed = self._push(build, local, folder, at, log, deadline)
+                self._push(build, local, folder, at, log, deadline)
             except ImageBuildError:
                 # With immutable tags the push of the second of two builds is refused.
                 if winner := at.digest_of(path, build.tag):
                     return winner
                 raise
-        return at.digest_of(path, build.tag) or pushed
+        if found := at.digest_of(path, build.tag):
+            return found
+        text = f"{build.name}: {self.name} pushed {local}, and the registry does not have it."
+        raise ImageBuildError(text, log.lines)
 
     def _build(self, build: Build, local: str, context: Path) -> list[str]:
         isolation = os.environ.get(ISOLATION) or "chroot"
@@ -114,25 +119,18 @@ class CommandEngine:
     def _push(
         self, build: Build, local: str, folder: Path, at: registry.RegistryClient,
         log: processes.LastLines, deadline: processes.Deadline,
-    ) -> str:  # fmt: skip
-        """Push; returns the digest."""
+    ) -> None:  # fmt: skip
+        """Push the image. docker has credentials of its own."""
+        options, target = list[str](), [f"docker://{local}"]
         if self.name == "docker":
-            self._run("push", [self.program, "push", local], log, deadline, build)
-            shown = [self.program, "image", "inspect", "--format", "{{json .RepoDigests}}", local]
-            found = json.loads(subprocess.check_output(shown, text=True) or "null") or []
-            name = local.rpartition(":")[0]
-            own = (each.rpartition("@")[2] for each in found if each.startswith(f"{name}@"))
-            return next(own, "")
-        file = folder / DIGEST_FILE
-        options = ["--digestfile", str(file)]
-        if at.is_local:
-            options.append("--tls-verify=false")
+            target = []
+        elif at.is_local:
+            options = ["--tls-verify=false"]
         elif token := at.token():
             _write_credentials(folder / AUTH_FILE, at.address, token)
-            options += ["--authfile", str(folder / AUTH_FILE)]
-        command = [self.program, "push", *options, local, f"docker://{local}"]
+            options = ["--authfile", str(folder / AUTH_FILE)]
+        command = [self.program, "push", *options, local, *target]
         self._run("push", command, log, deadline, build)
-        return file.read_text().strip()
 
     def _run(
         self, step: str, command: Sequence[str], log: processes.LastLines,
@@ -151,23 +149,15 @@ class CommandEngine:
             raise ImageBuildError(text, log.lines, _hint(step, self.name, build, log.lines))
 
 
-def find(name: str, project: str, region: str) -> CommandEngine | None:
-    """The program called ``name`` if it is there and, for docker, its daemon answers."""
-    del project, region  # a program of this machine builds for every project
+def find(name: str) -> CommandEngine | None:
+    """Return the program called ``name`` if it is there and, for docker, its daemon answers."""
     program = shutil.which(name)
     if program is None:
         return None
-    if name == "docker" and not _answers([program, "version", "--format", "{{.Server.Version}}"]):
+    version = [program, "version", "--format", "{{.Server.Version}}"]
+    if name == "docker" and not processes_here.succeeds(version, DAEMON_TIMEOUT):
         return None
     return CommandEngine(name, program)
-
-
-def _answers(command: Sequence[str]) -> bool:
-    try:
-        ran = subprocess.run(command, capture_output=True, timeout=DAEMON_TIMEOUT, check=False)
-    except (OSError, subprocess.TimeoutExpired):
-        return False
-    return ran.returncode == 0
 
 
 def _each(option: str, values: Mapping[str, str]) -> list[str]:
@@ -224,8 +214,6 @@ def stand_ins(dockerfile: Path, build_args: Mapping[str, str] | None = None) -> 
 
     Those without a digest need nothing: the mirror of the local cloud is asked for their tags.
     """
-    from localgcp.containers import mirror
-
     try:
         text = dockerfile.read_text("utf-8", errors="replace")
     except OSError:
@@ -254,13 +242,5 @@ def _is_base(name: str, base: str) -> bool:
 
 def stand_in_options(found: Mapping[str, str]) -> list[str]:
     """What buildah and podman are called with. Some versions look for a name as it is written."""
-    from localgcp.containers import mirror
-
     names = dict.fromkeys([*found, *found.values()])
     return [part for name in names for part in (OPTION, f"{name}=docker-image://{mirror.BASE}")]
-
-
-def stand_in_notices(found: Mapping[str, str]) -> list[str]:
-    """The lines that say so."""
-    text = "is stood in for by Debian's packages of the same release and Python"
-    return [f"{name} {text}" for name in dict.fromkeys(found.values())]

@@ -14,10 +14,10 @@ from typing import Any, Final
 
 from vertex_training.catalog import costs
 from vertex_training.customjob.kinds import BATCH_JOB, CUSTOM_JOB, TUNING_JOB
+from vertex_training.customjob.rules.batch import batch_support
 from vertex_training.customjob.rules.context import Context, NetworkFacts, StackFacts
 from vertex_training.customjob.rules.job import Job
-from vertex_training.customjob.rules.stack.batch import batch_support
-from vertex_training.customjob.rules.task.secrets import secret_value
+from vertex_training.customjob.rules.secrets import secret_value
 
 #: The services as people read them.
 NAMES: Final = {CUSTOM_JOB.backend: "Vertex", BATCH_JOB.backend: "Batch"}

@@ -16,13 +16,13 @@ from vertex_training.catalog import costs
 from vertex_training.customjob.batch.message import BatchParameters, batch_job
 from vertex_training.customjob.batch.naming import job_id
 from vertex_training.customjob.kinds import BATCH_JOB, CUSTOM_JOB, TUNING_JOB, JobKind
-from vertex_training.customjob.request import checking, ignoring, references
+from vertex_training.customjob.protocol.ports import IDLE_STOP
+from vertex_training.customjob.request import checking, references
 from vertex_training.customjob.request.message import MessageBuilder
 from vertex_training.customjob.request.rungs import RungOverrides
 from vertex_training.customjob.rules.context import FILE_ONLY, Context, FileDefaults, JobFacts
-from vertex_training.customjob.rules.job import Job
-from vertex_training.customjob.rules.job_facts import concerns, job_facts_of
-from vertex_training.customjob.rules.tuning.trials import COUNTS
+from vertex_training.customjob.rules.job import Job, concerns, job_facts_of
+from vertex_training.customjob.rules.trials import COUNTS
 from vertex_training.errors import ConfigError, Level, Location, Problem, UnknownReferenceError
 from vertex_training.located_yaml import document
 
@@ -193,7 +193,7 @@ def check_job_file(
             _add_slot(message, builder.kind)
     job = None if message is None else _job(message, context, builder)
     found = _with_levels([*parsed.problems, *_problems(parsed, builder, job)], context.levels)
-    found, ignored = ignoring.apply(found, data.decode("utf-8-sig", errors="replace"), file)
+    found, ignored = checking.apply(found, data.decode("utf-8-sig", errors="replace"), file)
     facts = JobFacts() if job is None else job_facts_of(job)
     errors, warnings = _of_level(found, "error"), _of_level(found, "warning")
     notes = _of_level(found, "note")
@@ -284,8 +284,8 @@ class JobFile:
     ladder: tuple[RungOverrides, ...] = ()
     scheduled: bool = False
     """Whether it is the request of each slot of a schedule."""
-    idle_stop: bool = False
-    """Whether it is cancelled when its accelerators do nothing."""
+    options: Mapping[str, Any] = field(default_factory=dict)
+    """Options of the stack file that its provider reads, by their names there."""
 
 
 def check_job_files(
@@ -319,7 +319,7 @@ def check_ladder(
         )  # fmt: skip
 
     first = check(None)
-    if one.idle_stop and first.request and (what := _nothing_idles(first.request)):
+    if IDLE_STOP in one.options and first.request and (what := _nothing_idles(first.request)):
         problem = Problem(what, hint="remove idleStop", location=Location(one.file))
         first = dataclasses.replace(first, request=None, errors=(*first.errors, problem))
     if not one.ladder:

@@ -15,7 +15,7 @@ from typing import Any, Final
 from vertex_training.customjob.kinds import CUSTOM_JOB, JobKind, kind_of_fields
 from vertex_training.customjob.request import hints, references
 from vertex_training.customjob.request.hints import messages
-from vertex_training.customjob.rules import documented
+from vertex_training.customjob.rules import registry
 from vertex_training.errors import Mend, Path, Problem, UnknownReferenceError
 from vertex_training.located_yaml.document import MAX_PROBLEMS, UNREADABLE, Document, Value
 from vertex_training.secret_rules.redaction import redacted
@@ -356,7 +356,7 @@ class MessageBuilder:
     ) -> None:
         """Add a warning or a note, whichever the rule is."""
         location = self.document.location(path, key=True)
-        level = documented.LEVELS[rule]
+        level = registry.FILE_LEVELS[rule]
         self.remarks.append(Problem(what, "", hint, path, location, rule, level, mend))
 
     def _mark_unreadable(self, path: Path) -> None:

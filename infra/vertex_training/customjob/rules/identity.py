@@ -1,4 +1,4 @@
-"""The account a job runs as, and the key it is encrypted with."""
+"""Account, key and region of a job, its TensorBoard and experiment, its name and labels."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from vertex_training.catalog import machines
+from vertex_training.customjob.protocol.ports import JOB_LABELS, LABEL_PREFIX
 from vertex_training.customjob.rules.job import SPEC, Job
 from vertex_training.customjob.rules.registry import GUIDES, TYPES, Finding, rule
 from vertex_training.errors import Path
@@ -100,3 +101,153 @@ def artifact_location(job: Job) -> Iterator[Finding]:
         yield Finding(path, "not a region", given, "for example europe-west4")
     elif given and given == job.region:
         yield Finding(path, "is the job's own region", given, "remove it")
+
+
+TENSORBOARD: Final = re.compile(
+    r"projects/[^/]+/locations/([a-z]+-[a-z]+[0-9]+)/tensorboards/[0-9]+\Z"
+)
+CONTEXT: Final = re.compile(
+    r"projects/[^/]+/locations/([a-z]+-[a-z]+[0-9]+)/metadataStores/[^/]+/contexts/[^/]+\Z"
+)
+FORMS: Final = {
+    "tensorboard": (TENSORBOARD, "projects/P/locations/REGION/tensorboards/ID"),
+    "experiment": (CONTEXT, "projects/P/locations/REGION/metadataStores/default/contexts/NAME"),
+    "experimentRun": (
+        CONTEXT,
+        "projects/P/locations/REGION/metadataStores/default/contexts/NAME-RUN",
+    ),
+}
+
+
+@rule("tracking-name", TYPES + "custom_job.py")
+def tracking_name(job: Job) -> Iterator[Finding]:
+    """A TensorBoard, an experiment and its run are named in full."""
+    for field, (form, hint) in FORMS.items():
+        given = job.spec.get(field)
+        if given is not None and not form.match(given):
+            yield Finding((*SPEC, field), "not a full resource name", given, hint)
+
+
+@rule("tracking-region", GUIDES + "experiments/tensorboard-training")
+def tracking_region(job: Job) -> Iterator[Finding]:
+    """A TensorBoard, an experiment and its run are in the job's region."""
+    for field, (form, _) in FORMS.items():
+        match = form.match(str(job.spec.get(field)))
+        if match and job.region and match[1] != job.region:
+            what = f"must be in the job's region {job.region}"
+            yield Finding((*SPEC, field), what, match[1], "name one of that region")
+
+
+@rule("tensorboard-output", "https://github.com/kubeflow/pipelines/issues/7123", "warning")
+def tensorboard_output(job: Job) -> Iterator[Finding]:
+    """A job with a TensorBoard has a baseOutputDirectory, where its logs are read from."""
+    if job.spec.get("tensorboard") and not job.output:
+        what = "baseOutputDirectory is missing: AIP_TENSORBOARD_LOG_DIR is not set"
+        hint = "baseOutputDirectory: {outputUriPrefix: ${buckets.NAME}/folder}"
+        yield Finding(SPEC, what, "", hint, missing="baseOutputDirectory")
+
+
+@rule("tensorboard-account", GUIDES + "experiments/tensorboard-training")
+def tensorboard_account(job: Job) -> Iterator[Finding]:
+    """A job with a TensorBoard names the account that writes to it."""
+    if job.spec.get("tensorboard") and not job.spec.get("serviceAccount"):
+        what = "serviceAccount is missing, and a TensorBoard needs it"
+        yield Finding(SPEC, what, "", "serviceAccount: EMAIL", missing="serviceAccount")
+
+
+@rule("tensorboard-or-experiment", "google-cloud-aiplatform 2.7.0 google/cloud/aiplatform/jobs.py")
+def tensorboard_or_experiment(job: Job) -> Iterator[Finding]:
+    """A job has a TensorBoard or an experiment, not both."""
+    if job.spec.get("tensorboard") and job.spec.get("experiment"):
+        what = "tensorboard is given as well"
+        yield Finding((*SPEC, "experiment"), what, "", "remove one of the two")
+
+
+@rule("experiment-run", TYPES + "custom_job.py")
+def experiment_run(job: Job) -> Iterator[Finding]:
+    """The context of an experiment's run is NAME-RUN of its experiment."""
+    experiment, run = (str(job.spec.get(field)) for field in ("experiment", "experimentRun"))
+    forms = CONTEXT.match(experiment) and CONTEXT.match(run)
+    if forms and not run.startswith(experiment + "-"):
+        yield Finding(
+            (*SPEC, "experimentRun"), "not a run of this experiment", run, experiment + "-RUN"
+        )
+
+
+@rule("models-unused", TYPES + "custom_job.py", "warning")
+def models_unused(job: Job) -> Iterator[Finding]:
+    """models is for some jobs that Google provides; code of one's own has no use for it."""
+    if job.spec.get("models"):
+        yield Finding((*SPEC, "models"), "has no effect on custom code", "", "remove it")
+
+
+MAX_NAME: Final = 128
+MAX_LABELS: Final = 64
+MAX_LENGTH: Final = 64
+MAX_BYTES: Final = 128
+
+
+@rule("display-name", TYPES + "custom_job.py")
+def display_name(job: Job) -> Iterator[Finding]:
+    """displayName has 1 to 128 characters."""
+    name = job.request.get("displayName", "x")
+    if not 1 <= len(name) <= MAX_NAME:
+        what = f"has more than {MAX_NAME} characters" if name else "is empty"
+        yield Finding(("displayName",), what, name, "leave it out for STACK-JOB")
+
+
+@rule("label", TYPES + "custom_job.py")
+def label(job: Job) -> Iterator[Finding]:
+    """Labels have at most 64 lowercase letters, digits, '_' and '-', of any language."""
+    limit = f"must have at most {MAX_LENGTH} lowercase letters, digits, '_' and '-'"
+    for key, value in job.request.get("labels", {}).items():
+        if not key or not _is_label(key):
+            what = f"label key '{key}' {limit}"
+            yield Finding(("labels", key), what, "", "for example cost-center")
+        elif not _is_label(value):
+            what = f"value of label '{key}' {limit}"
+            yield Finding(("labels", key), what, value, "for example ml-1")
+
+
+@rule(
+    "label-limits", "https://docs.cloud.google.com/resource-manager/docs/labels-overview", "warning"
+)
+def label_limits(job: Job) -> Iterator[Finding]:
+    """Labels stay below what was seen to be refused: 64 characters, 128 bytes, '-' at the start."""
+    for key, value in job.request.get("labels", {}).items():
+        if not _is_label(key) or not _is_label(value):
+            continue  # reported by the rule above
+        long = any(len(t) >= MAX_LENGTH or len(t.encode()) >= MAX_BYTES for t in (key, value))
+        if long or key[:1] in ("_", "-"):
+            what = f"label '{key}' was seen to be refused"
+            hint = "63 characters at most, the key beginning with a letter or digit"
+            yield Finding(("labels", key), what, value, hint)
+
+
+def _is_label(text: str) -> bool:
+    marks = all(c in "_-" or (c.isalnum() and c == c.lower()) for c in text)
+    return marks and len(text) <= MAX_LENGTH
+
+
+@rule("label-reserved", "docs/job-files.md")
+def label_reserved(job: Job) -> Iterator[Finding]:
+    """Labels that begin with vt- are left to the stack: by them a job is found again.
+
+    Without a stack this is a warning: the service takes such a job.
+    """
+    level = "warning" if job.context.stack is None else None
+    for key in job.request.get("labels", {}):
+        if key.startswith(LABEL_PREFIX):
+            what = f"the stack sets the labels that begin with {LABEL_PREFIX}"
+            yield Finding(("labels", key), what, key, "rename it", level=level)
+
+
+@rule(
+    "label-count", "https://docs.cloud.google.com/resource-manager/docs/labels-overview", "warning"
+)
+def label_count(job: Job) -> Iterator[Finding]:
+    """With those of the stack, a job has at most 64 labels."""
+    count = len(job.request.get("labels", {}))
+    if count > MAX_LABELS - len(JOB_LABELS):
+        what = f"a job has at most {MAX_LABELS} labels, {len(JOB_LABELS)} of which the stack sets"
+        yield Finding(("labels",), what, str(count), "remove some")

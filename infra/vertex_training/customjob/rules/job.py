@@ -1,23 +1,34 @@
-"""A request as the rules read it: its pools, their machines and tasks, and its context."""
+"""A request as the rules read it: pools, machines, tasks, context, and facts for other jobs."""
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
 from vertex_training.catalog import machines
 from vertex_training.customjob.kinds import CUSTOM_JOB, TUNING_JOB, JobKind
-from vertex_training.customjob.rules.context import FILE_ONLY, Context
+from vertex_training.customjob.rules.context import FILE_ONLY, Context, JobFacts, ReservationRequest
 from vertex_training.errors import Path
 
 Request = dict[str, Any]
 SPEC: Final[Path] = ("jobSpec",)
 POOLS: Final[Path] = ("jobSpec", "workerPoolSpecs")
 TASKS: Final = ("containerSpec", "pythonPackageSpec")
+#: Programs that take a script as the word after ``-c``, and pass what follows it as $0, $1, …
+SHELLS: Final = frozenset({"sh", "bash", "dash", "ash", "zsh", "ksh"})
 #: Part of the name of Google's image that runs a reduction server.
 REDUCTION_SERVER: Final = "/reductionserver"
+
+
+def is_shell(word: str) -> bool:
+    """Return whether a word of a command line starts a shell.
+
+    >>> is_shell("/bin/bash"), is_shell("python")
+    (True, False)
+    """
+    return word.rpartition("/")[2] in SHELLS
 
 
 @dataclass(frozen=True)
@@ -224,3 +235,60 @@ class Job:
     def output(self) -> str:
         """Its output directory, empty if it has none."""
         return self.spec.get("baseOutputDirectory", {}).get("outputUriPrefix", "")
+
+
+#: Folders below the output directory that the service passes to a job.
+FOLDERS: Final = ("model", "checkpoints", "logs")
+REQUEST_ID: Final = "${job.requestId}"
+
+
+def job_facts_of(job: Job) -> JobFacts:
+    """The facts of one job."""
+    requests = tuple(
+        ReservationRequest(
+            tuple((pool.affinity or {}).get("values", ())),
+            pool.machine_type,
+            pool.accelerator,
+            pool.count,
+            pool.replicas * job.parallel,
+        )
+        for pool in job.pools
+        if pool.reserved
+    )
+    return JobFacts(
+        output=job.output,
+        network=job.network,
+        attachment=job.attachment,
+        nodes=job.nodes,
+        parallel=job.parallel,
+        reservation_requests=requests,
+    )
+
+
+def concerns(mine: JobFacts, others: Mapping[str, JobFacts]) -> bool:
+    """Whether the other jobs could break a rule of the job with the facts ``mine``."""
+    return any(
+        outputs_clash(mine.output, other.output)
+        or (mine.network and other.network)
+        or (mine.attachment and other.attachment)
+        or (mine.reservation_requests and other.reservation_requests)
+        for other in others.values()
+    )
+
+
+def outputs_clash(one: str, other: str) -> bool:
+    """Whether two jobs with these output directories write to the same places.
+
+    A directory that holds the request id is new for every submission.
+
+    >>> outputs_clash("gs://b/x", "gs://b/x/"), outputs_clash("gs://b/x/model", "gs://b/x")
+    (True, True)
+    """
+    if not one or not other or REQUEST_ID in one or REQUEST_ID in other:
+        return False
+    one, other = one.rstrip("/"), other.rstrip("/")
+    return one == other or any(
+        (inner + "/").startswith(f"{outer}/{folder}/")
+        for outer, inner in ((one, other), (other, one))
+        for folder in FOLDERS
+    )

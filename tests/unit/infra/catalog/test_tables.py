@@ -13,7 +13,7 @@ import vertex_training
 from vertex_training import catalog
 from vertex_training.catalog import machines, resource_types
 from vertex_training.catalog.resource_types import ResourceType, by_token, granting
-from vertex_training.customjob.rules.compute.machines import RETIRED
+from vertex_training.customjob.rules.machines import RETIRED
 
 ROWS = ("machines.yaml", "accelerators.yaml", "regions.yaml")
 

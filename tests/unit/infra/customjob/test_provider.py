@@ -16,9 +16,9 @@ from vertex_training.customjob.protocol.ports import (
     IntentState,
     JobSnapshot,
     StoredIntent,
+    Timing,
     TurnRecord,
 )
-from vertex_training.customjob.protocol.timing import Timing
 from vertex_training.customjob.provider import CustomJobProvider
 from vertex_training.customjob.refusal_lookup import RefusalLookup
 from vertex_training.customjob.request import job_file as spec
@@ -125,6 +125,16 @@ def outputs(service):
     return outs
 
 
+def test_labels_of_a_stack_file_do_not_replace_the_identity_of_a_job(service):
+    own = {"vt-stack": "mine", "vt-job": "x", "vt-run": "7", "vt-request-id": "y"}
+    own |= {"vt-request-turn": "9", "team": "ml", "run": "7"}
+    PROVIDER.create(PROPS | {"options": OPTIONS | {"labels": own}})
+    [(_, _, labels)] = service.created
+    expected = {"vt-stack": "dev", "vt-job": "titanic", "vt-run": "1", "vt-request-id": "id1"}
+    expected |= {"vt-request-digest": spec.digest_of(BODY)[:20], "vt-request-turn": "1"}
+    assert labels == expected | {"team": "ml", "run": "7"}
+
+
 def test_a_moved_provider_and_on_delete_are_updates(service):
     outs, deleting = outputs(service), PROPS | {"options": OPTIONS | {"onDelete": "delete"}}
     result = PROVIDER.diff(NAME, outs, deleting)
@@ -132,6 +142,15 @@ def test_a_moved_provider_and_on_delete_are_updates(service):
     assert PROVIDER.diff(NAME, outs, PROPS | {"__provider": "x"}).changes
     updated = PROVIDER.update(NAME, outs, deleting).outs
     assert updated == outs | {"options": {"controlBucket": "control", "onDelete": "delete"}}
+
+
+def test_job_whose_record_is_gone_stays_in_the_stack(service):
+    outs = outputs(service)
+    service.record = None
+    result = PROVIDER.read(NAME, outs)
+    assert result.id == NAME
+    assert result.outs["state"] == "RECORD_DELETED"
+    assert result.inputs is None
 
 
 def test_a_failed_look_is_never_taken_for_a_deleted_job(service, monkeypatch):
@@ -280,12 +299,13 @@ def test_a_refusal_after_a_cancellation_says_what_ran_and_leaves_a_note(
     }  # fmt: skip
 
 
-def test_the_next_run_takes_the_place_of_the_one_before(service, google):
+def test_the_next_run_takes_the_place_of_the_one_before(service, google, intents):
     outs, asked = running(service), google(yes=False)
     PROVIDER.check({}, EDITED | {"submission": PLACE | {"run": 2.0}})
     with pytest.raises(JobRefusedError, match=r"\(RUNNING\): run 2 would be refused, since "):
         Impatient().delete(NAME, outs)
     assert (asked.asked, service.record.state) == (2, "JOB_STATE_RUNNING")
+    assert intents.stored.record.state is not IntentState.RELEASED
 
 
 def test_the_same_request_once_more_cancels_nothing(service, google):
@@ -294,6 +314,18 @@ def test_the_same_request_once_more_cancels_nothing(service, google):
     with pytest.raises(JobRefusedError, match="set run: 2 to submit it once more"):
         PROVIDER.delete(NAME, outs)
     assert (asked.asked, service.record.state) == (0, "JOB_STATE_RUNNING")
+
+
+@pytest.mark.parametrize("on_delete", ["keep", "delete"])
+def test_succeeded_job_is_adopted_by_its_own_request_also_with_on_delete_delete(service, on_delete):
+    """Tainted, for instance: without its record the same request would be paid for once more."""
+    props = PROPS | {"options": OPTIONS | {"onDelete": on_delete}}
+    outs = PROVIDER.create(props).outs | {"state": "JOB_STATE_SUCCEEDED"}
+    service.record = dataclasses.replace(service.record, state="JOB_STATE_SUCCEEDED")
+    assert not PROVIDER.check({}, props).failures
+    PROVIDER.delete(NAME, outs)
+    PROVIDER.create(props)
+    assert len(service.created) == 1
 
 
 def test_check_misses_what_makes_a_job_and_names_no_property():

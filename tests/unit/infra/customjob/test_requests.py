@@ -125,15 +125,15 @@ T4 = {"machineType": "n1-standard-8", "acceleratorType": "NVIDIA_TESLA_T4", "acc
 def test_idle_stop_is_refused_for_a_job_without_accelerators(machine: Any, what: str) -> None:
     spec = yaml.safe_load(FILE)
     spec["workerPoolSpecs"][0]["machineSpec"] = machine
-    one = JobFile(yaml.safe_dump(spec).encode(), "x.yaml", WHO, idle_stop=True)
+    one = JobFile(yaml.safe_dump(spec).encode(), "x.yaml", WHO, options={"idleStop": "5% for 30m"})
     result = job_file.check_ladder(one, TABLE)
     assert [what in problem.what for problem in result.errors] == [True] * bool(what)
     assert (result.request is None) == bool(what)
-    assert job_file.check_ladder(dataclasses.replace(one, idle_stop=False), TABLE).request
+    assert job_file.check_ladder(dataclasses.replace(one, options={}), TABLE).request
 
 
 def test_idle_stop_is_refused_for_a_tuning_job() -> None:
-    one = JobFile(RIGHT.encode(), "x.yaml", WHO, kind=None, idle_stop=True)
+    one = JobFile(RIGHT.encode(), "x.yaml", WHO, kind=None, options={"idleStop": "5% for 30m"})
     [error] = job_file.check_ladder(one, test_corpus.TABLE).errors
     assert error.what == "idleStop is about one job, and a tuning job runs many"
 

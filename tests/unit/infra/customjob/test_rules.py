@@ -8,12 +8,12 @@ import pytest
 
 from vertex_training import catalog
 from vertex_training.customjob import rules
-from vertex_training.customjob.request import ignoring
+from vertex_training.customjob.request import checking
 from vertex_training.customjob.request import job_file as spec
 from vertex_training.customjob.request.job_file import JobFile, Submission
 from vertex_training.customjob.rules import BucketFacts, Context, JobFacts, StackFacts
 from vertex_training.customjob.rules.context import ReservationRequest
-from vertex_training.customjob.rules.job_facts import concerns
+from vertex_training.customjob.rules.job import concerns
 
 
 def test_every_rule_has_an_id_a_summary_a_source_and_a_level():
@@ -34,10 +34,10 @@ def test_the_page_of_rules_is_generated_from_the_code():
 
 
 def test_no_job_file_can_ignore_a_rule_about_its_stack():
-    of_stack = {each.id for each in rules.RULES if each.subject in ignoring.OF_A_STACK}
+    of_stack = {each.id for each in rules.RULES if each.subject in rules.OF_A_STACK}
     assert of_stack >= {"secret-granted", "limit-strategy", "interface-room", "reservation-any"}
-    assert not ignoring.IGNORABLE & of_stack
-    rest = {each.id for each in rules.RULES} - of_stack - ignoring.IGNORABLE
+    assert not checking.IGNORABLE & of_stack
+    rest = {each.id for each in rules.RULES} - of_stack - checking.IGNORABLE
     assert rest == {"service-account", "label-reserved", "job-region"}
 
 

@@ -66,11 +66,16 @@ def test_all_missed_slots_run_one_after_the_other():
     assert world.slots_sent == [folder(MONDAY + week * WEEK) for week in range(3)]
 
 
+def submit_late(world: SlotWorld) -> Outcome:
+    """What a process does that saw Monday's slot as due, and goes on only now."""
+    return slots._submit(SCHEDULE, ports_of(SlotProcess(world)), name_of(MONDAY))[0]
+
+
 def test_a_late_process_does_not_submit_a_slot_that_was_passed():
     world = SlotWorld()
     tick(world, MONDAY + WEEK)
     world.end()
-    outcome, _ = slots._submit(SCHEDULE, ports_of(SlotProcess(world)), name_of(MONDAY))
+    outcome = submit_late(world)
     assert outcome.done == "failed"
     assert "was passed" in outcome.reason
     assert world.sent == 1
@@ -149,7 +154,7 @@ def test_a_job_without_a_schedule_waits_for_the_slot_that_runs():
     remove(world)
     submit(plain, process, process, environment=process.environment())
     assert world.sent == 2
-    outcome, _ = slots._submit(SCHEDULE, ports_of(SlotProcess(world)), name_of(MONDAY))
+    outcome = submit_late(world)
     assert "waits" in outcome.reason
     assert world.sent == 2
 
@@ -165,6 +170,18 @@ def idle(slot: str) -> Outcome:
 
 def newest(world: SlotWorld) -> str:
     return list(world.jobs)[-1]
+
+
+def test_failed_slot_is_not_submitted_again_after_a_job_without_a_schedule():
+    world = SlotWorld()
+    tick(world, MONDAY)
+    world.end("FAILED")
+    plain = replace(SCHEDULE.submission(""), request_id="0123456789abcdef0123")
+    process = SlotProcess(world)
+    submit(plain, process, process, environment=process.environment())
+    world.end()
+    submit_late(world)
+    assert world.sent == 2
 
 
 def test_a_slot_whose_record_has_a_job_is_adopted_though_its_turn_is_gone() -> None:
@@ -186,6 +203,19 @@ def test_record_of_another_job_is_reported_with_its_place(theirs: str) -> None:
     place = f"gs://control/one/submissions/{id_}.json"
     text = f"not submitted: its record names no job of it. Somebody wrote {place}?"
     assert tick(world, MONDAY, schedule) == [Outcome("failed", FIRST, text), idle(SECOND)]
+
+
+def test_removed_schedule_cancels_no_job_named_by_a_forged_record():
+    world = SlotWorld()
+    tick(world, MONDAY, OTHER)
+    [theirs] = world.live_jobs
+    world.jobs[theirs] = replace(world.jobs[theirs], request_id=OTHER.request_id("x"))
+    id_ = SCHEDULE.request_id(name_of(MONDAY))
+    process = SlotProcess(world)
+    process.write(IntentRecord(id_, IntentState.DONE, "mallory", theirs), 0)
+    process.write_turn("r/titanic", id_, 1, 0)
+    assert remove(world) is None
+    assert world.live_jobs == [theirs]
 
 
 def test_the_end_of_a_schedule_leaves_the_turn_of_a_job_without_one() -> None:

@@ -23,8 +23,9 @@ def test_the_files_of_a_home_keep_their_places_from_version_to_version() -> None
     other = f"{other} builders=containers.conf server_file=server.json server_log=server.log"
     names = dict(pair.split("=") for pair in f"{other} start_lock=start.lock".split())
     names |= {name: name for name in same} | {name: name.replace("_", "-") for name in dashed}
-    properties = {name for name, value in vars(Home).items() if isinstance(value, property)}
-    assert {name: getattr(home, name) for name in properties} == {
+    places = {name: getattr(home, name) for name in dir(home) if not name.startswith("_")}
+    del places["root"], places["repo"]
+    assert {name: place for name, place in places.items() if isinstance(place, Path)} == {
         name: Path("/home") / place for name, place in names.items()
     }
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from localgcp.access import gate
-from localgcp.access.guests import Guest
+from localgcp.access.callers import Guest
 from localgcp.errors import ApiError
 from localgcp.inventory.store import SERVICE, TENSORBOARD, Store, project_number
 from localgcp.vertex.records import JobTable

@@ -238,4 +238,3 @@ def main(program: str) -> None:
     if answer.status != 201:
         print(f"Error: pushing: {answer.status}")
         sys.exit(125)
-    Path(arguments[arguments.index("--digestfile") + 1]).write_text(digest(body))

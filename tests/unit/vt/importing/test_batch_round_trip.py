@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+import yaml
 
 from tests.unit.infra.customjob.test_batch import DIGEST, PSC, REFERENCES, SUBNET
 from tests.unit.infra.customjob.test_corpus import PROJECT, REGION, STACK, TRAINER
@@ -60,8 +61,8 @@ def sent(one: JobRequest) -> dict[str, Any]:
 def hold(text: str, name: str, write: Callable[[dict[str, Any]], str]) -> None:
     first = request(text, text, name)
     labels = {JOB_LABEL: name, REQUEST_ID_LABEL: first.request_id}
-    printed = write(first.sent(labels)).encode()
-    job = batch_jobs.imported(batch_messages.of_document(printed, "x.json"), "other")
+    printed = yaml.safe_load(write(first.sent(labels)))
+    job = batch_jobs.imported(batch_messages.parsed(printed), "other")
     assert (job.name, job.backend) == (name, "batch")
     assert sent(request(proposal.job_text(job), text, name)) == sent(first)
     told = [each for each in job.remarks if "subnet" not in each]

@@ -10,7 +10,7 @@ import pytest
 from tests.unit.vt.importing.test_references import stack
 from vertex_training.settings.model import Settings
 from vertex_training_cli.engine import paths
-from vertex_training_cli.importing import objects, proposal
+from vertex_training_cli.importing import proposal
 from vertex_training_cli.importing.imported import ImportedJob
 from vertex_training_cli.importing.proposal import Proposal, propose
 from vertex_training_cli.importing.references import StackEntries
@@ -124,7 +124,8 @@ def place(root: Path, *names: str, **uploads: bytes) -> tuple[dict[str, bytes], 
     entries, found = StackEntries(), job()
     entries.add("buckets", "b", {})
     (root.parent / "beside").mkdir(exist_ok=True)
-    copies = objects.place(found, {"b": set(names)}, root.parent / "beside", root, entries, uploads)
+    beside = root.parent / "beside"
+    copies = proposal.place_objects(found, {"b": set(names)}, beside, root, entries, uploads)
     value = entries.added["vertex-training:buckets", "b"]
     return copies, value.get("objects", {}), found.remarks
 

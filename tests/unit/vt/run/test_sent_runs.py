@@ -141,7 +141,7 @@ def test_what_batch_tells_of_a_job_goes_with_it(root: Path, sent: list[dict[str,
     told = ({"pubsubTopic": "projects/p/topics/t"},)
     request: Any = SimpleNamespace(
         submission=Submission("p", "r", "s", "run_x", 1), kind=BATCH_JOB, subnet="", body="{}",
-        request_id="id", account="", notifications=told,
+        request_id="id", account="", notifications=told, filled_in={},
     )  # fmt: skip
     submission.submit(PreparedRun(request, (), {}), stack)
     [given] = sent

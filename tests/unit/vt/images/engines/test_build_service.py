@@ -15,7 +15,7 @@ from google.cloud.devtools import cloudbuild_v1
 from vertex_training.errors import ImageBuildError
 from vertex_training.naming import Names
 from vertex_training_cli.images.engines import Build, build_service, cloud_build
-from vertex_training_cli.images.engines.build_service import BuildService, StoredSource
+from vertex_training_cli.images.engines.build_service import BuildService
 
 NAMES = Names("acme-ml-dev", "1", "us-central1", "dev")
 PARENT = "projects/acme-ml-dev/locations/us-central1"
@@ -151,7 +151,9 @@ def test_two_commits_with_one_context_request_the_same_build() -> None:
             labels={"org.opencontainers.image.revision": revision}, identity="0" * 64,
             timeout=600.0, writes_cache=True,
         )  # fmt: skip
-        source = StoredSource("acme-ml-dev-staging-dev", "images/0.tar.gz", 42)
+        source = cloudbuild_v1.StorageSource(
+            bucket="acme-ml-dev-staging-dev", object_="images/0.tar.gz", generation=42
+        )
         return cloud_build.build_message(build, NAMES, source)
 
     assert cloud_build.makes_the_same(message("abc"), message("def"))

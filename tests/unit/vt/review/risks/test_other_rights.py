@@ -49,7 +49,7 @@ def test_who_owns_a_dataset_administers_it_but_for_the_projects_owners() -> None
     authorized = ({"view": VIEW}, {"routine": VIEW}, {"dataset": {"dataset": VIEW}})
     new = plans.plan(held, plans.create(DATASET, "d", **dataset(OWNERS, *authorized)))
     assert len(grants.gained(new)) == 4
-    assert grants.strangers(new) == []
+    assert grants.strangers(new) == ()
 
 
 def test_an_acl_on_a_new_bucket_says_which_by_its_own_name() -> None:
@@ -79,7 +79,7 @@ def test_a_key_that_is_made_lets_whoever_has_it_be_the_account(type_: str, input
         plans.step("update", type_, "ci-key", inputs, inputs | {"n": 1}),
         plans.delete(type_, "ci-key", **inputs),
     ):
-        assert grants.account_keys(plans.plan(step)) == []
+        assert grants.account_keys(plans.plan(step)) == ()
 
 
 def test_an_api_key_is_a_key_of_the_account_that_it_is_bound_to() -> None:
@@ -89,10 +89,10 @@ def test_an_api_key_is_a_key_of_the_account_that_it_is_bound_to() -> None:
         plans.step("update", API_KEY, "k", bound, free),
     ):
         found = plans.plan(step)
-        assert grants.account_keys(found) == []
+        assert grants.account_keys(found) == ()
         assert unjudged_types(found) == (API_KEY,)
     later = plans.plan(plans.step("update", API_KEY, "k", free, bound))
-    assert grants.account_keys(later) == [Finding("trainer@acme", "k")]
+    assert grants.account_keys(later) == (Finding("trainer@acme", "k"),)
 
 
 def denial(*permissions: str, who: Any = ("principal://ci",), when: str = "", **more: Any) -> Any:
@@ -117,7 +117,7 @@ def test_a_denial_that_moves_or_stays_in_the_cloud_is_none_that_goes() -> None:
     )
     kept = plans.delete(DENY, "old", **rules(denial("a")))
     kept["resourcePreEvent"]["metadata"]["old"]["retainOnDelete"] = True
-    assert grants.lifted(moved) == grants.lifted(plans.plan(kept)) == []
+    assert grants.lifted(moved) == grants.lifted(plans.plan(kept)) == ()
     found = built(plans.delete(DENY, "old", **rules(denial("a"))))
     words = "no longer denied to: `principal://ci` (`a`)"
     assert answer(found, "who gains a right") == (words,)

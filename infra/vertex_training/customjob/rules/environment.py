@@ -1,0 +1,252 @@
+"""What the code receives: environment variables, command, arguments, and what nothing expands."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from vertex_training.customjob.rules.command_lines import read_command_line
+from vertex_training.customjob.rules.job import Job, is_shell
+from vertex_training.customjob.rules.registry import GUIDES, TYPES, Finding, rule
+
+REQUIREMENTS: Final = GUIDES + "training/code-requirements"
+ENV_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
+MAX_ENV: Final = 100
+MAX_ARGS: Final = 100_000
+#: Set by the service in every job: the list of google-cloud-aiplatform 2.7.0,
+#: training_utils/environment_variables.py, without those of training pipelines.
+RESERVED: Final[frozenset[str]] = frozenset(
+    ("CLOUD_ML_PROJECT_ID", "CLOUD_ML_JOB_ID", "CLUSTER_SPEC", "AIP_HTTP_HANDLER_PORT")
+)
+#: Set by the service only if the job has a baseOutputDirectory.
+OUTPUT_DIRS: Final = re.compile(r"\bAIP_(?:MODEL_DIR|CHECKPOINT_DIR|TENSORBOARD_LOG_DIR)\b")
+#: Set by the service only if the job has a TensorBoard.
+TENSORBOARD: Final = frozenset(("AIP_TENSORBOARD_API_URI", "AIP_TENSORBOARD_RESOURCE_NAME"))
+PLACEHOLDER: Final = re.compile(
+    r"<[A-Z][A-Z0-9]*(?:[_ -][A-Z0-9]+)+>|<your[_ -][a-z0-9_ -]+>|\bYOUR_[A-Z_]+\b"
+)
+#: Not documented for Vertex AI; torchrun sets them for each process. A shell or the service would
+#: replace them where a job file names them: $RANK, ${RANK:-0}, $(RANK).
+RANK_VARIABLE: Final = re.compile(
+    r"\$[{(]?(RANK|WORLD_SIZE|LOCAL_RANK|NODE_RANK|MASTER_ADDR|MASTER_PORT)\b"
+)
+#: ``set -euo pipefail`` and ``set -o errexit``; also ``set -uo pipefail``, whose author
+#: has decided what a failure means.
+STOPS_ON_ERROR: Final = re.compile(r"\bset( -\w+)* (-[a-z]*e|-o errexit|-[a-z]*o pipefail)")
+#: The same as an option of the shell: ``bash -euo pipefail -c``.
+STOPS_BY_OPTION: Final = re.compile(r"-[a-z]*e[a-z]*\Z|errexit\Z")
+#: Ends of lines after which a shell goes on with the same command, or with part of one.
+GOES_ON: Final = re.compile(r"(&&|\|\||[|\\;{(]|\b(then|do|else|in))\s*\Z")
+
+#: A line that only prints, whose failure changes nothing.
+PRINTS: Final = re.compile(r"(echo|printf)\s[^|;&`]*\Z")
+
+
+def _is_set(variable: dict[str, str]) -> str:
+    return variable.get("name", "")
+
+
+@rule("env-name", TYPES + "env_var.py")
+def env_name(job: Job) -> Iterator[Finding]:
+    """Environment variables have a C identifier as name."""
+    hint = "letters, digits and '_', not starting with a digit"
+    for pool in job.pools:
+        for index, variable in enumerate(pool.env):
+            path = (*pool.task_path, "env", index)
+            if "name" not in variable:
+                yield Finding(path, "name is missing", "", hint, "name")
+            elif not ENV_NAME.match(variable["name"]):
+                what = "name is no C identifier"
+                yield Finding((*path, "name"), what, variable["name"], hint)
+
+
+@rule("env-value", TYPES + "env_var.py")
+def env_value(job: Job) -> Iterator[Finding]:
+    """Environment variables have a value."""
+    for pool in job.pools:
+        for index, variable in enumerate(pool.env):
+            if "value" not in variable:
+                path = (*pool.task_path, "env", index)
+                yield Finding(path, "value is missing", "", 'write value: ""', "value")
+
+
+@rule("env-count", TYPES + "custom_job.py")
+def env_count(job: Job) -> Iterator[Finding]:
+    """A pool has at most 100 environment variables."""
+    for pool in job.pools:
+        if len(pool.env) > MAX_ENV:
+            path = (*pool.task_path, "env")
+            hint = "put them into a file in a bucket, and pass its name"
+            yield Finding(path, f"has more than {MAX_ENV} variables", str(len(pool.env)), hint)
+
+
+@rule("env-twice", GUIDES + "training/configure-container-settings", "warning")
+def env_twice(job: Job) -> Iterator[Finding]:
+    """No environment variable is set twice."""
+    for pool in job.pools:
+        seen = dict[str, int]()
+        for index, variable in enumerate(pool.env):
+            name = _is_set(variable)
+            if name and name in seen:
+                path = (*pool.task_path, "env", index, "name")
+                what = f"is set twice, first as item {seen[name] + 1}"
+                yield Finding(path, what, name, "remove one of the two")
+            seen.setdefault(name, index)
+
+
+@rule("env-reserved", REQUIREMENTS, "warning")
+def env_reserved(job: Job) -> Iterator[Finding]:
+    """Variables that the service sets are left to it."""
+    reserved = set[str](RESERVED)
+    if len(job.pools) > 1:
+        reserved.add("TF_CONFIG")
+    if job.spec.get("tensorboard"):
+        reserved |= TENSORBOARD
+    for pool in job.pools:
+        for index, variable in enumerate(pool.env):
+            name = _is_set(variable)
+            if name in reserved or (job.output and OUTPUT_DIRS.fullmatch(name)):
+                path = (*pool.task_path, "env", index, "name")
+                yield Finding(path, "the service sets this itself", variable["name"], "rename it")
+
+
+@rule("args-length", GUIDES + "training/create-custom-job")
+def args_length(job: Job) -> Iterator[Finding]:
+    """All arguments together have at most 100,000 characters."""
+    for pool in job.pools:
+        length = sum(len(text) for text in pool.task.get("args", []))
+        if length > MAX_ARGS:
+            hint = "put them into a file in a bucket, and pass its name"
+            what = f"has more than {MAX_ARGS:,} characters"
+            yield Finding((*pool.task_path, "args"), what, f"{length:,}", hint)
+
+
+@rule("output-variables", TYPES + "custom_job.py")
+def output_variables(job: Job) -> Iterator[Finding]:
+    """AIP_MODEL_DIR and its like are there only with a baseOutputDirectory."""
+    if job.output:
+        return
+    for pool in job.pools:
+        by_hand = {_is_set(variable) for variable in pool.env}
+        for path, text in pool.texts():
+            if (match := OUTPUT_DIRS.search(text)) and match.group() not in by_hand:
+                hint = "set baseOutputDirectory: {outputUriPrefix: gs://…}"
+                yield Finding(path, "is not set without baseOutputDirectory", match.group(), hint)
+
+
+@rule("rank-variables", GUIDES + "training/distributed-training", "warning")
+def rank_variables(job: Job) -> Iterator[Finding]:
+    """Ranks and the primary's address come from CLUSTER_SPEC: the service documents no RANK."""
+    if job.context.backend == "batch" and job.nodes > 1:
+        return  # a script of the task sets them
+    for pool in job.pools:
+        by_hand = {_is_set(variable) for variable in pool.env}
+        for path, text in pool.texts():
+            for match in RANK_VARIABLE.finditer(text):
+                if match[1] not in by_hand and not _assigns(text, match[1]):
+                    hint = "derive it from CLUSTER_SPEC, as jobs/lib/vertex_job/launch.py does"
+                    yield Finding(path, "is not documented for Vertex AI", match[1], hint)
+                    break
+
+
+@rule("placeholder", GUIDES + "training/configure-container-settings", "warning")
+def placeholder(job: Job) -> Iterator[Finding]:
+    """Placeholders such as <YOUR_BUCKET> have been filled in."""
+    for pool in job.pools:
+        for path, text in pool.texts():
+            if match := PLACEHOLDER.search(text):
+                what = "looks like a placeholder that nobody filled in"
+                yield Finding(path, what, match.group(), "the job would start, and fail")
+
+
+@rule("temporary-disk", GUIDES + "training/configure-compute", "warning")
+def temporary_disk(job: Job) -> Iterator[Finding]:
+    """Nothing to be kept is written below /mnt/disks: the boot disk is lost with the job."""
+    for pool in job.pools:
+        for path, text in pool.texts():
+            if "/mnt/disks/" in text:
+                hint = "baseOutputDirectory and AIP_CHECKPOINT_DIR, /gcs/BUCKET, or nfsMounts"
+                what = "is on the boot disk, whose data is lost when the job ends"
+                yield Finding(path, what, "/mnt/disks/", hint)
+
+
+@rule("script-goes-on", REQUIREMENTS, "warning")
+def script_goes_on(job: Job) -> Iterator[Finding]:
+    """A shell script ends at the first failure, so that a failed training is a failed job."""
+    for pool in job.pools:
+        command = pool.task.get("command", [])
+        if not command or not is_shell(command[0]):
+            continue
+        if any(STOPS_BY_OPTION.match(option) for option in command[1:]):
+            continue
+        for path, text in pool.texts():
+            if "env" not in path and _ignores_failures(text):
+                what = "the script goes on after a command that failed"
+                yield Finding(path, what, "", "begin it with `set -e`, or join lines with &&")
+
+
+@rule("nccl-infiniband", GUIDES + "training/configure-compute", "warning")
+def nccl_infiniband(job: Job) -> Iterator[Finding]:
+    """NCCL is not told to use InfiniBand on A2 machines, which have none."""
+    for pool in job.pools:
+        for index, variable in enumerate(pool.env):
+            wanted = _is_set(variable) == "NCCL_IB_DISABLE" and variable.get("value") == "0"
+            if wanted and pool.machine_type.startswith("a2-"):
+                path = (*pool.task_path, "env", index)
+                yield Finding(
+                    path, "A2 machines have no InfiniBand", "NCCL_IB_DISABLE=0", "remove it"
+                )
+
+
+def _assigns(script: str, name: str) -> bool:
+    """Whether a shell script gives the variable a value, or reads one into it."""
+    return re.search(rf"(^|[\s;&|])({name}=|read\b[^;\n]*\b{name}\b)", script) is not None
+
+
+def _ignores_failures(script: str) -> bool:
+    lines = [line for raw in script.splitlines() if (line := raw.strip()) and line[0] != "#"]
+    lines = [line for line in lines if not PRINTS.match(line)]
+    if len(lines) < 2 or STOPS_ON_ERROR.search(script):
+        return False
+    return any(not GOES_ON.search(line) for line in lines[:-1])
+
+
+#: What the service expands in the value of a variable: ``$(NAME)``; ``$$(NAME)`` stays as it is.
+REFERENCE: Final = re.compile(r"(?<!\$)\$\(([A-Za-z_][A-Za-z0-9_]*)\)")
+#: What a shell expands, without the dot of a reference into the stack.
+SHELL_VARIABLE: Final = re.compile(r"\$\{[A-Za-z_][A-Za-z0-9_]*\}")
+#: Variables of the service and of most images: they may be expanded though no file sets them.
+GIVEN: Final = re.compile(r"(AIP_|CLOUD_ML_)[A-Z_]+|CLUSTER_SPEC|TF_CONFIG|PATH|HOME|HOSTNAME")
+
+
+@rule("env-unresolved", TYPES + "env_var.py", "warning")
+def env_unresolved(job: Job) -> Iterator[Finding]:
+    """The value of a variable refers only to variables above it: others stay as written."""
+    for pool in job.pools:
+        known = set[str | None]()
+        for index, variable in enumerate(pool.env):
+            name = variable.get("name")
+            path = (*pool.task_path, "env", index, "value")
+            for match in REFERENCE.finditer(str(variable.get("value"))):
+                if match[1] in known or GIVEN.fullmatch(match[1]):
+                    continue
+                what = "is not expanded: no variable above has this name"
+                if match[1] == name:
+                    what = "is not expanded: the variable refers to itself"
+                hint = "move that variable up, or write $$(NAME) for the text itself"
+                yield Finding(path, what, match.group(), hint)
+            known.add(name)
+
+
+@rule("shell-variable", TYPES + "custom_job.py", "warning")
+def shell_variable(job: Job) -> Iterator[Finding]:
+    """``${NAME}`` in a command line is for a shell: the service passes it as it is written."""
+    for pool in job.pools:
+        if read_command_line(pool).is_read_by_shell:
+            continue
+        for path, text in pool.words():
+            if match := SHELL_VARIABLE.search(text):
+                what = "is not expanded: no shell reads this command line"
+                hint = "write the value, or command: [bash, -c] with the whole line in args"
+                yield Finding(path, what, match.group(), hint)
