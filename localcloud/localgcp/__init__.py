@@ -15,7 +15,6 @@
 ``errors``              exceptions of the services, in one tree
 ``gcp``                 stand-in for the plugin ``pulumi-resource-gcp``
 ``alerting``            alerts on lines of jobs' logs, and what they would send
-``experiments``         stand-in for experiments: metadata and TensorBoards
 ``batch``               stand-in for Batch: jobs of equal tasks
 ``bigquery``            datasets, tables and jobs of BigQuery, by a real engine of SQL
 ``serving``             models, endpoints, and the containers that predict

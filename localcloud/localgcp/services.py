@@ -13,9 +13,6 @@ from localgcp.cloudbuild.service import CloudBuild
 from localgcp.containers.front import RegistryFront
 from localgcp.containers.host import ContainerHost
 from localgcp.containers.registry import Registry, find_program
-from localgcp.experiments.metadata import MetadataService
-from localgcp.experiments.records import ExperimentTable
-from localgcp.experiments.tensorboards import TensorboardService
 from localgcp.faults.calls import CallFaults
 from localgcp.faults.jobs import JobFaults
 from localgcp.faults.table import FaultTable
@@ -31,10 +28,11 @@ from localgcp.serving.service import Serving
 from localgcp.storage.proxy import StorageFront
 from localgcp.system.ports import choose_port, listen
 from localgcp.tuning.service import Tuning
+from localgcp.vertex.collections import ResourceTable
 from localgcp.vertex.log_entries import LogService
-from localgcp.vertex.pipelines import PipelineService, PipelineTable
+from localgcp.vertex.pipelines import PipelineService
 from localgcp.vertex.records import JobTable
-from localgcp.vertex.service import JobService
+from localgcp.vertex.service import JobService, TensorboardService
 
 _STOP_GRACE_SECONDS: Final = 1.0
 
@@ -82,18 +80,16 @@ class Services:
         bigquery = BigQuery(home, store, faults, storage)
         bigquery.jobs.start()
         reads = Reads(store, faults, self._stopping, bigquery)
-        experiments = ExperimentTable(home.database)
         models = Host(home, containers, storage, self._url, lambda: choose_port(0, "a model"))
-        serving = Serving(service, experiments, models, faults)
+        serving = Serving(service, ResourceTable(home.database), models, faults)
         batch = Batch(home, store, containers, faults, storage, self._url, reads.answer)
         batch.scheduler.start()
         logs = LogService(home, store, jobs, builds.entries() | batch.entries(), tuning)
         apis = [
             service,
             tuning.start(service),
-            PipelineService(service, PipelineTable(home.database)),
-            MetadataService(service, experiments),
-            TensorboardService(service, experiments),
+            PipelineService(service),
+            TensorboardService(service),
             ProjectService(store, reads.answer),
             logs,
             SecretService(home, store),

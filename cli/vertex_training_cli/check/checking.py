@@ -320,7 +320,7 @@ def local_problems(data: bytes, shown: str, result: job_file.JobFileResult) -> I
     import psutil
 
     from localgcp.runner.refusals import refusals
-    from localgcp.tuning import stopping
+    from localgcp.tuning import progress
 
     request = result.request
     if request is None:
@@ -329,7 +329,7 @@ def local_problems(data: bytes, shown: str, result: job_file.JobFileResult) -> I
     study = request.message.get("studySpec", {})
     for found in (
         *refusals(request.trial, _engine_missing, free, nearest=_takes_nearest()),
-        *stopping.stored_only(study),
+        *progress.stored_only(study),
     ):
         location = _location(data, shown, request.kind.path_in_message(found.path))
         what = found.what.removesuffix(".")

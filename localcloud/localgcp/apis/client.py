@@ -33,10 +33,6 @@ _OTHER_RULES: Final[Mapping[str, Sequence[Mapping[str, str]]]] = {
     f"{_OPERATIONS}/ListOperations": [
         {"method": "get", "uri": f"/v1/{{name={target}}}/operations"} for target in _TARGETS
     ],
-    f"{_OPERATIONS}/WaitOperation": [
-        {"method": "post", "uri": f"/v1/{{name={target}/operations/*}}:wait", "body": "*"}
-        for target in _TARGETS
-    ],
     "google.logging.v2.LoggingServiceV2/ListLogEntries": [
         {"method": "post", "uri": "/v2/entries:list", "body": "*"}
     ],

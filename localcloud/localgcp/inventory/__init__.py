@@ -2,6 +2,7 @@
 
 ====================  ================================================================
 ``store``             resources and IAM policies in one SQLite file
+``rows``              dataclasses as rows of SQLite
 ``resource_paths``    references to resources, and the one form that the store compares
 ``vpc``               networks, what belongs to them, and their address ranges
 ``projects``          which projects are local, and their numbers

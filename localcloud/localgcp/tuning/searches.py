@@ -1,14 +1,17 @@
-"""The default algorithm. Google's is its own (Bayesian optimisation); here optuna's TPE suggests.
+"""Values for the next trial: GRID_SEARCH, RANDOM_SEARCH, and the default algorithm.
 
-The study is built anew from the trials in the table for each suggestion: nothing is lost when the
-server ends. optuna takes 0.4 s to load, so it is loaded when a study first asks for it.
+Google's default is its own (Bayesian optimisation); here optuna's TPE suggests. Its study is built
+anew from the trials in the table for each suggestion: nothing is lost when the server ends. optuna
+takes 0.4 s to load, so it is loaded when a study first asks for it.
 """
 
 from __future__ import annotations
 
+import math
+import random
 import warnings
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from localgcp.tuning.parameters import LOG, REVERSE_LOG, Kind, Parameter, choose
@@ -23,6 +26,37 @@ NAME: Final = "optuna's TPE sampler, which is not Google's algorithm"
 
 #: Trials by chance before the first one that was learned.
 _STARTUP_TRIALS: Final = 5
+
+
+def grid(space: Sequence[Parameter]) -> Iterator[dict[str, Value]]:
+    """Yield all points of a grid; the last parameter changes fastest."""
+    if not space:
+        yield {}
+        return
+    first, *rest = space
+    for value in first.choices or range(int(first.low), int(first.high) + 1):
+        asked = [each.parameter for each in first.children if value in each.parent_values]
+        for point in grid([*asked, *rest]):
+            yield {first.id: value, **point}
+
+
+def random_point(space: Sequence[Parameter], seed: str) -> dict[str, Value]:
+    """Values by chance, each parameter alike on its scale; the same seed gives the same values."""
+    chance = random.Random(seed)
+    return choose(space, lambda parameter: _random_value(parameter, chance))
+
+
+def _random_value(parameter: Parameter, chance: random.Random) -> Value:
+    if parameter.choices:
+        return chance.choice(parameter.choices)
+    low, high = parameter.low, parameter.high
+    if parameter.kind is Kind.INTEGER and parameter.scale not in (LOG, REVERSE_LOG):
+        return chance.randint(int(low), int(high))
+    value = chance.uniform(low, high)
+    if parameter.scale in (LOG, REVERSE_LOG):
+        value = _mirrored(parameter, math.exp(chance.uniform(math.log(low), math.log(high))))
+    value = min(max(value, low), high)
+    return round(value) if parameter.kind is Kind.INTEGER else value
 
 
 def suggest(
