@@ -153,7 +153,7 @@ def _serve(
             ProjectService(store, reads.answer),
             logs := LogService(home, store, jobs, builds.entries() | batch.entries(), tuning),
             SecretService(home, store),
-            *(builds.service, batch.service, *serving.services),
+            *(builds, batch.service, *serving.services),
         ]
         hooks = [CallFaults(faults, jobs, stop, tuning.table)]
         server = serve(apis, listener, hooks, home.sockets, reads.answer)
