@@ -7,6 +7,7 @@
 ``storage``             Cloud Storage: the emulator, a child process of the server
 ``lifecycle``           starts and stops the server, and cleans up after a crash
 ``server``              the server process: object storage, job service and runner
+``services``              its services beside object storage, and what connects them
 ``recorder``            takes what a program sends to Vertex AI, and runs nothing
 ``reads``               what is asked over REST: permissions, quota, IAM policies, networks
 ``access``              who gets in: processes of this user

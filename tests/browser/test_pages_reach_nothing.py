@@ -12,8 +12,8 @@ from google.cloud import storage
 from playwright.sync_api import Browser, Page, sync_playwright
 
 import system_programs
-from localgcp.faults import proxy
-from localgcp.faults.proxy import StorageFront
+from localgcp.storage import proxy
+from localgcp.storage.proxy import StorageFront
 from tests.security.conftest import box
 from tests.unit.localcloud.conftest import PARENT, Cloud, cloud, home, make_cloud
 from tests.unit.localcloud.faults.conftest import front

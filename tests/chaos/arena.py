@@ -18,8 +18,8 @@ from localgcp.batch.records import BatchTable
 from localgcp.faults.model import Fault
 from localgcp.faults.table import FaultTable, inject
 from localgcp.home import Home
-from localgcp.home.orphaned_plugins import end_orphaned_plugins
 from localgcp.inventory.store import ACCOUNT, SERVICE, Store
+from localgcp.lifecycle import end_orphaned_plugins
 from localgcp.tuning.records import TuningTable
 from localgcp.vertex.records import JobState, JobTable, RecordTable
 from tests.chaos.messages import TRAINER
@@ -29,7 +29,7 @@ from vertex_training.customjob.google import backends, storage_client
 from vertex_training.customjob.google import job_service as client
 from vertex_training.customjob.kinds import BATCH_JOB, CUSTOM_JOB, TUNING_JOB, JobKind
 from vertex_training.customjob.protocol.ports import REQUEST_ID_LABEL, TERMINAL
-from vertex_training_cli.engine import attributes_file
+from vertex_training_cli.engine import locks
 
 ROOT: Final = Path(__file__).parents[2]
 PROJECT, REGION, STACK, BUCKET = "local-chaos", "us-central1", "chaos", "control"
@@ -245,7 +245,7 @@ class Arena:
     def unlock(self) -> None:
         """Remove what killed commands left, as ``vt up`` does when their process is gone."""
         shutil.rmtree(self.home.pulumi / ".pulumi" / "locks", ignore_errors=True)
-        attributes_file.remove_truncated(f"file://{self.home.pulumi}", "chaos", STACK, say_nothing)
+        locks.remove_truncated(f"file://{self.home.pulumi}", "chaos", STACK, say_nothing)
 
     def end_all(self) -> None:
         """End providers whose engine is gone, and what else a killed command left."""

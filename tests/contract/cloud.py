@@ -25,7 +25,6 @@ from localgcp.containers.host import ContainerHost
 from localgcp.experiments.metadata import MetadataService
 from localgcp.experiments.records import ExperimentTable
 from localgcp.experiments.tensorboards import TensorboardService
-from localgcp.faults.proxy import StorageFront
 from localgcp.faults.table import FaultTable
 from localgcp.home import Home
 from localgcp.inventory.store import ACCOUNT, CHANNEL, SERVICE, Binding, Store
@@ -35,6 +34,7 @@ from localgcp.reads.serving import Reads
 from localgcp.serving.deployments import Host
 from localgcp.serving.service import Serving
 from localgcp.storage.emulator import StorageEmulator
+from localgcp.storage.proxy import StorageFront
 from localgcp.tuning.service import Tuning
 from localgcp.vertex.log_entries import LogService
 from localgcp.vertex.pipelines import PipelineService, PipelineTable

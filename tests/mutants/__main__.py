@@ -40,7 +40,7 @@ SETS: Final = {
         "infra/vertex_training/secret_rules",
         "infra/vertex_training/customjob/rules/secrets.py",
         "infra/vertex_training/plan/access.py",
-        "infra/vertex_training/stack_rules/extra_grants.py",
+        "infra/vertex_training/stack_rules/access.py",
         *("cli/vertex_training_cli/deploy", "cli/vertex_training_cli/github"),
         "cli/vertex_training_cli/engine/values.py",
         "cli/vertex_training_cli/init/branches.py",

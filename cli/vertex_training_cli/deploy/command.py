@@ -17,11 +17,12 @@ from vertex_training_cli.deploy.approval import (
     make_approval,
     parse_approval,
     plan_problems,
+    signed_in,
+    target_of,
     target_problems,
 )
 from vertex_training_cli.deploy.sources import PlanInputs
 from vertex_training_cli.deploy.state_code import state_problems
-from vertex_training_cli.deploy.target import signed_in, target_of
 from vertex_training_cli.engine import stacks
 from vertex_training_cli.engine.stacks import StackRef
 from vertex_training_cli.options import StackOfFile

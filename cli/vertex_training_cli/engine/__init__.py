@@ -10,7 +10,6 @@
 ``plan_file``         a plan as a file, read without trust in who wrote it
 ``values``            redacts values: secrets, unknown values, files
 ``fields``            two values -> the fields that differ
-``locks``             locks of a self-managed backend
-``attributes_file``   the file beside a state file that a kill can truncate
+``locks``             what a killed run leaves in a self-managed backend
 ====================  ================================================================
 """

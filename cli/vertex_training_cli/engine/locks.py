@@ -1,9 +1,15 @@
-"""Locks of a self-managed state backend: a dead one is removed, a live one is respected.
+"""Files of a self-managed state backend that a killed run leaves: locks, and truncated attributes.
 
 ``pulumi`` writes ``.pulumi/locks/organization/PROJECT/STACK/UUID.json`` with its process id and
 host name, and removes it at its end. After a SIGKILL the file stays, and every later run refuses
 to start. ``pulumi cancel`` removes all locks of a stack, also that of a run that begins at the
 same time. This module removes only the files that it found dead.
+
+A file backend keeps an object's attributes as ``STACK.json.attrs``. It replaces the state in one
+step, but writes this file in place and first (gocloud.dev v0.46.1, blob/fileblob/attrs.go). After
+a kill in between, every ``pulumi`` fails with ``failed to load checkpoint: EOF``. The state is
+whole, and does not need the other file. One that is not whole (a crash of the machine, a copy that
+a full disk cut off) is refused: of it the engine says ``unexpected end of JSON input``, no file.
 """
 
 from __future__ import annotations
@@ -161,3 +167,44 @@ def clear_dead(
         log(f"stack {stack} was locked by process {lock.pid}, which is gone: lock removed")
         lock.remove()
     return locks
+
+
+def remove_truncated(
+    backend: str, project: str, stack: str, log: Callable[[str], None]
+) -> list[Path]:
+    """Remove the truncated files beside the stack's state in a ``file://`` backend; returns it.
+
+    Call it only while no other process uses the stack: a file that is being written looks the same.
+
+    Raises:
+        CommandError: the state itself is truncated; with the way back.
+    """
+    folder = folder_of(backend)
+    if folder is None:
+        return []
+    beside = folder / ".pulumi" / "stacks" / project
+    if _is_truncated(state := beside / f"{stack}.json"):
+        raise _truncated_state(state, stack)
+    files = [beside / f"{stack}.json{compressed}.attrs" for compressed in ("", ".gz", ".zst")]
+    found = [file for file in files if _is_truncated(file)]
+    for file in found:
+        file.unlink(missing_ok=True)
+        log(f"a killed run left {file.name} cut off: removed; the state beside it is whole")
+    return found
+
+
+def _truncated_state(file: Path, stack: str) -> CommandError:
+    before = file.with_name(f"{file.name}.bak")
+    way = "docs/operations.md#the-state-is-lost"
+    if before.exists() and not _is_truncated(before):
+        way = f"`cp {before} {file}`, then `vt up --stack {stack} --refresh`."
+    return CommandError(f"the state of stack {stack} is cut off: {file} is no JSON.", way)
+
+
+def _is_truncated(file: Path) -> bool:
+    try:
+        return not isinstance(json.loads(file.read_bytes()), dict)
+    except ValueError:
+        return True
+    except FileNotFoundError:
+        return False

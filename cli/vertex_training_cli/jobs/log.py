@@ -5,9 +5,8 @@ from __future__ import annotations
 import collections
 import dataclasses
 import functools
-import sys
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Final
 
 from vertex_training.customjob.google import logs
@@ -17,7 +16,7 @@ from vertex_training.errors import CommandError
 from vertex_training_cli.console import json_text, plain
 from vertex_training_cli.engine.stacks import StackRef
 from vertex_training_cli.engine.values import LineRedactor
-from vertex_training_cli.jobs import view, waiting
+from vertex_training_cli.jobs import view
 from vertex_training_cli.jobs.service import Jobs
 
 if TYPE_CHECKING:
@@ -57,27 +56,6 @@ def show(
         raise CommandError(
             f"job {view.title(job)} has no replica {replica!r}.", f"it has: {', '.join(known)}."
         )
-    if follow and not as_json and sys.stdout.isatty():  # a pipe gets the log alone
-        with waiting.curve_of(jobs, [job]):
-            return _write_all(jobs, job, chosen, replica, follow=True, tail=tail, log=log)
-    return _write_all(
-        jobs, job, chosen, replica, follow=follow, tail=tail, log=log, as_json=as_json
-    )
-
-
-def _write_all(
-    jobs: Jobs,
-    job: AnyJob,
-    chosen: Sequence[tuple[str, str, str]],
-    replica: str | None,
-    *,
-    follow: bool,
-    tail: int | None,
-    log: Callable[[str], None],
-    as_json: bool = False,
-) -> None:
-    """Print the lines of the chosen logs: of each its trial, its number and its job."""
-    known = view.replicas(job)
     reader = logs.connect(jobs.ref.project)
     write = _writer(as_json=as_json, several=replica is None and len(known) > 1)
     empty = True

@@ -18,7 +18,7 @@ from localgcp import lifecycle
 from localgcp.errors import LocalCloudError
 from localgcp.home import Home
 from localgcp.home.environment import environment
-from localgcp.home.orphaned_plugins import end_orphaned_plugins
+from localgcp.lifecycle import end_orphaned_plugins
 from localgcp.runner import substitutes
 from localgcp.tuning.parameters import to_text
 from localgcp.tuning.records import TuningRecord, TuningTable, best_trial
@@ -35,7 +35,7 @@ from vertex_training_cli.local.results import (
     StackState,
     log_file,
 )
-from vertex_training_cli.up.flow import bring_up
+from vertex_training_cli.up.command import bring_up
 
 Report = Callable[[str], None]
 #: The state of success, of every kind of job.

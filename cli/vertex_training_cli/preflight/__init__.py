@@ -2,7 +2,7 @@
 
 =========================  ======================================================================
 ``command``                the command line: options, exit codes
-``answers``                one answer, and all of them
+``answers``                one answer, and all of them as text, Markdown and JSON
 ``context``                what a stack declares, its state, and who is asked in whose name
 ``asking``                 reads of Google's services: GET and ``testIamPermissions``, nothing else
 ``parts``                  the table of parts, and how they are run
@@ -11,12 +11,9 @@
 ``names``                  names that are taken; what exists and is otherwise than declared
 ``images``                 images of jobs: whether they exist, and who may pull them
 ``organization_policies``  policies in effect, and which resources they would stop
-``quotas``                 limits against what jobs and resources take
-``quota_needs``            how much a stack takes of which quota
+``quotas``                 limits against what jobs and resources take of which quota
 ``networks``               the network of jobs: there or not, its addresses, peering, host and zones
-``address_ranges``         blocks that are wanted, and those that something has
 ``reservations``           reservations that are there, and what they match
-``report``                 the answers as text, Markdown and JSON
 =========================  ======================================================================
 
 To add a part: a module with a function ``(PreflightContext) -> Iterator[Answer]``, and a row in

@@ -10,8 +10,8 @@ import typer
 
 from vertex_training.errors import CommandError
 from vertex_training_cli.engine import stacks
-from vertex_training_cli.preflight import context, parts, report
-from vertex_training_cli.preflight.answers import Preflight, Verdict
+from vertex_training_cli.preflight import context, parts
+from vertex_training_cli.preflight.answers import WRITERS, Preflight, Verdict, as_json, markdown
 
 #: Exit code: a deployment would be refused.
 REFUSED: Final = 3
@@ -55,10 +55,10 @@ def preflight(
     made, unread = context.connect(ref, account)
     answers = (*unread, *parts.ask_all(made))
     found = Preflight(stack, ref.project, account, answers, made.client.calls)
-    print(report.WRITERS[format_](found), end="")
+    print(WRITERS[format_](found), end="")
     if output is not None:
         output.parent.mkdir(parents=True, exist_ok=True)
-        for ending, write in (("md", report.markdown), ("json", report.as_json)):
+        for ending, write in (("md", markdown), ("json", as_json)):
             (output.parent / f"{output.name}.{ending}").write_text(write(found), encoding="utf-8")
     if len(found.of(Verdict.UNKNOWN)) == len(answers):
         raise CommandError("nothing could be asked.")

@@ -9,9 +9,9 @@ from typing import Any
 
 from vertex_training.customjob.google.impersonation import VARIABLE, is_service_account
 from vertex_training.errors import CommandError
+from vertex_training_cli import rest
 from vertex_training_cli.declared import DeclaredResource, DeclaredStack, declare_stack
-from vertex_training_cli.deploy import target
-from vertex_training_cli.drift import rest
+from vertex_training_cli.deploy import approval
 from vertex_training_cli.engine.pulumi_cli import BACKEND, PulumiCli
 from vertex_training_cli.engine.stacks import StackRef
 from vertex_training_cli.preflight.answers import Answer, question
@@ -81,8 +81,8 @@ def connect(ref: StackRef, account: str = "") -> tuple[PreflightContext, list[An
         asked = question(f"state of {ref.stack}", "what the stack has made")
         mend = f"set {BACKEND} to the address of the state"
         unread.append(asked.unknown(f"{BACKEND} is not set", mend=mend))
-    signed_in = account or target.signed_in()[0]
-    ci = os.environ.get(target.DEPLOY_ACCOUNT, "")
+    signed_in = account or approval.signed_in()[0]
+    ci = os.environ.get(approval.DEPLOY_ACCOUNT, "")
     asks = signed_in if ci not in ("", signed_in) else ""
     as_ci = bool(ci) and not asks
     return PreflightContext(ref, declared, client, recorded, backend, asks, as_ci), unread

@@ -21,6 +21,7 @@ from vertex_training_cli.preflight import (
     rights,
 )
 from vertex_training_cli.preflight.answers import Answer, question
+from vertex_training_cli.preflight.asking import MALFORMED
 from vertex_training_cli.preflight.context import PreflightContext
 
 Part = Callable[[PreflightContext], Iterator[Answer]]
@@ -36,8 +37,6 @@ PARTS: Final[Mapping[str, Part]] = {
     "reservations": reservations.ask,
 }
 _AT_ONCE: Final = 8
-#: What a document raises that has another form than its service's reference says.
-_MALFORMED: Final = (AttributeError, IndexError, KeyError, TypeError, ValueError)
 
 
 def ask_all(context: PreflightContext) -> list[Answer]:
@@ -52,20 +51,11 @@ def ask_all(context: PreflightContext) -> list[Answer]:
 
 
 def _answers(heading: str, context: PreflightContext) -> list[Answer]:
-    """The answers of a part. A document of another form makes its own line unknown.
-
-    The part is asked again then, with the question that read the document as one that could not be
-    asked.
-    """
-    asked = context.client.questions()
-    context = dataclasses.replace(context, client=asked)
-    while True:
-        answers = list[Answer]()
-        try:
-            for answer in PARTS[heading](context):
-                answers.append(answer)
-            return answers
-        except _MALFORMED as error:
-            reason = f"could not be read: {type(error).__name__}: {error}"
-            if not asked.give_up(reason):
-                return [*answers, question(heading, "the rest of this part").unknown(reason)]
+    answers = list[Answer]()
+    try:
+        for answer in PARTS[heading](context):
+            answers.append(answer)
+    except MALFORMED as error:
+        reason = f"could not be read: {type(error).__name__}: {error}"
+        answers.append(question(heading, "the rest of this part").unknown(reason))
+    return answers

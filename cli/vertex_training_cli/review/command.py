@@ -19,11 +19,15 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from vertex_training.errors import CommandError, ConfigError
+from vertex_training.settings import project_files
+from vertex_training_cli.engine import paths, stacks
+from vertex_training_cli.engine.pulumi_cli import PulumiCli
 from vertex_training_cli.status import print_line
 
 if TYPE_CHECKING:
     from vertex_training.errors import Problem
-    from vertex_training_cli.engine.plan import Observations, Plan
+    from vertex_training_cli.engine.plan import Plan
+    from vertex_training_cli.engine.stacks import StackRef
     from vertex_training_cli.review.report import ReviewReport
 
 #: A digest, or its first characters.
@@ -159,7 +163,7 @@ def review(
 
 
 def _summary(file: Path, stack: str) -> str:
-    """The summary in a report of ``vt preflight`` about the stack."""
+    """Return the summary in a report of ``vt preflight`` about the stack."""
     try:
         found = json.loads(file.read_text(encoding="utf-8"))
         summary, about = str(found["summary"]), str(found["stack"])
@@ -185,14 +189,14 @@ def _log(text: str) -> None:
 
 
 def _first_error(plan: Plan) -> str:
-    """Why the preview failed, as the engine told it first, on one line; empty if it did not."""
+    """Return the first error of a failed preview on one line; empty if it succeeded."""
     from vertex_training_cli.review.escaping import cut
 
     return "" if plan.succeeded or not plan.errors else cut(plan.errors[0].message, MAX_WHY)
 
 
 def _formats(files: list[Path], only: ReportFormat) -> dict[Path, ReportFormat]:
-    """The format of each file: ``only`` for one, of several the one that its ending names."""
+    """Return the format of each file: ``only`` of one file, else that of its ending."""
     if len(files) == 1:
         return {files[0]: only}
     endings = [each.value for each in ReportFormat]
@@ -203,9 +207,6 @@ def _formats(files: list[Path], only: ReportFormat) -> dict[Path, ReportFormat]:
 
 
 def _review(stack: str, expect: str, how: PreviewOptions) -> tuple[ReviewReport, Plan]:
-    from vertex_training.settings import project_files
-    from vertex_training_cli.engine import paths
-
     root = paths.root_of(Path.cwd())
     if root is None:
         raise CommandError("there is no Pulumi.yaml here or above")
@@ -216,21 +217,25 @@ def _review(stack: str, expect: str, how: PreviewOptions) -> tuple[ReviewReport,
         raise CommandError(
             f"--expect takes 8 to 64 hex digits of a plan's digest (got {expect[:80]})"
         )
-    plan, source = _plan(root, stack, how)
-    is_offline = how.offline or "offline" in source
-    observed = _observed(root, stack, plan, offline=is_offline)
-    problems = () if plan.succeeded else _problems(root, stack)
+    ref = stacks.find_unchecked(root, stack)
+    plan, source = _plan(ref, how)
+    from vertex_training_cli.jobs import deployed, observe
     from vertex_training_cli.review import jobs, report  # loaded by now, beside the preview
 
+    is_offline = how.offline or "offline" in source
+    observed = observe.observe_jobs(ref, plan, offline=is_offline)
+    problems = () if plan.succeeded else _problems(root, stack)
     made = report.build(plan, source=source, expected=expect, problems=problems, observed=observed)
     made = report.with_problems(made, jobs.same_requests(made.jobs))
-    made = report.with_problems(made, [] if is_offline else _moved_jobs(root, stack, plan))
-    return _with_images(made, root, offline=is_offline), plan
+    if not is_offline:
+        pulumi = PulumiCli(root, ref.preview_target(offline=False).env)
+        moved = deployed.find_moved_jobs(ref, deployed.planned_from(plan), pulumi)
+        made = report.with_problems(made, moved)
+    return _with_images(made, ref, offline=is_offline), plan
 
 
-def _with_images(report: ReviewReport, root: Path, *, offline: bool) -> ReviewReport:
-    """The report with what registries say of the images that jobs would run."""
-    from vertex_training_cli.engine import stacks
+def _with_images(report: ReviewReport, ref: StackRef, *, offline: bool) -> ReviewReport:
+    """Return the report with what registries say of the images that jobs would run."""
     from vertex_training_cli.images import lookup
     from vertex_training_cli.review.report import with_images
 
@@ -243,48 +248,26 @@ def _with_images(report: ReviewReport, root: Path, *, offline: bool) -> ReviewRe
         if version.action in ("upload", "replace"):
             jobs.setdefault(version.image, []).append(version.title)
     shown = [each.uri for each in (*report.images, *report.other_images)]
-    ref = stacks.find_unchecked(root, report.stack)
     found = lookup.for_review(ref, jobs, shown, offline=offline)
     return with_images(report, found.problems, found.unseen, found.origins)
 
 
-def _plan(root: Path, stack: str, how: PreviewOptions) -> tuple[Plan, str]:
-    """The plan, and the state that it begins with, in words."""
+def _plan(ref: StackRef, how: PreviewOptions) -> tuple[Plan, str]:
+    """Return the plan, and the state that it begins with, in words."""
     from vertex_training_cli import policy_levels
-    from vertex_training_cli.engine import stacks
     from vertex_training_cli.engine.preview import make_plan
-    from vertex_training_cli.engine.pulumi_cli import PulumiCli
 
-    ref = stacks.find_unchecked(root, stack)
     target = ref.preview_target(offline=how.offline, refresh=how.refresh)
     save = how.save_plan.absolute() if how.save_plan else None
-    config = policy_levels.policy_config(root, stack, how.policy_levels)
+    config = policy_levels.policy_config(ref.root, ref.stack, how.policy_levels)
     threading.Thread(target=_load_the_rest, daemon=True).start()
-    with _progress(stack) as on_event, tempfile.TemporaryDirectory() as folder:
+    with _progress(ref.stack) as on_event, tempfile.TemporaryDirectory() as folder:
         found = make_plan(
-            PulumiCli(root, target.env), stack,
+            PulumiCli(ref.root, target.env), ref.stack,
             policy_options=policy_levels.options(how.policy_packs, config, Path(folder)),
             refresh=how.refresh, save_plan=save, on_event=on_event,
         )  # fmt: skip
     return policy_levels.with_levels(found, config), target.source
-
-
-def _observed(root: Path, stack: str, plan: Plan, *, offline: bool) -> Observations:
-    """What the plan's jobs are doing now."""
-    from vertex_training_cli.engine import stacks
-    from vertex_training_cli.jobs.observe import observe_jobs
-
-    return observe_jobs(stacks.find_unchecked(root, stack), plan, offline=offline)
-
-
-def _moved_jobs(root: Path, stack: str, plan: Plan) -> list[Problem]:
-    from vertex_training_cli.engine import stacks
-    from vertex_training_cli.engine.pulumi_cli import PulumiCli
-    from vertex_training_cli.jobs.deployed import find_moved_jobs, planned_from
-
-    ref = stacks.find_unchecked(root, stack)
-    pulumi = PulumiCli(root, ref.preview_target(offline=False).env)
-    return find_moved_jobs(ref, planned_from(plan), pulumi)
 
 
 def _load_the_rest() -> None:
@@ -297,7 +280,7 @@ def _load_the_rest() -> None:
 
 @contextmanager
 def _progress(stack: str) -> Iterator[Callable[[int], None]]:
-    """A line that moves while the preview runs; nothing without a terminal."""
+    """Show a line that moves while the preview runs; nothing without a terminal."""
     if not sys.stderr.isatty():
         yield lambda _: None
         return
@@ -308,7 +291,7 @@ def _progress(stack: str) -> Iterator[Callable[[int], None]]:
 
 
 def _problems(root: Path, stack: str) -> list[Problem]:
-    """The problems in the stack's own files; empty if the preview failed for another reason."""
+    """Return the problems in the stack's files; empty if the preview failed otherwise."""
     from vertex_training.stack import load
     from vertex_training_cli.check.checking import shown_from
 
@@ -328,14 +311,7 @@ def _render(report: ReviewReport, plan: Plan, format_: ReportFormat) -> str:
         from vertex_training_cli.engine import plan_file
 
         return plan_file.write(plan, report.source, report.problems)
-    if format_ is ReportFormat.JSON:
-        from vertex_training_cli.review import json_report
+    from vertex_training_cli.review import html, json_report, markdown
 
-        return json_report.render(report)
-    if format_ is ReportFormat.HTML:
-        from vertex_training_cli.review import html
-
-        return html.render(report)
-    from vertex_training_cli.review import markdown
-
-    return markdown.render(report)
+    writers = {ReportFormat.JSON: json_report, ReportFormat.HTML: html, ReportFormat.MD: markdown}
+    return writers[format_].render(report)

@@ -93,7 +93,7 @@ class FolderChange:
 
 
 def destroyed(plan: Plan) -> tuple[DestructiveChange, ...]:
-    """What is destroyed: no rights and jobs, nor objects of folders, which have their own parts."""
+    """Return what is destroyed, without rights, jobs and folders, which have their own parts."""
     grouped = {name for folder in folder_changes(plan) for name in folder.names}
     found = [
         DestructiveChange(
@@ -120,7 +120,7 @@ def _is_destructive(step: Step) -> bool:
 
 
 def stays(step: Step) -> bool:
-    """Whether it is deleted from the state alone: in the cloud it stays as it is."""
+    """Return whether it is deleted from the state alone, and stays in the cloud."""
     if step.op not in DELETIONS:
         return False
     if step.old is not None and step.old.retained:
@@ -164,12 +164,12 @@ def refused_losses(plan: Plan) -> tuple[Finding, ...]:
 
 
 def accepted_losses(plan: Plan) -> Mapping[str, str]:
-    """Names of resources, and why each may be made anew, empty."""
+    """Return names of resources, and why each may be made anew, empty."""
     return as_mapping(plan.section("drift").get("acceptedLosses"))
 
 
 def needless_acceptances(plan: Plan) -> tuple[Diagnostic, ...]:
-    """A warning for each loss that is accepted and is none: the next one would be, too."""
+    """Return a warning for each accepted loss of an existing resource."""
     there = {step.name for step in plan.steps if step.custom and step.old is not None}
     return tuple(
         Diagnostic(
@@ -199,12 +199,12 @@ def unprotected(plan: Plan) -> list[Finding]:
 
 
 def protected(plan: Plan) -> tuple[str, ...]:
-    """Names of resources that Pulumi refuses to destroy after the plan."""
+    """Return the names of resources that Pulumi refuses to destroy after the plan."""
     return tuple(sorted(s.name for s in plan.steps if s.custom and s.new and s.new.protect))
 
 
 def folder_changes(plan: Plan) -> tuple[FolderChange, ...]:
-    """Folders of which several objects change, by name."""
+    """Return folders of which several objects change, by name."""
     prefixes, found = _prefixes(plan), dict[str, FolderChange]()
     for step in plan.changed:
         if step.type == OBJECT and step.name.startswith(PREFIX):
@@ -219,14 +219,14 @@ def _add(folder: FolderChange, step: Step) -> None:
 
 
 def _folder(name: str, prefixes: list[str]) -> str:
-    """The folder of the stack file that an object is of; one that was removed is guessed."""
+    """Return the folder of an object in the stack file; guess one that was removed."""
     known = next((prefix for prefix in prefixes if name.startswith(f"{prefix}/")), "")
     bucket, _, path = name.partition("/")
     return known or (f"{bucket}/{path.partition('/')[0]}" if "/" in path else bucket)
 
 
 def _prefixes(plan: Plan) -> list[str]:
-    """``BUCKET/PREFIX`` of what the stack file keeps, each before those that it begins with."""
+    """Return ``BUCKET/PREFIX`` of each folder in the stack file, longer ones first."""
     found = [
         f"{key}/{prefix_of(str(name))}".rstrip("/")
         for key, bucket in plan.section("buckets").items()
@@ -236,7 +236,7 @@ def _prefixes(plan: Plan) -> list[str]:
 
 
 def fate(change: DestructiveChange) -> str:
-    """What happens to a destroyed resource."""
+    """Return what happens to a destroyed resource."""
     verb = "destroyed and made anew" if change.replaced else "destroyed"
     return f"refused, it is protected; otherwise {verb}" if change.refused else verb
 
@@ -271,7 +271,7 @@ def _keys_of(template: str, steps: Mapping[str, Step]) -> list[str]:
 
 
 def _differ_by_name(old: Step, new: Step, before: str, after: str) -> bool:
-    """Whether ``new`` is ``old`` with the one key wherever the other stands as a word."""
+    """Return whether ``new`` is ``old`` with the one key in place of the other."""
     if old.type != new.type or old.old is None or new.new is None:
         return False
     if old.type in WITH_REQUEST:
@@ -285,7 +285,7 @@ def _differ_by_name(old: Step, new: Step, before: str, after: str) -> bool:
 
 
 def deployed_names(plan: Plan) -> dict[str, str]:
-    """Resources with data, by their names in the program -> what the stack was deployed with."""
+    """Return resources with data by their names in the program, as they were deployed."""
     found = {
         template.format(key): str(deployed)
         for section in OUTPUTS
@@ -313,7 +313,7 @@ def substitutes(plan: Plan) -> Iterator[Finding]:
 
 
 def unknown_first_names(plan: Plan) -> tuple[Diagnostic, ...]:
-    """A warning for each. None of a stack that is all new: it has the names of its first day."""
+    """Return a warning for each unknown ``formerly``; none for a stack that is all new."""
     created = {step.name for step in plan.steps if step.op == "create"}
     if not any(step.old is not None for step in plan.steps if step.custom):
         return ()
@@ -330,7 +330,7 @@ def unknown_first_names(plan: Plan) -> tuple[Diagnostic, ...]:
 
 
 def _given(plan: Plan, section: str) -> Iterator[tuple[str, str]]:
-    """(key, ``formerly``) of the entries that have one."""
+    """Yield (key, ``formerly``) of the entries that have one."""
     for key, entry in plan.section(section).items():
         if isinstance(entry, Mapping) and isinstance(entry.get("formerly"), str):
             yield str(key), entry["formerly"]

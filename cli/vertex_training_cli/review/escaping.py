@@ -19,7 +19,7 @@ _EAST_ASIAN: Final = re.compile(r"[\u3041-\u30ff\u3400-\u9fff\uac00-\ud7a3]+")
 
 
 def visible(value: str) -> str:
-    """``value`` on one line, with characters that nobody sees spelt out, and names in ASCII.
+    """Return ``value`` on one line, with invisible characters spelt out, and names in ASCII.
 
     Names of Google Cloud, of Pulumi and of people are ASCII, so another letter in one only looks
     like it. A single word is a name, and so is one that mixes ASCII with other than Latin letters.
@@ -48,19 +48,19 @@ def _visible_word(word: str, *, is_name: bool) -> str:
 
 
 def _is_prose(word: str) -> bool:
-    """Whether a word is all of another script, or of Latin letters with their accents."""
+    """Return whether a word is all of another script, or of Latin letters with accents."""
     latin = (char in "-'\u2019" or (char.isalpha() and char <= "\u024f") for char in word)
     return not any(map(str.isascii, word)) or all(latin)
 
 
 def cut(value: str, length: int = MAX_SHOWN) -> str:
-    """``value`` as :func:``visible`` has it, its end left out if it is longer than ``length``."""
+    """Return ``value`` as :func:``visible`` does, cut to ``length`` characters."""
     line = visible(value)
     return line if len(line) <= length else line[: length - 1] + "…"
 
 
 def code(value: str, length: int = MAX_SHOWN) -> str:
-    """``value`` as code in Markdown, also inside of a table.
+    """Return ``value`` as code in Markdown, also inside of a table.
 
     In code nothing is a mention, a link or an emoji. A pipe would end a table's cell and a
     backtick the code, whatever stands before it; with either in it, HTML's entities do it.
@@ -75,7 +75,7 @@ def code(value: str, length: int = MAX_SHOWN) -> str:
 
 
 def block(value: str) -> str:
-    """Several lines as a block of code in Markdown."""
+    """Return several lines as a block of code in Markdown."""
     lines = [visible(line) for line in value.splitlines()]
     longest = max((len(run) for run in re.findall("`+", value)), default=0)
     fence = "`" * max(3, longest + 1)
@@ -83,7 +83,7 @@ def block(value: str) -> str:
 
 
 def label(value: str) -> str:
-    """``value`` inside of a quoted label of a Mermaid picture."""
+    """Return ``value`` for a quoted label of a Mermaid picture."""
     return re.sub(r"[^\w \-./]", lambda match: f"#{ord(match[0])};", cut(value, 60))
 
 

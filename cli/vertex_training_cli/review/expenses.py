@@ -8,7 +8,6 @@ other GPUs or in another zone, is deleted first, since both have one name.
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,7 +16,7 @@ from typing import Any, Final
 
 from vertex_training.catalog import costs
 from vertex_training.catalog.costs import JobCost, Rate, usd
-from vertex_training.catalog.resource_types import RESERVATION, SCHEDULE, SNAPSHOT
+from vertex_training.catalog.resource_types import RESERVATION, SCHEDULE, SNAPSHOT, value_at
 from vertex_training.naming import SNAPSHOTS
 from vertex_training.settings import cron
 from vertex_training.snapshots import estimate
@@ -97,7 +96,7 @@ class ScheduleChange:
 
 
 def schedule_changes(plan: Plan, now: datetime | None = None) -> tuple[ScheduleChange, ...]:
-    """All schedules of a plan by name; their next slots are those after ``now``."""
+    """Return all schedules of a plan by name; their next slots are those after ``now``."""
     moment = now or datetime.now(UTC)
     found = (_schedule(step, moment) for step in plan.steps if step.type == SCHEDULE)
     return tuple(sorted(found, key=lambda each: each.name))
@@ -130,13 +129,13 @@ def _schedule(step: Step, now: datetime) -> ScheduleChange:
 
 
 def _calendar(schedule: Mapping[str, Any]) -> cron.Calendar | None:
-    """The calendar of inputs, which may be somebody else's."""
+    """Return the calendar of inputs; None if they are in no order."""
     line, zone = str(schedule.get("cron", "")), str(schedule.get("timeZone", ""))
     return None if cron.problem(line) or zone not in cron.zones() else cron.Calendar(line, zone)
 
 
 def _differences(step: Step) -> list[FieldDifference]:
-    """What changes in the calendar, then in what every slot submits."""
+    """Return what changes in the calendar, then in what every slot submits."""
     if step.old is None or step.new is None or not step.changes:
         return []
     both = (as_mapping(state.inputs.get("schedule")) for state in (step.old, step.new))
@@ -144,13 +143,13 @@ def _differences(step: Step) -> list[FieldDifference]:
 
 
 def costs_in_words(changes: Sequence[ScheduleChange], quote: Quote) -> list[str]:
-    """What schedules that begin or change can cost."""
+    """Return what schedules that begin or change can cost."""
     changed = (each for each in changes if each.action in ("begin", "change"))
     return [f"schedule {quote(each.name)}: {each.cost}" for each in changed]
 
 
 def ends_in_words(changes: Sequence[ScheduleChange], quote: Quote) -> list[str]:
-    """Schedules of which nothing is submitted any more."""
+    """Return schedules that end."""
     return [f"schedule {quote(each.name)} ends" for each in changes if each.action == "end"]
 
 
@@ -188,7 +187,7 @@ class SnapshotChange:
 
 
 def snapshot_changes(plan: Plan) -> tuple[SnapshotChange, ...]:
-    """All snapshots of a plan, by name."""
+    """Return all snapshots of a plan, by name."""
     jobs = {job_name(s): str(s.new.inputs.get("request")) for s in plan.steps
             if s.type in WITH_REQUEST and s.new}  # fmt: skip
     found = (_snapshot(step, jobs) for step in plan.steps if step.type == SNAPSHOT)
@@ -201,15 +200,10 @@ def _snapshot(step: Step, jobs: Mapping[str, str]) -> SnapshotChange:
     found, action = _known(as_mapping(inputs.get(RESOLVED))), SNAPSHOT_ACTIONS.get(step.op, "keep")
     rows, bound = found.get("rows"), _whole(options.get("maxBytesBilled")) or 0
     reads, name = found.get("processed"), str(identity.get("name") or step.name)
-    parts = (
-        identity.get("bucket"),
-        SNAPSHOTS,
-        identity.get("stack"),
-        name,
-        inputs.get("requestId"),
-    )
-    place = "/".join(map(str, parts))
-    location, at_least = _location(inputs), bool(found.get("atLeast"))
+    bucket, stack = identity.get("bucket"), identity.get("stack")
+    place = f"{bucket}/{SNAPSHOTS}/{stack}/{name}/{inputs.get('requestId')}"
+    location = str(value_at(inputs, "request.location") or "")  # none: priced as an unknown one
+    at_least = bool(found.get("atLeast"))
     unpriced = reads is None or at_least or found.get("capacity")
     price = None if reads is None or unpriced else estimate.usd(reads, location)
     told = NOT_ASKED if action != "leave" else ""
@@ -237,7 +231,7 @@ def _snapshot(step: Step, jobs: Mapping[str, str]) -> SnapshotChange:
 
 
 def _known(found: Mapping[str, object]) -> dict[str, Any]:
-    """What the provider found, by the types that it writes: a plan may be somebody else's."""
+    """Return what the provider found, by the types that it writes; a plan is not trusted."""
     if not found:
         return {}
     return {
@@ -248,15 +242,8 @@ def _known(found: Mapping[str, object]) -> dict[str, Any]:
     }
 
 
-def _location(inputs: Mapping[str, object]) -> str:
-    try:
-        return str(json.loads(str(inputs.get("request")))["location"])
-    except (ValueError, KeyError, TypeError):
-        return ""  # priced as one that is unknown
-
-
 def _whole(value: object) -> int | None:
-    """A number of the engine's, a float or a text, which a file may have instead."""
+    """Return a whole number that the engine wrote as a float or a text; None if it is none."""
     try:
         return int(value)  # pyright: ignore[reportArgumentType] - whatever it is, or an error
     except (TypeError, ValueError, OverflowError):
@@ -268,12 +255,12 @@ def _texts(value: object) -> tuple[str, ...]:
 
 
 def queried(changes: Sequence[SnapshotChange]) -> list[SnapshotChange]:
-    """Those whose query runs."""
+    """Return the snapshots whose query runs."""
     return [each for each in changes if each.action == "query"]
 
 
 def query_cost(change: SnapshotChange, quote: Quote) -> str:
-    """What the query of one costs, and at most."""
+    """Return what the query of a snapshot costs, and at most."""
     most = f"at most ${change.bound_usd:,.2f}"
     price = NOT_ASKED if change.reads_bytes is None else "no price: capacity"
     if change.at_least:
@@ -368,7 +355,7 @@ def _returned(step: Step) -> Iterator[Finding]:
 
 
 def reservation_changes(plan: Plan) -> list[ReservationChange]:
-    """Reservations of which the plan changes machines, place or number, by name."""
+    """Return reservations with other machines, place or number, by name."""
     steps = (step for step in plan.changed if step.type == RESERVATION)
     changes = (
         ReservationChange(
@@ -397,7 +384,7 @@ def _reserved(step: Step, inputs: Mapping[str, Any]) -> ReservationCost:
 
 
 def _accelerator(machine: Mapping[str, Any]) -> tuple[str, int]:
-    """GPUs that are added to the machine, as jobs name them; none where its type has them."""
+    """Return the GPUs that are added to a machine, as jobs name them."""
     for each in machine.get("guestAccelerators") or ():
         # Compute Engine's nvidia-tesla-t4 is Vertex AI's NVIDIA_TESLA_T4.
         name = str(each.get("acceleratorType", "")).rpartition("/")[2]
@@ -420,7 +407,7 @@ def reservations_cost(reservations: Sequence[ReservationChange], quote: Quote) -
 
 
 def _reserved_machines(change: ReservationChange, quote: Quote) -> str:
-    """A reservation's machines and price an hour, before and after."""
+    """Return a reservation's machines and price an hour, before and after."""
     old, new, kind = change.old, change.new, quote(change.either.machine_type)
     if old and new and (old.machine_type, old.zone) != (new.machine_type, new.zone):
         before, after = (
@@ -434,5 +421,5 @@ def _reserved_machines(change: ReservationChange, quote: Quote) -> str:
 
 
 def _number(reservation: ReservationCost | None) -> str:
-    """How many machines a reservation keeps."""
+    """Return how many machines a reservation keeps."""
     return "0" if reservation is None else str(reservation.machines or "an unknown number")

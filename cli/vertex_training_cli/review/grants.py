@@ -67,64 +67,64 @@ class IamBinding:
 
 
 def short_member(binding: IamBinding | Access) -> str:
-    """Its member: a service account by its address alone."""
+    """Return the member of a binding; a service account by its address alone."""
     return binding.member.removeprefix("serviceAccount:")
 
 
 def short_target(binding: IamBinding | Access) -> str:
-    """Its resource: the last part of the name, which is enough beside its kind."""
+    """Return the last part of the resource's name, which is enough beside its kind."""
     return binding.target.rpartition("/")[2]
 
 
 def place(binding: IamBinding | Access, quote: Quote) -> str:
-    """What it is on: a word for the kind, or the name of an input that has none, and the name."""
+    """Return the kind and the name of the resource that a binding is on."""
     words = binding.kind.replace(" ", "")
     kind = binding.kind if words.isascii() and words.isalpha() else quote(binding.kind)
     return f"{kind} {quote(short_target(binding))}"
 
 
 def verb(access: Access, quote: Quote) -> str:
-    """What it allows: a word, or the role."""
+    """Return what an access allows: a word, or the role."""
     return access.verb if access.verb in VERBS.values() else quote(access.verb)
 
 
 def through(access: Access) -> str:
-    """The accounts that the member acts as, in their order."""
+    """Return the accounts that the member acts as, in their order."""
     return " then ".join(account.partition("@")[0] for account in access.through)
 
 
 def is_iam(step: Step) -> bool:
-    """Whether a step is about IAM."""
+    """Return whether a step is about IAM."""
     return resource_types.iam_kind(step.type) is not None
 
 
 def grants_alone(step: Step) -> bool:
-    """Whether a step is about rights and nothing else: IAM, or an access list of its own."""
+    """Return whether a step is about rights alone: IAM, or an access list of its own."""
     return is_iam(step) or type_grants_alone(step.type)
 
 
 def gained(plan: Plan) -> list[IamBinding]:
-    """Bindings that are new."""
+    """Return the bindings that are new."""
     return sorted(_all(plan, "new") - _all(plan, "old"))
 
 
 def lost(plan: Plan) -> list[IamBinding]:
-    """Bindings that are gone afterwards."""
+    """Return the bindings that the plan removes."""
     return sorted(_all(plan, "old") - _all(plan, "new") - _retained(plan))
 
 
 def kept(plan: Plan) -> list[IamBinding]:
-    """Bindings that leave the stack and stay in the cloud."""
+    """Return the bindings that leave the stack and stay in the cloud."""
     return sorted(_retained(plan) - _all(plan, "new"))
 
 
 def held(plan: Plan) -> list[IamBinding]:
-    """All bindings of the stack after the plan."""
+    """Return all bindings of the stack after the plan."""
     return sorted(binding for step in plan.steps for binding in bindings_of(step, step.new))
 
 
 def bindings_of(step: Step, state: ResourceState | None) -> Iterator[IamBinding]:
-    """The bindings that a resource makes in one of its states; none if it grants nothing."""
+    """Yield the bindings that a resource makes in one of its states."""
     if state is None:
         return
     inputs = state.inputs
@@ -159,12 +159,12 @@ def bindings_of(step: Step, state: ResourceState | None) -> Iterator[IamBinding]
 
 
 def _target(step: Step, name: str) -> str:
-    """What a grant is on; of a new resource, the name of the grant says which."""
+    """Return the target of a grant; of a new resource, the name of the grant."""
     return f"new, see {step.name}" if UNKNOWN in name else name
 
 
 def _bindings(inputs: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """The bindings of a whole policy, as far as it is known; else the one that inputs are."""
+    """Return the bindings of a whole policy, or the one binding of other inputs."""
     try:
         found = as_mapping(json.loads(inputs["policyData"])).get("bindings")
     except (KeyError, TypeError, json.JSONDecodeError):
@@ -173,7 +173,7 @@ def _bindings(inputs: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 
 def _is_derived(step: Step) -> bool:
-    """Whether the program makes a grant by itself, and nobody asked for it by name."""
+    """Return whether the program makes a grant that no file asks for by name."""
     return step.is_own and EXTRA_GRANTS not in step.urn
 
 
@@ -230,7 +230,7 @@ def strangers(plan: Plan) -> list[IamBinding]:
 
 
 def access_changes(plan: Plan) -> tuple[tuple[Access, ...], tuple[Access, ...]]:
-    """Access to data that members gain, and that they lose."""
+    """Return access to data that members gain, and that they lose."""
     before, after = _access(plan, "old"), _access(plan, "new")
     gained = [after[key] for key in after.keys() - before.keys()]
     lost = [before[key] for key in before.keys() - after.keys()]
@@ -238,7 +238,7 @@ def access_changes(plan: Plan) -> tuple[tuple[Access, ...], tuple[Access, ...]]:
 
 
 def _access(plan: Plan, side: str) -> dict[tuple[str, str, str, str], Access]:
-    """All access of one side, by who may do what with what."""
+    """Return all access of one side, by who may do what with what."""
     bindings = (Binding(b.member, b.role, b.kind, b.target) for b in _all(plan, side))
     return {(a.member, a.verb, a.kind, a.target): a for a in reachable(bindings)}
 
@@ -255,7 +255,7 @@ def _retained(plan: Plan) -> set[IamBinding]:
 
 
 def _target_input(inputs: Mapping[str, Any]) -> str:
-    """The input that names the resource of the grant; empty if none does."""
+    """Return the input that names the resource of the grant; empty if none does."""
     named = {key: value for key, value in inputs.items() if key not in GRANT_INPUTS and value}
     narrow = [key for key in named if key not in LOCATION_INPUTS] or list(named)
     known = (key for key in resource_types.words_of_inputs() if key in narrow)
@@ -340,6 +340,6 @@ def _add_denials(found: _Denials, rule: Mapping[str, Any]) -> None:
 
 
 def _strings(inputs: Mapping[str, Any], key: str) -> list[str]:
-    """A list of strings among inputs; one that is not known yet is its sign alone."""
+    """Return a list of strings among inputs; of an unknown one, its sign alone."""
     given = inputs.get(key)
     return list(map(str, given)) if isinstance(given, list) else [str(given)] if given else []

@@ -17,7 +17,7 @@ from typing import Any, Final
 
 from vertex_training.catalog import resource_types
 from vertex_training.catalog.costs import usd
-from vertex_training.catalog.resource_types import ALERT, BUDGET, CHANNEL, DASHBOARD
+from vertex_training.catalog.resource_types import ALERT, BUDGET, CHANNEL, DASHBOARD, value_at
 from vertex_training_cli.engine.plan import Plan, ResourceState, Step
 from vertex_training_cli.engine.values import UNKNOWN, as_mapping
 from vertex_training_cli.review.parts import LOST, POLICIES, Finding, risk
@@ -47,6 +47,17 @@ DEFAULT: Final = "mandatory"
 POLICY_LEVELS: Final = ("disabled", "advisory", "remediate", DEFAULT)
 #: Type -> what it is called; each is told here.
 WATCHING: Final = {CHANNEL: "channel", ALERT: "alert", BUDGET: "budget", DASHBOARD: "dashboard"}
+#: Kind of a condition of an alert -> words, and fields that it may lack.
+_CONDITIONS: Final[Mapping[str, tuple[str, Inputs]]] = {
+    "conditionPrometheusQueryLanguage": ("{query} for {duration}", {"duration": "0s"}),
+    "conditionMonitoringQueryLanguage": ("{query} for {duration}", {"duration": "0s"}),
+    "conditionSql": ("the query finds rows: {query}", {}),
+    "conditionAbsent": ("{filter} has no data for {duration}", {}),
+    "conditionMatchedLog": ("a log entry has {filter}", {}),
+    "conditionThreshold": ("{filter} is {sign} {thresholdValue} for {duration}",
+                           {"thresholdValue": 0}),
+}  # fmt: skip
+_SIGNS: Final = {"COMPARISON_LT": "below", "COMPARISON_GT": "above"}
 #: What stands below the table.
 OF_ALERTS: Final = (
     "Alerts are about every job of the project: neither logs nor metrics of a job say which stack "
@@ -161,22 +172,21 @@ def lowered_guards(plan: Plan) -> list[Finding]:
 
 def _lowered(step: Step, teams: Inputs) -> Iterator[str]:
     old, new = (state.inputs if state else {} for state in (step.old, step.new))
-    yield from _switched_off("guard", step.type, old, new)
+    yield from _lowered_inputs("guard", step.type, old, new)
     before, after = (as_mapping(each.get("labels")).get("team") for each in (old, new))
     if before in teams and before != after:
         whom = f"team {after}" if after else "every team"
         yield f"accounts of {whom} may name it, not of {before} alone"
 
 
-def _switched_off(of: str, type_: str, old: Inputs, new: Inputs) -> Iterator[str]:
-    """Yield words of watched inputs that protect less than before."""
-    for watched in resource_types.find(type_).watched:
-        if watched.of == of and watched.amount(new) < watched.amount(old):
-            yield watched.words
+def _lowered_inputs(of: str, type_: str, old: Inputs, new: Inputs) -> list[str]:
+    """Return words of watched inputs that protect less than before."""
+    watched = (each for each in resource_types.find(type_).watched if each.of == of)
+    return [each.words for each in watched if each.is_lowered(old, new)]
 
 
 def limits_of(plan: Plan) -> dict[str, Inputs]:
-    """The limits in the stack file, by section: ``limits``, ``teams.NAME.limits``."""
+    """Return the limits in the stack file by section: ``limits``, ``teams.NAME.limits``."""
     found = {"limits": plan.section("limits")}
     for name, team in sorted(plan.section("teams").items()):
         found[f"teams.{name}.limits"] = as_mapping(as_mapping(team).get("limits"))
@@ -199,7 +209,7 @@ def raised_limits(plan: Plan) -> list[Finding]:
 
 
 def policy_levels(plan: Plan) -> dict[str, str]:
-    """The levels that policies are given, by name: by the stack file, then by the command."""
+    """Return levels of policies by name: those of the stack file, then of the command."""
     own = plan.section("policyLevels")
     found = {str(name): str(level) for name, level in own.items()} | dict(plan.levels)
     return dict(sorted(found.items()))
@@ -236,12 +246,12 @@ def _raised(before: Inputs, now: Inputs) -> Iterator[tuple[str, str, str]]:
 
 
 def _widens(listed: list[Any], allowed: list[Any]) -> bool:
-    """Whether something is allowed that no earlier entry, ``n1-*`` among them, allowed."""
+    """Return whether something is allowed that no earlier entry, like ``n1-*``, allowed."""
     return not all(any(_covers(str(old), str(new)) for old in listed) for new in allowed)
 
 
 def _covers(old: str, new: str) -> bool:
-    """Whether all that ``new`` matches is certain to match ``old``.
+    """Return whether all that ``new`` matches is certain to match ``old``.
 
     Of two patterns that is certain if they are alike, or if ``old`` has one ``*`` and ``new`` has
     what stands before and after it.
@@ -267,7 +277,7 @@ def _rank(level: object, levels: Sequence[str]) -> int:
 
 
 def watch_changes(plan: Plan) -> tuple[WatchChange, ...]:
-    """All that change, by kind and name."""
+    """Return all alerts, channels, budgets and dashboards that change, by kind and name."""
     names = _channel_names(plan)
     found = [
         WatchChange(
@@ -302,7 +312,7 @@ def _less(step: Step, old: Inputs, names: Mapping[str, str]) -> Iterator[str]:
         yield f"{WATCHING[step.type]} is removed{about}"
         return
     new = step.new.inputs
-    yield from _switched_off("notice", step.type, old, new)
+    yield from _lowered_inputs("notice", step.type, old, new)
     if step.type == CHANNEL and _about(CHANNEL, old) != _about(CHANNEL, new):
         yield f"no longer to {_about(CHANNEL, old)}, but to {_about(CHANNEL, new)}"
     if step.type == ALERT:
@@ -320,15 +330,17 @@ def _less_of_alert(old: Inputs, new: Inputs) -> Iterator[str]:
         yield f"no longer when {before}, but when {now}"
     elif _conditions(old) != _conditions(new):  # as how a metric is aggregated
         yield f"when {now}, but judged in another way"
-    if old.get("alertStrategy") != new.get("alertStrategy"):
-        yield "told in another way: alertStrategy changes"
 
 
 def _conditions(inputs: Inputs) -> list[Inputs]:
-    """Conditions of an alert without their titles."""
-    given = inputs.get("conditions")
-    found = [as_mapping(each) for each in given] if isinstance(given, list) else []
+    """Return the conditions of an alert without their titles."""
+    found = _mappings(inputs, "conditions")
     return [{k: each[k] for k in each if k not in ("displayName", "name")} for each in found]
+
+
+def _mappings(inputs: Inputs, key: str) -> list[Inputs]:
+    found = inputs.get(key)
+    return [as_mapping(each) for each in found] if isinstance(found, list) else []
 
 
 def _less_of_budget(old: Inputs, new: Inputs) -> Iterator[str]:
@@ -337,13 +349,6 @@ def _less_of_budget(old: Inputs, new: Inputs) -> Iterator[str]:
         yield f"of {now} a month, not of {before}"
     if gone := [each for each in _thresholds(old) if each not in _thresholds(new)]:
         yield f"no longer at {', '.join(gone)}"
-    rules = (as_mapping(each.get("allUpdatesRule")) for each in (old, new))
-    was, off = (each.get("disableDefaultIamRecipients") is True for each in rules)
-    if off and not was:
-        yield "no longer to administrators of the billing account"
-    for key in ("billingAccount", "budgetFilter"):
-        if old.get(key) != new.get(key):
-            yield f"is of other costs: {key} changes"
 
 
 def _title(step: Step) -> str:
@@ -351,7 +356,7 @@ def _title(step: Step) -> str:
 
 
 def _about(type_: str, inputs: Inputs) -> str:
-    """What an alert or a budget is about, whom a channel reaches."""
+    """Return the subject of an alert or a budget, or the address of a channel."""
     if type_ == CHANNEL:
         labels = as_mapping(inputs.get("labels"))
         return f"{inputs.get('type')} {', '.join(str(labels[key]) for key in sorted(labels))}"
@@ -359,28 +364,16 @@ def _about(type_: str, inputs: Inputs) -> str:
         return f"{_amount(inputs)} a month, at {', '.join(_thresholds(inputs))}"
     if type_ == DASHBOARD:
         return "charts"
-    conditions = inputs.get("conditions")
-    found = [as_mapping(each) for each in conditions] if isinstance(conditions, list) else []
     word = " and " if str(inputs.get("combiner")).startswith("AND") else " or "
-    return word.join(map(_condition, found)) or "nothing"
+    return word.join(map(_condition, _mappings(inputs, "conditions"))) or "nothing"
 
 
 def _condition(condition: Inputs) -> str:
-    for key in ("conditionPrometheusQueryLanguage", "conditionMonitoringQueryLanguage"):
-        if query := as_mapping(condition.get(key)):
-            return f"{query.get('query')} for {query.get('duration', '0s')}"
-    if query := as_mapping(condition.get("conditionSql")):
-        return f"the query finds rows: {query.get('query')}"
-    if absent := as_mapping(condition.get("conditionAbsent")):
-        return f"{absent.get('filter')} has no data for {absent.get('duration')}"
-    if log := as_mapping(condition.get("conditionMatchedLog")):
-        return f"a log entry has {log.get('filter')}"
-    if limit := as_mapping(condition.get("conditionThreshold")):
-        sign = {"COMPARISON_LT": "below", "COMPARISON_GT": "above"}.get(
-            str(limit.get("comparison")), str(limit.get("comparison"))
-        )
-        value, time = limit.get("thresholdValue", 0), limit.get("duration")
-        return f"{limit.get('filter')} is {sign} {value} for {time}"
+    for kind, (words, usual) in _CONDITIONS.items():
+        if found := as_mapping(condition.get(kind)):
+            values: dict[str, Any] = defaultdict(lambda: None, {**usual, **found})
+            values["sign"] = _SIGNS.get(str(values["comparison"]), values["comparison"])
+            return words.format_map(values)
     return str(condition.get("displayName") or UNKNOWN)
 
 
@@ -391,23 +384,21 @@ def _told(type_: str, state: ResourceState | None, names: Mapping[str, str]) -> 
         "a channel of this change" if each == UNKNOWN else names.get(each, each)
         for each in _channels(type_, state.inputs)
     ]
-    by_default = as_mapping(state.inputs.get("allUpdatesRule")).get("disableDefaultIamRecipients")
+    by_default = value_at(state.inputs, "allUpdatesRule.disableDefaultIamRecipients")
     if type_ == BUDGET and by_default is not True:
         found.append("administrators and users of the billing account")
     return tuple(found)
 
 
 def _channels(type_: str, inputs: Inputs) -> list[str]:
-    """Channels that an alert or a budget names."""
-    if type_ == BUDGET:
-        found = as_mapping(inputs.get("allUpdatesRule")).get("monitoringNotificationChannels")
-    else:
-        found = inputs.get("notificationChannels")
+    """Return the channels that an alert or a budget names."""
+    of_budget = "allUpdatesRule.monitoringNotificationChannels"
+    found = value_at(inputs, of_budget if type_ == BUDGET else "notificationChannels")
     return [str(each) for each in found] if isinstance(found, list) else []
 
 
 def _channel_names(plan: Plan) -> dict[str, str]:
-    """Name in the cloud of each channel that was there -> whom it reached."""
+    """Return the address of each channel that was deployed, by its name in the cloud."""
     return {
         step.old.id: f"{_title(step)}, {_about(CHANNEL, step.old.inputs)}"
         for step in plan.steps
@@ -416,12 +407,12 @@ def _channel_names(plan: Plan) -> dict[str, str]:
 
 
 def _amount(inputs: Inputs) -> str:
-    amount = as_mapping(as_mapping(inputs.get("amount")).get("specifiedAmount"))
+    amount = as_mapping(value_at(inputs, "amount.specifiedAmount"))
     return f"{amount.get('units', '?')} {amount.get('currencyCode', '')}".strip()
 
 
 def _sum(amount: str) -> float:
-    """The number of an amount; endless where it is none, so that it counts as raised."""
+    """Return the number of an amount; infinity if it is none, so that it counts as raised."""
     try:
         return float(amount.split()[0])
     except (ValueError, IndexError):
@@ -429,9 +420,7 @@ def _sum(amount: str) -> float:
 
 
 def _thresholds(inputs: Inputs) -> list[str]:
-    rules = inputs.get("thresholdRules")
-    found = [as_mapping(rule) for rule in rules] if isinstance(rules, list) else []
-    return [_percent(rule) for rule in found]
+    return [_percent(rule) for rule in _mappings(inputs, "thresholdRules")]
 
 
 def _percent(rule: Inputs) -> str:

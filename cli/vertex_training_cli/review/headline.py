@@ -40,7 +40,7 @@ PARTS: Final = 12
 BESIDE_THE_PLAN: Final = (
     (("image-missing", "image-platform"), "image", "cannot be run"),
     (("job-changes-stacks",), "running job", "would change stacks"),
-    ((SAME_REQUEST,), "job", "cannot be replaced by its own request"),
+    ((SAME_REQUEST,), "job", "cannot be replaced by the same request"),
 )
 #: Why nothing may be deployed though no policy forbids it.
 REFUSED: Final = "refused: what is protected would be made anew, empty"
@@ -49,7 +49,7 @@ SHOWN: Final = 12
 
 
 def verdict(report: ReviewReport, quote: Quote = cut) -> str:
-    """The report in one line: what stops it, jobs, costs, what is destroyed, lost or opened.
+    """Return the report in one line: what stops it, jobs, costs, losses, what is opened.
 
     ``quote`` makes names and values harmless for where the line stands.
     """
@@ -110,7 +110,7 @@ def verdict(report: ReviewReport, quote: Quote = cut) -> str:
 
 
 def _risks(report: ReviewReport, quote: Quote) -> list[str]:
-    """What endangers data or opens something, each named, the worst first; most have none."""
+    """Return what endangers data or opens something, the worst first."""
     named: dict[str, list[str]] = {}
     kinds = sorted(report.risks.items(), key=lambda each: each[0].danger != "destroys")
     for kind, found in kinds:
@@ -120,7 +120,7 @@ def _risks(report: ReviewReport, quote: Quote) -> list[str]:
 
 
 def _failed(report: ReviewReport) -> str:
-    """Why nothing may be deployed."""
+    """Return why nothing may be deployed."""
     violations = _count(len(report.forbidding), "policy violation")
     return {
         ReviewOutcome.FAILED: _beside_the_plan(report) or "the preview failed",
@@ -131,7 +131,7 @@ def _failed(report: ReviewReport) -> str:
 
 
 def _beside_the_plan(report: ReviewReport) -> str:
-    """What stands against a plan that the engine made; empty if it made none."""
+    """Return what forbids a plan that the engine made; empty if it made none."""
     counts = [
         (sum(problem.rule in rules for problem in report.problems), noun, verb)
         for rules, noun, verb in BESIDE_THE_PLAN
@@ -158,7 +158,7 @@ class HeadlineAnswer:
 
 
 def answers(report: ReviewReport, quote: Quote) -> list[HeadlineAnswer]:
-    """All twelve, in the order of asking."""
+    """Return the answers to all twelve questions, in order."""
     return [
         HeadlineAnswer(
             question, (*phrases(report, quote), *_found(question, report, quote)), danger
@@ -168,14 +168,14 @@ def answers(report: ReviewReport, quote: Quote) -> list[HeadlineAnswer]:
 
 
 def _found(question: str, report: ReviewReport, quote: Quote) -> Iterator[str]:
-    """What the kinds of risks that answer a question have found."""
+    """Yield the findings of the kinds of risks that answer a question."""
     for kind, found in report.risks.items():
         if kind.question == question:
             yield from (kind.answer.format(kind.name(each, quote)) for each in found)
 
 
 def _nothing_more(_report: ReviewReport, _quote: Quote) -> Iterable[str]:
-    """Of a question that kinds of risks answer alone."""
+    """Return nothing: kinds of risks alone answer the question."""
     return ()
 
 
@@ -193,7 +193,7 @@ def _runs(report: ReviewReport, quote: Quote) -> Iterator[str]:
 
 
 def _traffic(report: ReviewReport, quote: Quote) -> list[str]:
-    """Endpoints whose split changes, before and after."""
+    """Return endpoints whose split changes, before and after."""
     return [
         f"traffic of {quote(each.name)}: {quote(serving.split_change(each))}"
         for each in report.endpoints
@@ -233,7 +233,7 @@ def _stops(report: ReviewReport, quote: Quote) -> Iterator[str]:
 
 
 def _so_far(job: JobChange) -> str:
-    """How long a job that is cancelled has run, if it was looked at."""
+    """Return how long a cancelled job has run, if it was observed."""
     if not (job.now and job.now.seconds):
         return " (state not known now)" if job.now is None else ""
     return f" after {format_duration(job.now.seconds)}, {usd(job.now.cost)} so far"
@@ -285,7 +285,7 @@ def _binds(report: ReviewReport, quote: Quote) -> Iterator[str]:
 
 
 def _cost(report: ReviewReport) -> str:
-    """What the submitted jobs can cost together, and those could that they take the place of."""
+    """Return what submitted jobs can cost together, and what the replaced ones could."""
     missing, old = report.unpriced, [job.cost_before for job in report.submitted if job.cost_before]
     prices = [cost.worst_case for cost in old]
     was = usd(None if None in prices else math.fsum(price or 0 for price in prices))
@@ -299,7 +299,7 @@ def _cost(report: ReviewReport) -> str:
 
 
 def _thrown_away(jobs: Sequence[JobObservation]) -> str:
-    """What cancelled jobs have done so far."""
+    """Return how long cancelled jobs have run, and what they have cost."""
     longest = format_duration(max(job.seconds for job in jobs))
     cost = math.fsum(job.cost or 0 for job in jobs)
     how_long = longest if len(jobs) == 1 else f"up to {longest}"
@@ -307,7 +307,7 @@ def _thrown_away(jobs: Sequence[JobObservation]) -> str:
 
 
 def _deferred(jobs: Sequence[JobChange]) -> str:
-    """Jobs that a later ``up`` submits, and what they can cost then."""
+    """Return how many jobs a later ``up`` submits, and what they can cost."""
     prices = [job.cost.worst_case for job in jobs]
     known = math.fsum(price for price in prices if price is not None)
     cost = "at a price not known" if None in prices else f"at most {usd(known)}"
@@ -315,12 +315,12 @@ def _deferred(jobs: Sequence[JobChange]) -> str:
 
 
 def _count(number: int, noun: str) -> str:
-    """``1 job``, ``2 jobs``, ``no jobs``."""
+    """Return ``1 job``, ``2 jobs``, ``no jobs``."""
     return f"{number or 'no'} {noun}{'' if number == 1 else 's'}"
 
 
 def totals(report: ReviewReport) -> str:
-    """How many of everything else are created, updated, …"""
+    """Return how many other resources are created, updated, …"""
     counts = Counter(change.op for change in report.changes)
     for folder in report.folders:
         for op, names in (("create", folder.added), ("replace", folder.changed)):

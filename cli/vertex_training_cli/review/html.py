@@ -19,7 +19,7 @@ TAGS: Final = {"\ue000": "<code>", "\ue001": "</code>", "\ue002": "<strong>", "\
 
 
 def render(report: ReviewReport) -> str:
-    """The page. Every value is escaped by the template engine, and nothing is left out."""
+    """Return the page. The template engine escapes every value, and nothing is left out."""
     return template().render(
         report=report,
         verdict=verdict(report, _quoted),
@@ -34,18 +34,18 @@ def _quoted(value: str, _length: int = 0) -> str:
 
 
 def _tagged(text: str) -> Markup:
-    """Words with tags around values and strong words, everything else escaped."""
+    """Return escaped words with tags around values and strong words."""
     return Markup(str(escape(text)).translate(str.maketrans(TAGS)))
 
 
 def _untagged(text: str) -> str:
-    """The same words alone, for an attribute."""
+    """Return the words without tags, for an attribute."""
     return text.translate(dict.fromkeys(map(ord, TAGS)))
 
 
 @functools.cache
 def template() -> jinja2.Template:
-    """The page's template, compiled."""
+    """Return the compiled template of the page."""
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("vertex_training_cli.review", "."),
         autoescape=True,

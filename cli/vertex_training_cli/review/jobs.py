@@ -63,7 +63,7 @@ class RungRequest:
         return _machines(self.cost)
 
     def __str__(self) -> str:
-        """Machines, strategy and the worst case, in a line."""
+        """Return machines, strategy and the worst case in a line."""
         parts = (*self.machines, self.strategy, self.reservation)
         price = f"at most {usd(self.cost.worst_case)}{self.cost.elsewhere}"
         return ", ".join([*(part for part in parts if part), price])
@@ -182,7 +182,7 @@ def _machines(cost: JobCost) -> tuple[str, ...]:
 
 
 def job_changes(plan: Plan, observed: Observations = NOTHING_OBSERVED) -> list[JobChange]:
-    """All jobs of the plan by name, those that stay as they are included."""
+    """Return all jobs of the plan by name, also those that do not change."""
     steps = [step for step in plan.steps if step.type in JOBS and step.op in ACTIONS]
     subnet = bool(plan.section("network").get("subnet"))
     found = [_job(step, observed, subnet=subnet) for step in steps]
@@ -190,7 +190,7 @@ def job_changes(plan: Plan, observed: Observations = NOTHING_OBSERVED) -> list[J
 
 
 def request(inputs: Mapping[str, Any]) -> dict[str, Any]:
-    """The message among a job's inputs; empty if it is not known yet."""
+    """Return the message among a job's inputs; empty if it is not known yet."""
     try:
         message = json.loads(inputs["request"])
     except (KeyError, TypeError, json.JSONDecodeError):
@@ -199,7 +199,7 @@ def request(inputs: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def job_spec(message: Mapping[str, Any]) -> dict[str, Any]:
-    """The jobSpec of a job's message, or the trialJobSpec of a tuning job's; empty without one."""
+    """Return the jobSpec or trialJobSpec of a job's message; empty without one."""
     return message.get(kind_of_fields(message).spec, {})
 
 
@@ -246,7 +246,7 @@ def _job(step: Step, observed: Observations, *, subnet: bool) -> JobChange:
 
 
 def same_requests(jobs: Sequence[JobChange]) -> list[Problem]:
-    """A problem for each job that is replaced by its own request, where ``up`` refuses that."""
+    """Return a problem for each job that its own request replaces, which ``up`` refuses."""
     return [
         Problem(
             f"job {job.name} is replaced by its own request, and {job.end}: `up` refuses that, and "
@@ -293,7 +293,7 @@ def _backend(inputs: Mapping[str, Any]) -> str:
 
 
 def _of_one_service(inputs: Mapping[str, Any]) -> str:
-    """What the stack file asks of a job that its service alone has; empty if nothing."""
+    """Return the option of a job that its service alone has; empty if there is none."""
     given = inputs.get("options") or {}
     return next((name for name in (IDLE_STOP, "notifications") if given.get(name)), "")
 
@@ -308,7 +308,7 @@ def _filled_in(inputs: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def _is_deferred(step: Step) -> bool:
-    """Whether the job goes on, and a new request is submitted by an ``up`` after its end."""
+    """Return whether the job goes on, and an ``up`` after its end submits the new request."""
     if step.op not in ("update", "same") or step.old is None or step.new is None:
         return False
     running = step.old.outputs.get("requestId")
@@ -316,7 +316,7 @@ def _is_deferred(step: Step) -> bool:
 
 
 def differences(step: Step) -> list[FieldDifference]:
-    """What changes in the job itself: the request field by field, then run, labels, options."""
+    """Return what changes in a job: the request field by field, then run, labels, options."""
     if step.old is None or step.new is None or not step.changes:
         return []
     places = [_submission(state.inputs) for state in (step.old, step.new)]
@@ -329,7 +329,7 @@ def differences(step: Step) -> list[FieldDifference]:
 
 
 def _options(inputs: Mapping[str, Any]) -> dict[str, Any]:
-    """The options; of each rung what it has otherwise, since the request is told by itself."""
+    """Return the options; of each rung, its differences in words."""
     found = dict(inputs.get("options") or {})
     if LADDER in found:
         found[LADDER] = [str(each.get("words", "")) for each in rungs(inputs)[1:]]
@@ -337,17 +337,17 @@ def _options(inputs: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def job_name(step: Step) -> str:
-    """A job's name in the stack file."""
+    """Return a job's name in the stack file."""
     return str(_submission(step.inputs).get("job") or step.name)
 
 
 def _submission(inputs: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The job's submission: project, region, stack, name and run."""
+    """Return the job's submission: project, region, stack, name and run."""
     return inputs.get("submission") or {}
 
 
 def _named(inputs: Mapping[str, Any]) -> dict[str, Any]:
-    """The request as its file has it, without its id, which is new with any change."""
+    """Return the request as its file has it, without its id."""
     text, id_ = str(inputs.get("request")), str(inputs.get("requestId", ""))
     return request({"request": text.replace(id_, "${job.requestId}") if id_ else text})
 
@@ -370,7 +370,7 @@ def _network(spec: Mapping[str, Any]) -> str:
 
 
 def images_of(spec: Mapping[str, Any]) -> tuple[str, ...]:
-    """What the worker pools of a spec run, each once."""
+    """Return the images of the worker pools of a spec, each once."""
     found: dict[str, None] = {}
     for pool in spec.get("workerPoolSpecs", ()):
         image = pool.get("containerSpec", {}).get("imageUri")
@@ -381,7 +381,7 @@ def images_of(spec: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def fate(job: JobChange) -> str:
-    """What happens to a job, and to the one that was there before it."""
+    """Return what happens to a job, and to the one before it."""
     done = {
         "submit": "submitted",
         "adopt": "adopted: it was submitted before, and nothing is sent",
@@ -406,7 +406,7 @@ def fate(job: JobChange) -> str:
 
 
 def progress(now: JobObservation) -> str:
-    """What a job is doing: ``running for 3h 2m, $12.30 so far``."""
+    """Return the progress of a job: ``running for 3h 2m, $12.30 so far``."""
     words = now.state.lower().replace("_", " ")
     if not now.seconds:
         return words
@@ -417,7 +417,7 @@ def progress(now: JobObservation) -> str:
 
 
 def checkpoint(found: CheckpointObservation) -> str:
-    """What a job has kept: what it did since then is lost if it is cancelled."""
+    """Return the age of a job's last checkpoint: a cancellation loses the work since then."""
     if found.seconds is None:
         return "no checkpoint"
     bound = "at most " if found.at_most else ""
@@ -425,7 +425,7 @@ def checkpoint(found: CheckpointObservation) -> str:
 
 
 def at_most(job: JobChange) -> tuple[str, str]:
-    """The worst case where the job runs, with the time it is for; then on the other service."""
+    """Return the worst case on the job's service, then on the other one."""
     here, other = job.offers
     default = ", no timeout set" if job.cost.default_timeout else ""
     own = here.text(f"{default}{job.cost.elsewhere}")
@@ -433,11 +433,11 @@ def at_most(job: JobChange) -> tuple[str, str]:
 
 
 def shown_image(name: str) -> str:
-    """An image without its registry, its digest cut to twelve digits."""
+    """Return an image without its registry, its digest cut to twelve digits."""
     short, _, digest = name.rpartition("/")[2].partition("@sha256:")
     return f"{short}@sha256:{digest[:12]}" if digest else short
 
 
 def image_name(uri: str) -> str:
-    """An image without registry, tag and digest."""
+    """Return an image without registry, tag and digest."""
     return uri.rpartition("/")[2].partition("@")[0].partition(":")[0]

@@ -66,12 +66,12 @@ KEYS: Final[Mapping[type, str]] = {
 
 
 def render(report: ReviewReport) -> str:
-    """The report as one JSON document."""
+    """Return the report as one JSON document."""
     return json.dumps(document(report), indent=2, ensure_ascii=False) + "\n"
 
 
 def document(report: ReviewReport) -> dict[str, Any]:
-    """The report as plain data. Money is USD; null stands for an unknown price."""
+    """Return the report as plain data. Money is USD; null stands for an unknown price."""
     found = {
         "version": VERSION,
         "verdict": verdict(report),
@@ -106,7 +106,7 @@ def document(report: ReviewReport) -> dict[str, Any]:
 
 
 def _plain(value: Any, keys: str = "") -> Any:
-    """A value of the report as JSON has it, with ``keys`` or those of its class."""
+    """Return a value of the report as JSON has it, with ``keys`` or those of its class."""
     if isinstance(value, list | tuple | set):
         return [_plain(each) for each in value]
     if isinstance(value, Diagnostic):
@@ -135,7 +135,7 @@ def _plain(value: Any, keys: str = "") -> Any:
 
 
 def _at(value: Any, path: str) -> Any:
-    """A value below ``value``; None where there is nothing on the way."""
+    """Return the value at a path below ``value``; None where there is nothing on the way."""
     for name in path.split("."):
         value = getattr(value, name) if value is not None else None
     return value
@@ -146,7 +146,7 @@ def _camel(name: str) -> str:
 
 
 def _reservation(change: ReservationChange) -> dict[str, Any]:
-    """The reservation as it is afterwards, or was if it is deleted, and its costs before."""
+    """Return the reservation as it is afterwards, or as it was, and its costs before."""
     return {
         **_plain(change.either),
         "deleted": change.new is None,

@@ -64,7 +64,7 @@ LEVELS: Final = (
 
 
 def render(report: ReviewReport, limit: int = LIMIT) -> str:
-    """The report in at most ``limit`` bytes, so that it has at most as many characters."""
+    """Return the report in at most ``limit`` bytes, so that it has at most as many characters."""
     text = ""
     found = sections(report, code, lambda words: f"**{words}**")
     for verbosity in LEVELS:
@@ -90,7 +90,7 @@ def _lines(report: ReviewReport, found: list[ReportSection], verbosity: Verbosit
 
 
 def _answers(report: ReviewReport) -> Iterator[str]:
-    """What an approver asks; questions with nothing to say share a line."""
+    """Yield the table of answers; questions without an answer share a line."""
     found = answers(report, code)
     yield from _rows(("question", "answer"), ((e.question, e.text) for e in found if e.phrases))
     if nothing := [each.question for each in found if not each.phrases]:
@@ -109,7 +109,7 @@ def _section(section: ReportSection, verbosity: Verbosity) -> Iterator[str]:
 
 
 def _part(part: Part, verbosity: Verbosity) -> Iterator[str]:
-    """A part and the empty line after it; nothing of what is left out."""
+    """Yield a part and the empty line after it; nothing of what is left out."""
     match part:
         case Paragraph():
             yield from (_words(part, verbosity), "")
@@ -175,7 +175,7 @@ def _fields(fields: Sequence[FieldDifference], most: int) -> Iterator[str]:
 
 
 def _some(lines: Sequence[str], most: int) -> list[str]:
-    """The first of these lines, and how many there are beyond."""
+    """Return the first of these lines, and how many more there are."""
     left = len(lines) - most
     return [*lines[:most], *([f"and {left} more"] if left > 0 else [])]
 

@@ -38,7 +38,7 @@ class Quote(Protocol):
     """Makes a name or a value harmless for where it is shown."""
 
     def __call__(self, value: str, length: int = ..., /) -> str:
-        """``value``, cut to ``length`` where space is short."""
+        """Return ``value``, cut to ``length`` where space is short."""
         ...
 
 

@@ -13,7 +13,7 @@ from typing import Any, Final
 from vertex_training.catalog import resource_types
 from vertex_training.catalog.resource_types import BUCKET, FIREWALL, SUBNET, iam_kind
 from vertex_training.plan import access
-from vertex_training.plan.firewalls import open_ranges, reaches_anywhere
+from vertex_training.plan.network import open_ranges, reaches_anywhere
 from vertex_training_cli.engine.fields import FieldDifference, diff_fields
 from vertex_training_cli.engine.plan import WITH_REQUEST, Plan, ResourceState, Step
 from vertex_training_cli.engine.values import UNKNOWN
@@ -47,7 +47,7 @@ class ReachabilityChange:
 
 
 def reachability_changes(plan: Plan) -> list[ReachabilityChange]:
-    """The plan's changes of reachability, those that open something first."""
+    """Return the plan's changes of reachability, those that open something first."""
     changes = [
         replace(change, public=bool(_public(step, step.new) - _public(step, step.old)))
         for step in plan.changed
@@ -58,7 +58,7 @@ def reachability_changes(plan: Plan) -> list[ReachabilityChange]:
 
 
 def is_network(step: Step) -> bool:
-    """Whether a step changes the network: it is reported here, and not among the other changes."""
+    """Return whether a step changes the network, and is not among the other changes."""
     return step.type in _DESCRIPTIONS
 
 
@@ -86,7 +86,7 @@ def _network_change(step: Step) -> ReachabilityChange:
 
 
 def _openings(step: Step, state: ResourceState | None) -> dict[object, str]:
-    """What a resource opens in one of its states: sentences without their verb."""
+    """Return what a resource opens in one of its states: sentences without their verb."""
     if state is None:
         return {}
     if step.type in WITH_REQUEST:
@@ -107,7 +107,7 @@ def _openings(step: Step, state: ResourceState | None) -> dict[object, str]:
 
 
 def _job_openings(job: str, spec: Inputs) -> Iterator[str]:
-    """What a job opens: a network, or a shell into its machines."""
+    """Yield what a job opens: a network, or a shell into its machines."""
     if network := spec.get("network"):
         yield f"network {network} to job {job}"
     interface = spec.get("pscInterfaceConfig", {})
@@ -122,7 +122,7 @@ def _job_openings(job: str, spec: Inputs) -> Iterator[str]:
 
 
 def _is_external(inputs: Inputs) -> bool:
-    """Whether an interface has an access config: an address of the internet, also without a name.
+    """Return whether an interface has an access config: an external address.
 
     https://docs.cloud.google.com/compute/docs/ip-addresses/configure-static-external-ip-address
     """
@@ -134,7 +134,7 @@ def _is_external(inputs: Inputs) -> bool:
 
 
 def unjudged_types(plan: Plan) -> tuple[str, ...]:
-    """Types of changed resources of which no table here says what they open or grant."""
+    """Return types of changed resources of which no table says what they open or grant."""
     steps = (step for step in plan.changed if step.custom and step.new)
     return tuple(sorted({step.type for step in steps if not _is_known(step)}))
 
@@ -190,7 +190,7 @@ def opened_egress(plan: Plan) -> list[Finding]:
 
 
 def _public(step: Step, state: ResourceState | None) -> set[str]:
-    """What one state of a resource opens to everybody."""
+    """Return what one state of a resource opens to everybody."""
     if state is None:
         return set()
     inputs, bindings = state.inputs, grants.bindings_of(step, state)

@@ -7,7 +7,7 @@ import hashlib
 import json
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Any, Final
@@ -197,7 +197,16 @@ class ResourceChange:
     """Properties that differ for the provider, where the inputs are the same."""
 
 
-@dataclass(frozen=True, slots=True)
+#: Key of a field's metadata: the function that makes it of a plan.
+FINDER: Final = "finder"
+
+
+def _part(find: Callable[[Plan], Iterable[Any]]) -> Any:
+    """Return a field of the report that ``find`` makes of a plan."""
+    return field(metadata={FINDER: find})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ReviewReport:
     """A review, in the order in which it is read."""
 
@@ -218,41 +227,41 @@ class ReviewReport:
     notes: tuple[Diagnostic, ...]
     """What the program logs: prices of reservations, external grants."""
     jobs: tuple[JobChange, ...]
-    models: tuple[VersionChange, ...]
-    endpoints: tuple[EndpointChange, ...]
-    snapshots: tuple[SnapshotChange, ...]
-    schedules: tuple[ScheduleChange, ...]
-    watching: tuple[WatchChange, ...]
-    reservations: tuple[ReservationChange, ...]
+    models: tuple[VersionChange, ...] = _part(serving.version_changes)
+    endpoints: tuple[EndpointChange, ...] = _part(serving.endpoint_changes)
+    snapshots: tuple[SnapshotChange, ...] = _part(expenses.snapshot_changes)
+    schedules: tuple[ScheduleChange, ...] = _part(expenses.schedule_changes)
+    watching: tuple[WatchChange, ...] = _part(guards.watch_changes)
+    reservations: tuple[ReservationChange, ...] = _part(expenses.reservation_changes)
     """Reservations of which machines, place or number change."""
-    gained: tuple[IamBinding, ...]
-    lost: tuple[IamBinding, ...]
-    kept: tuple[IamBinding, ...]
+    gained: tuple[IamBinding, ...] = _part(grants.gained)
+    lost: tuple[IamBinding, ...] = _part(grants.lost)
+    kept: tuple[IamBinding, ...] = _part(grants.kept)
     """Rights that leave the stack and stay in the cloud."""
     access_gained: tuple[Access, ...]
     """Data that members newly reach, themselves or by acting as an account."""
     access_lost: tuple[Access, ...]
-    reachability: tuple[ReachabilityChange, ...]
-    unjudged: tuple[str, ...]
+    unjudged: tuple[str, ...] = _part(reachability.unjudged_types)
     """Types of changed resources of which nobody here knows what they open or grant."""
+    reachability: tuple[ReachabilityChange, ...] = _part(reachability.reachability_changes)
     risks: Mapping[RiskKind, tuple[Any, ...]]
     """What is found of each kind of ``RISKS``."""
     levels: Mapping[str, str]
     """Levels that policies are given, by name; the others are mandatory."""
-    destroyed: tuple[DestructiveChange, ...]
-    protected: tuple[str, ...]
+    protected: tuple[str, ...] = _part(destroyed.protected)
     """Resources that Pulumi refuses to destroy."""
-    violations: tuple[PolicyViolation, ...]
-    packs: tuple[str, ...]
+    folders: tuple[FolderChange, ...] = _part(destroyed.folder_changes)
+    """Folders of which several objects change; none of these is in ``changes``."""
+    destroyed: tuple[DestructiveChange, ...] = _part(destroyed.destroyed)
+    violations: tuple[PolicyViolation, ...] = _part(lambda plan: plan.violations)
+    packs: tuple[str, ...] = _part(lambda plan: sorted(plan.packs))
     policies: int
     """How many policies checked the plan."""
-    folders: tuple[FolderChange, ...]
-    """Folders of which several objects change; none of these is in ``changes``."""
     changes: tuple[ResourceChange, ...]
     unchanged: int
     not_observed: str
     """Why jobs that exist were not looked at; empty if all were."""
-    held: tuple[IamBinding, ...] = field(repr=False)
+    held: tuple[IamBinding, ...] = _part(grants.held)
     """All rights after the change, for the picture."""
     unseen_images: tuple[str, ...] = ()
     """Images of submitted jobs that nobody could look up, each with the reason."""
@@ -276,7 +285,7 @@ class ReviewReport:
         return self.origins.get(image.uri, NOT_LOOKED_AT)
 
     def count(self, *actions: str) -> int:
-        """How many jobs have one of these actions."""
+        """Return how many jobs have one of these actions."""
         return sum(job.action in actions for job in self.jobs)
 
     @property
@@ -323,16 +332,21 @@ def build(
     problems: Iterable[Problem] = (),
     observed: Observations = NOTHING_OBSERVED,
 ) -> ReviewReport:
-    """The report of a plan. ``expected``: digest (eight digits at least) of the approved plan.
+    """Return the report of a plan. ``expected``: the approved digest, or its beginning.
 
     ``problems``: mistakes in the files, if the preview failed. ``observed`` is in no digest.
     """
     found, refused = plan_digest(plan), destroyed.refused_losses(plan)
     problems = (*problems, *map(destroyed.loss_problem, refused))
     access_gained, access_lost = grants.access_changes(plan)
-    folders = destroyed.folder_changes(plan)
-    grouped = {name for folder in folders for name in folder.names}
+    parts: dict[str, Any] = {
+        each.name: tuple(each.metadata[FINDER](plan))
+        for each in dataclasses.fields(ReviewReport)
+        if FINDER in each.metadata
+    }
+    grouped = {name for folder in parts["folders"] for name in folder.names}
     return ReviewReport(
+        **parts,
         stack=plan.stack,
         project=plan.config.get("gcp:project", ""),
         region=plan.config.get("gcp:region", ""),
@@ -349,29 +363,12 @@ def build(
         ),
         notes=tuple(d for d in plan.diagnostics if d.severity == "info"),
         jobs=tuple(jobs.job_changes(plan, observed)),
-        models=serving.version_changes(plan),
-        endpoints=serving.endpoint_changes(plan),
-        snapshots=expenses.snapshot_changes(plan),
-        schedules=expenses.schedule_changes(plan),
-        watching=guards.watch_changes(plan),
         not_observed=observed.not_observed,
-        reservations=tuple(expenses.reservation_changes(plan)),
-        gained=tuple(grants.gained(plan)),
-        lost=tuple(grants.lost(plan)),
-        kept=tuple(grants.kept(plan)),
         access_gained=access_gained,
         access_lost=access_lost,
-        reachability=tuple(reachability.reachability_changes(plan)),
-        unjudged=reachability.unjudged_types(plan),
-        violations=plan.violations,
-        packs=tuple(sorted(plan.packs)),
         policies=len(plan.policies | {violation.policy for violation in plan.violations}),
-        held=tuple(grants.held(plan)),
         risks={kind: kind(plan) for kind in RISKS},
         levels=guards.policy_levels(plan),
-        destroyed=destroyed.destroyed(plan),
-        protected=destroyed.protected(plan),
-        folders=folders,
         changes=tuple(each for each in _changes(plan) if each.name not in grouped),
         unchanged=sum(step.custom and not step.changes for step in plan.steps),
     )
@@ -383,7 +380,7 @@ def with_images(
     unseen: Sequence[str],
     origins: Mapping[str, str],
 ) -> ReviewReport:
-    """The report with what was looked up in registries; see the fields of ``ReviewReport``.
+    """Return the report with what registries returned; see the fields of ``ReviewReport``.
 
     ``problems`` are images that cannot be run: no job of theirs may be submitted.
     """
@@ -392,7 +389,7 @@ def with_images(
 
 
 def with_problems(report: ReviewReport, problems: Sequence[Problem]) -> ReviewReport:
-    """The report with what forbids a deployment and stands in no plan."""
+    """Return the report with problems that no plan has and that forbid a deployment."""
     worse = problems and report.outcome in (ReviewOutcome.CLEAN, ReviewOutcome.DIFFERENT)
     return dataclasses.replace(
         report,
@@ -412,12 +409,12 @@ def _outcome(plan: Plan, problems: Sequence[Problem], different: bool) -> Review
 
 
 def _explained(error: Diagnostic) -> Diagnostic:
-    """An error; a refused read with what it means, for ``--refresh`` reads the cloud."""
+    """Return an error, with an explanation of a refused read: ``--refresh`` reads the cloud."""
     return dataclasses.replace(error, message="\n".join(read_errors.explained((error.message,))))
 
 
 def _changes(plan: Plan) -> list[ResourceChange]:
-    """All changes that no other part of the report has."""
+    """Return all changes that no other part of the report has."""
     return sorted(
         (_change(step) for step in plan.changed if not _is_elsewhere(step)),
         key=lambda change: (change.op, change.name),
@@ -425,7 +422,7 @@ def _changes(plan: Plan) -> list[ResourceChange]:
 
 
 def _is_elsewhere(step: Step) -> bool:
-    """Whether another part of the report has the step."""
+    """Return whether another part of the report has the step."""
     own = step.type in (*WITH_REQUEST, *serving.TYPES, SNAPSHOT)
     own = own or (step.type in guards.WATCHING and step.op == "create")
     elsewhere = own or grants.grants_alone(step) or reachability.is_network(step)
@@ -441,7 +438,7 @@ def _change(step: Step) -> ResourceChange:
 
 
 def plan_digest(plan: Plan) -> str:
-    """SHA-256 over what the plan does, as 64 hex digits.
+    """Return a SHA-256 over what the plan does, as 64 hex digits.
 
     Equal for equal plans, whenever and wherever they are made. It covers the stack; of every
     resource that changes the step, the inputs before and after, and the protection; protection
@@ -484,7 +481,7 @@ def _state(step: Step, state: ResourceState) -> dict[str, object]:
 
 
 def _protection(plan: Plan) -> list[tuple[str, bool, bool]]:
-    """Protection that changes on resources where nothing else does."""
+    """Return protection that changes on resources where nothing else does."""
     return sorted(
         (step.urn, step.old.protect, step.new.protect)
         for step in plan.steps

@@ -6,7 +6,6 @@ during the preview: nothing is asked here.
 
 from __future__ import annotations
 
-import json
 import math
 import re
 import sys
@@ -21,6 +20,7 @@ from vertex_training.catalog.resource_types import (
     ENDPOINT_CLEANUP,
     ENDPOINT_TRAFFIC,
     MODEL_VERSION,
+    value_at,
 )
 from vertex_training.naming import PUBLIC_LABEL
 from vertex_training_cli.engine.plan import JOBS, Plan, Step
@@ -108,13 +108,13 @@ class EndpointChange:
 
 
 def version_changes(plan: Plan) -> tuple[VersionChange, ...]:
-    """All model versions of a plan, by model and run."""
+    """Return all model versions of a plan, by model and run."""
     found = (_version(step) for step in plan.steps if step.type == MODEL_VERSION)
     return tuple(sorted(found, key=lambda each: (each.model, len(each.run), each.run)))
 
 
 def endpoint_changes(plan: Plan) -> tuple[EndpointChange, ...]:
-    """All endpoints of a plan, by name."""
+    """Return all endpoints of a plan, by name."""
     metrics = {(v.model, f"run {v.run}"): v.metrics for v in version_changes(plan)}
     shells = {_shell_id(step): step for step in plan.steps if step.type == ENDPOINT}
     found = (
@@ -170,7 +170,7 @@ def _endpoint(
 
 
 def _before(step: Step) -> Inputs | None:
-    """Inputs before the step, with what a refresh found at the endpoint."""
+    """Return the inputs before the step, with what a refresh found at the endpoint."""
     if step.old is None:
         return None
     found = {key: step.old.outputs.get(key) for key in ("deployed", "split")}
@@ -185,14 +185,11 @@ def _action(step: Step, words: Mapping[str, str]) -> str:
 
 
 def _image(inputs: Inputs) -> str:
-    try:
-        return str(as_mapping(json.loads(str(inputs.get("container")))).get("imageUri", ""))
-    except ValueError:
-        return ""
+    return str(value_at(inputs, "container.imageUri") or "")
 
 
 def _metrics(given: object) -> dict[str, float]:
-    """Numbers of what a run wrote, which may be anything; none that is not finite."""
+    """Return the finite numbers among a run's metrics, which may be anything."""
     found = (
         (str(name), value)
         for name, value in as_mapping(given).items()
@@ -203,7 +200,7 @@ def _metrics(given: object) -> dict[str, float]:
 
 
 def _split(inputs: Inputs) -> dict[str, int]:
-    """Share by deployed run, 0 included, in the order of runs."""
+    """Return the share by deployed run, 0 included, in the order of runs."""
     split = as_mapping(inputs.get("split"))
     runs = sorted({*_deployed(inputs), *split}, key=lambda run: (len(run), run))
     return {run: int(_number(split.get(run))) for run in runs}
@@ -215,7 +212,7 @@ def _deployed(inputs: Inputs) -> dict[str, Inputs]:
 
 
 def _cost(inputs: Inputs) -> EndpointCost | None:
-    """Of all deployed versions, which are on one machine type."""
+    """Return the cost of all deployed versions, which have one machine type."""
     entries, region = list(_deployed(inputs).values()), _region(inputs)
     if not entries:
         return None
@@ -226,7 +223,7 @@ def _cost(inputs: Inputs) -> EndpointCost | None:
 
 
 def _spec(entry: Inputs) -> tuple[str, str, int]:
-    """Machine type, accelerator, how many."""
+    """Return machine type, accelerator, and how many."""
     spec = as_mapping(entry.get("machine"))
     count = int(_number(spec.get("acceleratorCount")))
     return str(spec.get("machineType", "")), str(spec.get("acceleratorType", "")), count
@@ -243,7 +240,7 @@ def _machine(inputs: Inputs) -> str:
 
 
 def _region(inputs: Inputs) -> str:
-    return str(as_mapping(inputs.get("endpoint")).get("region", ""))
+    return str(value_at(inputs, "endpoint.region") or "")
 
 
 def _shell_id(step: Step) -> str:
@@ -253,8 +250,7 @@ def _shell_id(step: Step) -> str:
 def _reach(inputs: Inputs | None) -> str:
     if inputs is None:
         return ""
-    connect = as_mapping(inputs.get("privateServiceConnectConfig"))
-    if connect.get("enablePrivateServiceConnect") is True:
+    if value_at(inputs, "privateServiceConnectConfig.enablePrivateServiceConnect") is True:
         return "private, by Private Service Connect"
     if inputs.get("network"):
         return "private, by peering"
@@ -268,7 +264,7 @@ def _number(value: object) -> float:
 
 
 def _whole(value: object) -> str:
-    """A number of the engine, which may be a float, as text."""
+    """Return a number of the engine, which may be a float, as text."""
     return f"{value:.0f}" if isinstance(value, int | float) else str(value or "")
 
 
@@ -279,7 +275,7 @@ def _risk(
 
 
 def judged(name: str, old: float, new: float) -> bool | None:
-    """Whether a metric is worse; None where its name does not say what is better."""
+    """Return whether a metric is worse; None where its name does not say what is better."""
     if _LESS.search(name.lower()):
         return new > old
     return new < old if _MORE.search(name.lower()) else None
@@ -314,7 +310,7 @@ def _doubts(change: EndpointChange) -> Iterator[str]:
 
 @_risk("endpoint becomes public", "publicEndpoints", PUBLIC, "destroys")
 def opened_endpoints(plan: Plan) -> Iterable[Finding]:
-    """Endpoints that are reached from the internet, and were not."""
+    """Return endpoints that are newly reached from the internet."""
     return (
         Finding(str(s.inputs.get("displayName") or s.name), now)
         for s in plan.changed
@@ -326,7 +322,7 @@ def opened_endpoints(plan: Plan) -> Iterable[Finding]:
 
 @_risk("endpoint with traffic ends", "endedEndpoints", LOST, "destroys")
 def ended_endpoints(plan: Plan) -> Iterable[Finding]:
-    """Endpoints with traffic that leave the stack, or are made anew and serve nothing meanwhile."""
+    """Return endpoints with traffic that leave the stack, or are made anew."""
     return (
         Finding(each.name, f"{each.action} while {_split_text(each.before)}")
         for each in endpoint_changes(plan)
@@ -336,7 +332,7 @@ def ended_endpoints(plan: Plan) -> Iterable[Finding]:
 
 @_risk("model version deleted", "deletedVersions", LOST, "destroys")
 def deleted_versions(plan: Plan) -> Iterable[Finding]:
-    """Versions that are deleted from the registry."""
+    """Return versions that are deleted from the registry."""
     return (
         Finding(each.model, f"run {each.run}, version and files of the registry")
         for each in version_changes(plan)
@@ -346,7 +342,7 @@ def deleted_versions(plan: Plan) -> Iterable[Finding]:
 
 @_risk("run of a model submitted again", "servedRuns", RUNS)
 def served_runs(plan: Plan) -> Iterable[Finding]:
-    """Jobs that are replaced without another ``run`` while a model has a version of that run.
+    """Return jobs that are replaced in a ``run`` of which a model has a version.
 
     The version stays as it is, and only the state shows which of the run's jobs it was made of.
     """
@@ -369,14 +365,14 @@ def served_runs(plan: Plan) -> Iterable[Finding]:
 
 
 def _run_of(inputs: Inputs) -> tuple[str, str]:
-    """Key and run of a job."""
+    """Return key and run of a job."""
     found = as_mapping(inputs.get("submission"))
     return str(found.get("job")), _whole(found.get("run"))
 
 
 @_risk("endpoints cost more a month", "costlierEndpoints", COSTS)
 def raised_costs(plan: Plan) -> Iterable[Finding]:
-    """Endpoints that cost more a month, at least or at most, or have no price."""
+    """Return endpoints that cost more a month, at least or at most, or have no price."""
     return (
         Finding(each.name, cost_text(each))
         for each in endpoint_changes(plan)
@@ -391,14 +387,14 @@ def _is_raised(before: EndpointCost | None, after: EndpointCost) -> bool:
 
 
 def cost_text(change: EndpointChange) -> str:
-    """A month before and after: ``$79.75 → $159.50 to $319.01 a month``."""
+    """Return the price before and after: ``$79.75 → $159.50 to $319.01 a month``."""
     nothing = f"{usd(0)} a month"
     before, after = (str(each or nothing) for each in (change.cost_before, change.cost))
     return after if before == after else f"{before.removesuffix(' a month')} → {after}"
 
 
 def split_change(change: EndpointChange) -> str:
-    """The split before and after: ``run 3: 100 → run 3: 90, run 4: 10``."""
+    """Return the split before and after: ``run 3: 100 → run 3: 90, run 4: 10``."""
     before, after = _split_text(change.before), _split_text(change.after)
     return after if before == after else f"{before} → {after}"
 
@@ -408,22 +404,22 @@ def _split_text(split: Mapping[str, int]) -> str:
 
 
 def shown(value: float | None) -> str:
-    """A metric as people read it; empty without one."""
+    """Return a metric as people read it; empty without one."""
     return "" if value is None else f"{value:.6g}"
 
 
 def metrics_text(metrics: Mapping[str, float]) -> str:
-    """The first metrics in a line."""
+    """Return the first metrics in a line."""
     return ", ".join(f"{name} {shown(value)}" for name, value in list(metrics.items())[:4])
 
 
 def share_text(change: EndpointChange, run: str) -> str:
-    """The share of a run before and after: ``100 → 90 %``."""
+    """Return the share of a run before and after: ``100 → 90 %``."""
     before, after = change.before.get(run), change.after.get(run)
     texts = ["not deployed" if share is None else f"{share} %" for share in (before, after)]
     return " → ".join(dict.fromkeys(texts))
 
 
 def reach_text(change: EndpointChange) -> str:
-    """From where it is reached, before and after."""
+    """Return from where an endpoint is reached, before and after."""
     return " → ".join(dict.fromkeys(each for each in (change.reach_before, change.reach) if each))

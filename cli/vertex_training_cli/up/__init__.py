@@ -1,1 +1,9 @@
-"""``vt up``: ``pulumi up``, with the traces of a killed run cleared before and after it."""
+"""``vt up`` and ``vt destroy``: ``pulumi``, and what must be known before and cleared after it.
+
+==============  =================================================================
+``command``     ``vt up``: clears the traces of a killed run before and after it
+``lost_state``  after a state was lost: imports what the cloud has
+``destroy``     ``vt destroy``: shows what is lost, and asks for the stack's name
+``losses``      what the state has that would be lost, and what refuses to go
+==============  =================================================================
+"""

@@ -2,19 +2,46 @@
 
 from __future__ import annotations
 
+import dataclasses
+import json
+import re
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, Final
 
 import typer
 
 from localgcp.home import Home
-from localgcp.home.orphaned_plugins import end_orphaned_plugins
-from vertex_training_cli.engine import stacks
+from localgcp.lifecycle import end_orphaned_plugins
+from vertex_training.catalog.resource_types import ENDPOINT_TRAFFIC, SCHEDULE
+from vertex_training.customjob.protocol.waiting import format_duration
+from vertex_training.customjob.protocol.withdrawal import CANCELLED_JOBS, CancelledJob
+from vertex_training.errors import (
+    CommandError,
+    ConfigError,
+    OperatorError,
+    Problem,
+    UnknownStackError,
+)
+from vertex_training.settings import project_files
+from vertex_training.settings.project_files import file_name
+from vertex_training.stack import load
+from vertex_training_cli.deploy.sources import run_git
+from vertex_training_cli.engine import locks, stacks
+from vertex_training_cli.engine.preview import make_plan
 from vertex_training_cli.engine.pulumi_cli import PulumiCli
 from vertex_training_cli.engine.stacks import StackRef
+from vertex_training_cli.engine.values import ids_in
+from vertex_training_cli.jobs import deployed, view
+from vertex_training_cli.jobs.deployed import deployed_jobs, find_moved_jobs
+from vertex_training_cli.jobs.objects import CHECKPOINTS, Objects
 from vertex_training_cli.policy_levels import up_options
+from vertex_training_cli.review.destroyed import loss_problem, refused_losses
 from vertex_training_cli.status import print_status
-from vertex_training_cli.up import flow
+from vertex_training_cli.up.lost_state import refuse_if_lost
 
 PolicyLevels = Annotated[
     Path | None, typer.Option(help="Levels of policies (JSON), over the stack file's.")
@@ -46,7 +73,7 @@ def up(
     ref = stacks.find(stack)
     policies = up_options(ref.root, ref.stack, context.args, policy_levels)
     pulumi = PulumiCli(ref.root, ref.environment(print_status))
-    code = flow.bring_up(
+    code = bring_up(
         ref,
         pulumi,
         [*context.args, *policies],
@@ -60,3 +87,274 @@ def _end_plugins(stack: StackRef) -> None:
     """End the plugins of a killed run in the local cloud: they could act beside the next run."""
     if stack.is_local:
         end_orphaned_plugins(Home.find(cwd=stack.root))
+
+
+Log = Callable[[str], None]
+#: Exit code: a refresh would make anew, empty, what is protected, or a running job changes stacks.
+REFUSED: Final = 3
+#: Options by which ``pulumi up`` refreshes first (pulumi v3.259.0).
+_REFRESH: Final = re.compile(r"(?:--refresh|-[a-z]*r)(?:=(?P<value>.*))?")
+
+
+def bring_up(
+    stack: StackRef,
+    pulumi: PulumiCli,
+    arguments: Sequence[str],
+    log: Log,
+    *,
+    on_dead_lock: Callable[[], object],
+) -> int:
+    """Return the exit code of ``pulumi up ARGUMENTS``, or of the refresh that cleared after it.
+
+    Calls ``on_dead_lock`` after a dead lock was removed, before ``pulumi`` runs.
+
+    ``REFUSED`` if a refresh would make anew what is protected, empty, or a job goes to another
+    stack, or comes from one, while it runs.
+
+    Raises:
+        CommandError: the stack is in use, its state was lost, or a command of ``pulumi`` before or
+            after failed.
+    """
+    backend = pulumi.backend_url()
+    if locks.clear_dead(backend, stack.pulumi_project, stack.stack, log):
+        on_dead_lock()
+    locks.remove_truncated(backend, stack.pulumi_project, stack.stack, log)
+    before = _deployment_before(stack, pulumi)
+    refused = refused_repairs(stack.root, pulumi, stack.stack, arguments)
+    if refused := [*refused, *find_moved_jobs(stack, deployed_jobs(before), pulumi)]:
+        log(f"{stack.stack} is not deployed; nothing was changed.")
+        for problem in refused:
+            log(str(problem))
+        return REFUSED
+    if code := _run_up(stack, pulumi, arguments, log):
+        log(f"pulumi up ended with exit code {code}")
+        return code
+    deployment = pulumi.export_deployment(stack.stack)
+    code = clear_settled(stack.stack, pulumi, arguments, deployment, log)
+    report_orphaned_jobs(stack, deployment, log)
+    return code
+
+
+def _deployment_before(stack: StackRef, pulumi: PulumiCli) -> Mapping[str, Any]:
+    """What the state has; refuses one that was lost."""
+    try:
+        deployment = pulumi.export_deployment(stack.stack)
+    except CommandError:
+        return {}  # there is no such stack yet, or `pulumi up` has more to say
+    if not any(each.get("custom") for each in deployment.get("resources") or []):
+        refuse_if_lost(stack)
+    return deployment
+
+
+def refused_repairs(
+    root: Path, pulumi: PulumiCli, stack: str, arguments: Sequence[str]
+) -> list[Problem]:
+    """What an ``up`` with a refresh would make anew, empty, and is protected; asks a preview.
+
+    Nothing of an ``up`` that is held to a plan: the review that made it has looked.
+    """
+    if not _refreshes(root, arguments) or any(each.startswith("--plan") for each in arguments):
+        return []
+    found = make_plan(pulumi, stack, policy_options=_config_file(arguments), refresh=True)
+    return [loss_problem(each) for each in refused_losses(found)]
+
+
+def _refreshes(root: Path, arguments: Sequence[str]) -> bool:
+    """Whether ``pulumi up`` begins with what the cloud has: asked to, or by ``Pulumi.yaml``."""
+    options = [match for each in arguments if (match := _REFRESH.fullmatch(each))]
+    if options:
+        return options[-1]["value"] not in ("false", "False", "f", "F", "0")
+    return project_files.refreshes(root)
+
+
+def _run_up(stack: StackRef, pulumi: PulumiCli, arguments: Sequence[str], log: Log) -> int:
+    """The exit code of ``pulumi up``. Logs the jobs that it has cancelled in vain."""
+    with tempfile.TemporaryDirectory() as folder:
+        notes = Path(folder) / "cancelled-jobs"
+        noting = dataclasses.replace(pulumi, env={**pulumi.env, CANCELLED_JOBS: str(notes)})
+        code = noting.run_in_foreground("up", "--stack", stack.stack, *arguments)
+        report_cancelled_jobs(stack, notes, log)
+        return code
+
+
+def clear_settled(
+    stack: str,
+    pulumi: PulumiCli,
+    arguments: Sequence[str],
+    deployment: Mapping[str, Any],
+    log: Log,
+) -> int:
+    """Clear the pending creations that an ``up`` settled, and log what to do about the others.
+
+    Returns the exit code of ``pulumi refresh``, which clears them; 0 if there was nothing to clear.
+    """
+    found = find_pending(deployment)
+    if found.open:
+        log(explanation(found, stack))
+    if not found.clearable:
+        return 0
+    names = ", ".join(urn.rpartition("::")[2] for urn in found.settled)
+    log(f"a killed run had begun to create {names}, which is settled now: clearing its note")
+    options = ["--stack", stack, "--yes", "--skip-preview", "--non-interactive"]
+    options += ["--clear-pending-creates", *_config_file(arguments)]
+    for urn in found.targets:
+        options += ["--target", urn]  # the others need not be read again
+    return pulumi.run_in_foreground("refresh", *options)
+
+
+def _config_file(arguments: Sequence[str]) -> list[str]:
+    """``--config-file`` of the ``up``, which a refresh needs as well."""
+    for index, argument in enumerate(arguments):
+        if argument == "--config-file":
+            return list(arguments[index : index + 2])
+        if argument.startswith("--config-file="):
+            return [argument]
+    return []
+
+
+def report_orphaned_jobs(
+    stack: StackRef, deployment: Mapping[str, Any], log: Callable[[str], None]
+) -> None:
+    """Log each orphaned job with what can be done about it. ``deployment`` is the stack's own.
+
+    Nothing is cancelled: the job may be wanted. If jobs cannot be listed, that is logged instead;
+    the ``up`` before it has succeeded all the same.
+    """
+    name = stack.stack
+    try:
+        found = deployed.find_orphaned_jobs(stack, ids_in(deployment))
+    except (CommandError, OperatorError) as error:
+        log(f"it is not known whether jobs run that stack {name} does not know: {error}")
+        return
+    for job in found:
+        title, advice = deployed.orphan_title(job), deployed.orphan_advice(job, name)
+        what = f"is {view.state(job)}, and stack {name} does not know it"
+        log(f"job {title} {what}: {job.name}. {advice}")
+
+
+_USED: Final = re.compile(r"\$\{(packages|images)\.([^.}]+)")
+
+
+def report_cancelled_jobs(stack: StackRef, notes: Path, log: Callable[[str], None]) -> None:
+    """Log each job of the notes, with its checkpoint and the way back."""
+    for cancelled in _read(notes):
+        log(f"{cancelled} for a request that was refused: nothing runs now")
+        if checkpoint := _checkpoint(stack, cancelled):
+            log(checkpoint)
+        log(f"to bring it back: {_way_back(stack, cancelled.job)}")
+
+
+def _read(notes: Path) -> Iterator[CancelledJob]:
+    if notes.exists():
+        for line in notes.read_text(encoding="utf-8").splitlines():
+            yield CancelledJob(**json.loads(line))
+
+
+def _checkpoint(stack: StackRef, cancelled: CancelledJob) -> str:
+    """Where its newest checkpoint is; empty if it has no output directory."""
+    if not cancelled.output:
+        return ""
+    folder = f"{cancelled.output.rstrip('/')}/{CHECKPOINTS}"
+    try:
+        stack.connect_clients()
+        newest = Objects(stack.project).listing(folder).newest
+    except (CommandError, OperatorError) as error:
+        return f"its output is in {cancelled.output}; checkpoints cannot be looked for: {error}"
+    if newest is None:
+        return f"it has no checkpoint in {folder}"
+    age = max(0.0, (datetime.now(UTC) - newest).total_seconds())
+    return f"its newest checkpoint is {format_duration(age)} old, in {folder}"
+
+
+def _way_back(stack: StackRef, job: str) -> str:
+    """The command that submits the request before this one once more."""
+    up = f"vt up --stack {stack.stack}"
+    try:
+        files = ["--", *_files_of(stack, job)]
+        if run_git(stack.root, "status", "--porcelain", "--untracked-files=no", *files).strip():
+            return f"git stash && {up}"
+        commit = run_git(stack.root, "log", "-1", "--format=%h", *files).strip()
+    except CommandError:
+        commit = ""
+    if not commit:
+        return f"put its files back as they were, then {up}"
+    return f"git revert --no-edit {commit} && {up}"
+
+
+def _files_of(stack: StackRef, job: str) -> list[str]:
+    """Paths that the job's request is made of; the whole checkout if the stack cannot be read."""
+    try:
+        loaded = load(stack.root, stack.stack)
+    except (ConfigError, UnknownStackError):
+        return ["."]
+    settings = loaded.settings
+    keys = [key for key, first in loaded.first_job_keys.items() if job in (key, first)]
+    if not keys:
+        return ["."]
+    file = settings.submitted[keys[0]].file
+    found = [file_name(stack.stack), *settings.include, file]
+    for section, key in _USED.findall((stack.root / file).read_text(encoding="utf-8")):
+        package, image = settings.packages.get(key), settings.images.get(key)
+        if section == "packages" and package:
+            found.append(package.path)
+        if section == "images" and image and image.context:
+            found += [image.context, *image.include]
+    return found
+
+
+#: Types of which a creation that was killed left nothing that is not deleted otherwise.
+_LEAVE_NOTHING = (f"{ENDPOINT_TRAFFIC}::", f"{SCHEDULE}::")
+
+
+@dataclass(frozen=True)
+class PendingCreates:
+    """URNs of pending creations: what a killed run began to create, as the state notes it.
+
+    The engine calls ``create`` again and keeps the note for ever. The second ``create`` of a
+    ``CustomJob`` or a ``HyperparameterTuningJob`` adopts the job of the first, that of a
+    ``ModelVersion`` its version, and that of an ``EndpointTraffic`` goes on where the first one
+    died. All other resources have explicit names, and a second one of the same name is refused. So
+    after the next ``up`` that ends well with the resource in the state, the note means nothing any
+    more. That of an ``EndpointTraffic`` means nothing without it either: ``EndpointCleanup``
+    empties the endpoint; nor does that of a ``JobSchedule``, which makes nothing.
+    """
+
+    settled: tuple[str, ...]
+    """Their resources are in the state now, or what they made has another resource to delete it."""
+    targets: tuple[str, ...]
+    """What a refresh that clears them reads: the state has it."""
+    open: tuple[str, ...]
+    """``up`` did not create them again: they may exist or not."""
+
+    @property
+    def clearable(self) -> bool:
+        """Whether they can be cleared: the engine clears all or none, whatever is targeted."""
+        return bool(self.settled) and not self.open
+
+
+def find_pending(deployment: Mapping[str, Any]) -> PendingCreates:
+    """The pending creations in a stack's deployment, as ``pulumi stack export`` prints it."""
+    resources = deployment.get("resources") or []
+    there = {resource["urn"] for resource in resources if not resource.get("delete")}
+    noted = [
+        operation["resource"]["urn"]
+        for operation in deployment.get("pending_operations") or []
+        if operation.get("type") == "creating"
+    ]
+    unique = tuple(dict.fromkeys(noted))
+    settled = tuple(
+        urn for urn in unique if urn in there or any(type_ in urn for type_ in _LEAVE_NOTHING)
+    )
+    targets = tuple(urn for urn in settled if urn in there) or tuple(sorted(there)[:1])
+    return PendingCreates(settled, targets, tuple(urn for urn in unique if urn not in settled))
+
+
+def explanation(pending: PendingCreates, stack: str) -> str:
+    """Why pending creations stay, and what to do."""
+    names = ", ".join(urn.rpartition("::")[2] for urn in pending.open)
+    return (
+        f"a killed run was about to create {names}, which this stack does not have now: it may "
+        "exist all the same, so the note of it stays. Look (`vt jobs list --stack "
+        f"{stack}`, `vt models list`), remove what is there, then: "
+        f"pulumi refresh --stack {stack} --clear-pending-creates"
+    )

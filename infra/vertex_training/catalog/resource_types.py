@@ -80,7 +80,14 @@ class WatchedInput:
     of: Literal["data", "guard", "notice"] = "data"
     safe: object = None
     unsafe: object = None
+    same: bool = False
     absent: float = 0
+
+    def is_lowered(self, old: Mapping[str, Any], new: Mapping[str, Any]) -> bool:
+        """Return whether it protects less in ``new`` inputs than in ``old``."""
+        if self.same:
+            return value_at(old, self.path) != value_at(new, self.path)
+        return self.amount(new) < self.amount(old)
 
     def amount(self, inputs: Mapping[str, Any]) -> float:
         """Return the days in these inputs, or 1 where the switch is safe; less protects less."""

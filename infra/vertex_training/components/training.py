@@ -33,7 +33,8 @@ from vertex_training.settings.model import JobOptions, Settings
 from vertex_training.settings.reader import STAND_INS
 from vertex_training.settings.section import Key, Section
 from vertex_training.stack import Stack
-from vertex_training.stack_rules import files, job_rules
+from vertex_training.stack_rules import files
+from vertex_training.stack_rules import jobs as job_rules
 
 if TYPE_CHECKING:
     from vertex_training.customjob.google.backends import BackendJobs

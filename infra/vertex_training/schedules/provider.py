@@ -9,35 +9,24 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any
 
 from pulumi import dynamic
 
 from vertex_training.customjob.dynamic_values import (
-    format_exception,
+    BoundedProvider,
     has_unknown,
     print_line,
     without_provider,
 )
-from vertex_training.customjob.protocol.timing import Timing
-from vertex_training.pulumi_internals import format_exceptions
+from vertex_training.customjob.protocol.ports import Timing
 from vertex_training.schedules.deployed import KEPT, SINCE, DeployedSchedule
 from vertex_training.schedules.slots import SchedulePorts, remove
 from vertex_training.settings.cron import UTC, name_of
 
 
-class JobScheduleProvider(dynamic.ResourceProvider):
+class JobScheduleProvider(BoundedProvider):
     """check, diff, create, read, update and delete of the schedule of one job."""
-
-    # The provider captures nothing secret. As a secret it would cost a key operation for each.
-    serialize_as_secret_always = False
-
-    timing: ClassVar[Timing] = Timing()
-    """Bounds of the protocol; see ``CustomJobProvider``."""
-
-    def configure(self, req: dynamic.ConfigureRequest) -> None:  # noqa: ARG002 (the SDK's name)
-        """Prepare the process; the SDK calls it once."""
-        format_exceptions(format_exception)
 
     def check(self, olds: dict[str, Any], news: dict[str, Any]) -> dynamic.CheckResult:  # noqa: ARG002
         """Re-check inputs that the program validated. Accept unknown values."""

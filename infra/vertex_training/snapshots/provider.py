@@ -9,18 +9,17 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
-from typing import Any, ClassVar, Final
+from typing import Any, Final
 
 from pulumi import dynamic
 
 from vertex_training.customjob.dynamic_values import (
-    format_exception,
+    BoundedProvider,
     has_unknown,
     print_line,
     without_provider,
 )
 from vertex_training.customjob.protocol.ports import ProcessEnvironment
-from vertex_training.customjob.protocol.timing import Timing
 from vertex_training.customjob.refusal_lookup import (
     BOUND,
     answer_within,
@@ -28,7 +27,7 @@ from vertex_training.customjob.refusal_lookup import (
     is_offline,
 )
 from vertex_training.errors import JobRefusedError, NotSubmittedError, OperatorError
-from vertex_training.pulumi_internals import format_exceptions, is_engine_alive
+from vertex_training.pulumi_internals import is_engine_alive
 from vertex_training.secret_rules.redaction import redacted
 from vertex_training.snapshots import estimate
 from vertex_training.snapshots.estimate import RESOLVED, REVIEWS, words
@@ -41,18 +40,8 @@ KEPT: Final = ("snapshot", "requestId", "request", "options")
 NO_ANSWER: Final = {"unanswered": f"no answer within {BOUND:.0f} seconds"}
 
 
-class SnapshotProvider(dynamic.ResourceProvider):
+class SnapshotProvider(BoundedProvider):
     """check, diff, create, read, update and delete of one run of one snapshot."""
-
-    # The provider captures nothing secret. As a secret it would cost a key operation for each.
-    serialize_as_secret_always = False
-
-    timing: ClassVar[Timing] = Timing()
-    """Bounds of the protocol; see ``CustomJobProvider``."""
-
-    def configure(self, req: dynamic.ConfigureRequest) -> None:  # noqa: ARG002 (the SDK's name)
-        """Prepare the process; the SDK calls it once."""
-        format_exceptions(format_exception)
 
     def check(self, olds: dict[str, Any], news: dict[str, Any]) -> dynamic.CheckResult:  # noqa: ARG002
         """Say what is known of the snapshot; in a review, by inputs that its events have.

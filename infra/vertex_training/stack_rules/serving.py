@@ -15,6 +15,7 @@ from vertex_training.errors import Path, Problem, UnknownReferenceError, did_you
 from vertex_training.plan import serving
 from vertex_training.settings.model import Settings
 from vertex_training.settings.serving import Endpoint, Model
+from vertex_training.stack_rules.registry import rule
 
 #: An image where a container may be of: location, project.
 _IMAGE: Final = re.compile(r"([a-z0-9-]+)-docker\.pkg\.dev/([^/]+)/[^/]+/.")
@@ -27,8 +28,9 @@ _PREBUILT_UNTIL: Final = datetime.date(2027, 1, 14)
 _LATEST: Final = re.compile(r"sklearn-[a-z]+\.1-6")
 
 
-def problems(settings: Settings) -> Iterator[Problem]:
-    """Everything that does not hold."""
+@rule()
+def models_and_endpoints(settings: Settings) -> Iterator[Problem]:
+    """Models and endpoints name what there is, and it fits together."""
     for key, model in settings.models.items():
         yield from _model(settings, key, model)
     ids: dict[str, str] = {}
@@ -41,8 +43,9 @@ def problems(settings: Settings) -> Iterator[Problem]:
         yield from _endpoint(settings, key, endpoint)
 
 
-def warnings(settings: Settings) -> Iterator[Problem]:
-    """What is valid and probably not meant."""
+@rule("warning")
+def serving_machines(settings: Settings) -> Iterator[Problem]:
+    """Images of models last, and machines of endpoints are known with their prices."""
     for key, model in settings.models.items():
         image = _PREBUILT.match(model.container.image)
         if image and not _LATEST.match(image[1]):

@@ -23,9 +23,8 @@ from weakref import WeakKeyDictionary
 
 import grpc
 
-from localgcp.access import guests
-from localgcp.access.callers import Caller, RefusalLog, caller
-from localgcp.access.owners import plain_address
+from localgcp.access import callers
+from localgcp.access.callers import Caller, Guest, RefusalLog, caller, plain_address
 from localgcp.access.web import refuse
 from localgcp.errors import ApiError, LocalCloudError
 from localgcp.system.threads import make_thread
@@ -50,9 +49,7 @@ _OPEN: Final[dict[str, socket.socket]] = {}
 _NAMED: Final[dict[str, socket.socket]] = {}
 #: Whose a connection is, and how many replicas had begun or ended when that was looked up: a
 #: look takes up to 0.1 s, and predictions come many a second over one connection.
-_GUESTS: Final[WeakKeyDictionary[socket.socket, tuple[int, guests.Guest | None]]] = (
-    WeakKeyDictionary()
-)
+_GUESTS: Final[WeakKeyDictionary[socket.socket, tuple[int, Guest | None]]] = WeakKeyDictionary()
 
 
 @contextmanager
@@ -69,7 +66,7 @@ def known_by_name(connection: socket.socket) -> Iterator[str]:
         _NAMED.pop(name, None)
 
 
-def guest_behind(context: grpc.ServicerContext) -> guests.Guest | None:
+def guest_behind(context: grpc.ServicerContext) -> Guest | None:
     """The job whose process made this call; None for a program of the owner."""
     metadata = {key: value for key, value in context.invocation_metadata() or ()}
     named = metadata.get(CONNECTION)
@@ -84,13 +81,13 @@ def named_connection(name: str) -> socket.socket | None:
     return _NAMED.get(name)
 
 
-def guest_at(connection: socket.socket) -> guests.Guest | None:
+def guest_at(connection: socket.socket) -> Guest | None:
     """The job whose process has the other end of a connection; None for a program of the owner."""
-    changes = guests.changes()
+    changes = callers.guest_changes()
     known = _GUESTS.get(connection)
     if known is None or known[0] != changes:
         client = plain_address(connection.getpeername())
-        found = guests.holder(client, plain_address(connection.getsockname()))
+        found = callers.find_guest(client, plain_address(connection.getsockname()))
         known = _GUESTS[connection] = changes, found
     return known[1]
 

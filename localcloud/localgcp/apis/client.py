@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Final, Protocol
+from typing import Any, ClassVar, Final, Protocol
 from urllib.parse import unquote
 
 from google.longrunning import operations_pb2
@@ -84,8 +84,7 @@ class Implementation(Protocol):
     A method that has a parameter ``context`` gets the call's.
     """
 
-    @property
-    def api(self) -> Api: ...
+    api: ClassVar[Api]
 
 
 @dataclass(frozen=True)

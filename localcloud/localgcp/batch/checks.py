@@ -12,7 +12,7 @@ import uuid
 from collections.abc import Iterator
 from typing import Any, Final
 
-from localgcp.access.guests import Guest
+from localgcp.access.callers import Guest
 from localgcp.apis.refusals import (
     failed_precondition,
     invalid_argument,

@@ -11,8 +11,8 @@ from typing import Any, Final
 
 from localgcp.batch.records import BatchJob
 from localgcp.batch.volumes import HOSTS_FILE, Volumes
+from localgcp.containers.engines import registry_path
 from localgcp.containers.host import ContainerHost
-from localgcp.containers.images import registry_path
 from localgcp.errors import ImageError, PreparationError
 from localgcp.home import Home
 from localgcp.inventory import resource_paths

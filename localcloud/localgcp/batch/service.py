@@ -16,7 +16,7 @@ from google.longrunning import operations_pb2
 from google.protobuf import json_format
 
 from localgcp.access import gate
-from localgcp.access.guests import Guest
+from localgcp.access.callers import Guest
 from localgcp.apis.client import Api
 from localgcp.apis.messages import batch, batch_job, batch_task
 from localgcp.apis.refusals import failed_precondition, invalid_argument

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from localgcp.access.guests import Guest
+from localgcp.access.callers import Guest
 from localgcp.apis.discovery import DescribedMethod
 from localgcp.errors import RefusedRequestError
 from localgcp.faults.model import Fault, Service

@@ -17,7 +17,7 @@ from localgcp.apis.refusals import (
     invalid_fields,
     permission_denied,
 )
-from localgcp.containers.images import registry_path
+from localgcp.containers.engines import registry_path
 from localgcp.inventory import resource_paths
 from localgcp.inventory.store import Store
 from localgcp.vertex.admission import READERS, WRITERS

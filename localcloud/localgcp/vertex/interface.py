@@ -10,9 +10,8 @@ from typing import Final
 
 from localgcp.errors import RpcCode, StartRefusedError
 from localgcp.inventory import resource_paths
-from localgcp.inventory.addresses import Block
 from localgcp.inventory.store import Store, StoredResource
-from localgcp.inventory.vpc import ATTACHMENT, NETWORK, SUBNETWORK, subnetworks_of
+from localgcp.inventory.vpc import ATTACHMENT, NETWORK, SUBNETWORK, Block, subnetworks_of
 from localgcp.vertex import agents, job_networks
 from localgcp.vertex.records import JobRecord
 

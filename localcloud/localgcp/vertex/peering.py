@@ -11,9 +11,18 @@ from typing import Final
 
 from localgcp.errors import RpcCode, StartRefusedError
 from localgcp.inventory import resource_paths
-from localgcp.inventory.addresses import Block, allocated_ranges, find_peering_range, peering_block
 from localgcp.inventory.store import Store
-from localgcp.inventory.vpc import CONNECTION, NETWORK, SUBNETWORK, attached, in_network
+from localgcp.inventory.vpc import (
+    CONNECTION,
+    NETWORK,
+    SUBNETWORK,
+    Block,
+    allocated_ranges,
+    attached,
+    find_peering_range,
+    in_network,
+    peering_block,
+)
 from localgcp.vertex import agents, job_networks
 from localgcp.vertex.records import JobRecord, JobState
 

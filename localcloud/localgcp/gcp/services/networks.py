@@ -26,14 +26,15 @@ from localgcp.gcp.services.compute import (
     own_network,
 )
 from localgcp.inventory import resource_paths
-from localgcp.inventory.addresses import Block, find_overlap
 from localgcp.inventory.vpc import (
     ATTACHMENT,
     HOST_PROJECT,
     NETWORK,
     SERVICE_PROJECT,
     SUBNETWORK,
+    Block,
     attached,
+    find_overlap,
     subnetworks_of,
 )
 

@@ -20,9 +20,18 @@ from localgcp.gcp.cloud import Cloud, Values, text
 from localgcp.gcp.services.base import ExistingResource, ResourceType
 from localgcp.gcp.services.compute import Compute, in_use, invalid, own_network
 from localgcp.inventory import resource_paths
-from localgcp.inventory.addresses import Block, find_overlap, find_peering_range, free_block
 from localgcp.inventory.projects import is_local
-from localgcp.inventory.vpc import ADDRESS, CONNECTION, NETWORK, in_network, network_of
+from localgcp.inventory.vpc import (
+    ADDRESS,
+    CONNECTION,
+    NETWORK,
+    Block,
+    find_overlap,
+    find_peering_range,
+    free_block,
+    in_network,
+    network_of,
+)
 from localgcp.vertex import job_networks
 
 _STILL_USED: Final = (

@@ -16,7 +16,7 @@ from urllib.parse import parse_qs
 import pytest
 
 from localgcp import bigquery
-from localgcp.access.guests import Guest
+from localgcp.access.callers import Guest
 from localgcp.apis import discovery
 from localgcp.bigquery import catalog, jobs, service
 from localgcp.bigquery.service import BigQuery

@@ -8,7 +8,7 @@ import pytest
 from google.cloud import aiplatform_v1 as vertex
 
 from localgcp.access import gate
-from localgcp.access.guests import Guest
+from localgcp.access.callers import Guest
 from localgcp.errors import ApiError
 from localgcp.experiments.metadata import STORES, MetadataService
 from localgcp.experiments.records import ExperimentTable

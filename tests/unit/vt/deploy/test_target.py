@@ -10,7 +10,7 @@ from typing import Any, Final
 import pytest
 import yaml
 
-from vertex_training_cli.deploy.target import signed_in, target_of
+from vertex_training_cli.deploy.approval import signed_in, target_of
 from vertex_training_cli.engine.stacks import StackRef
 
 STATE: Final = {"PULUMI_BACKEND_URL": "gs://acme-state"}

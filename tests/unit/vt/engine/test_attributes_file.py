@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from vertex_training.errors import CommandError
-from vertex_training_cli.engine import attributes_file
+from vertex_training_cli.engine import locks
 
 WHOLE = '{"user.content_type": "application/json", "md5": "x"}\n'
 
@@ -20,7 +20,7 @@ def stacks(tmp_path: Path) -> Path:
 
 def remove_truncated(stacks: Path, said: list[str] | None = None) -> list[Path]:
     backend = f"file://{str(stacks.parents[2]).replace(' ', '%20')}"
-    return attributes_file.remove_truncated(
+    return locks.remove_truncated(
         backend, "train", "dev", (said if said is not None else []).append
     )
 
@@ -38,7 +38,7 @@ def test_one_that_is_cut_off_is_removed_and_told(stacks: Path, name: str, text: 
 
 @pytest.mark.parametrize("backend", ["gs://state/x", "https://api.pulumi.com", ""])
 def test_other_backends_have_none(backend: str) -> None:
-    assert attributes_file.remove_truncated(backend, "train", "dev", lambda _: None) == []
+    assert locks.remove_truncated(backend, "train", "dev", lambda _: None) == []
 
 
 @pytest.mark.parametrize("before", [None, "{", "{}"])

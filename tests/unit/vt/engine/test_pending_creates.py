@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from vertex_training_cli.up.flow import PendingCreates, explanation, find_pending
+from vertex_training_cli.up.command import PendingCreates, explanation, find_pending
 
 URN = "urn:pulumi:dev::p::pulumi-python:dynamic/vertex:CustomJob::training-"
 

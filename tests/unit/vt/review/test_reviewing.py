@@ -104,8 +104,8 @@ def asked(root: Path, monkeypatch: pytest.MonkeyPatch) -> Asked:
         found.calls.append(("images", ref.stack, dict(jobs), list(shown), offline))
         return lookup.Lookup(problems=(), unseen=(UNSEEN,), origins={TRAIN: "commit 1"})
 
-    def plan(_root: Path, stack: str, how: PreviewOptions) -> tuple[Plan, str]:
-        found.calls.append(("plan", stack, how))
+    def plan(ref: Any, how: PreviewOptions) -> tuple[Plan, str]:
+        found.calls.append(("plan", ref.stack, how))
         return found.made, found.source
 
     monkeypatch.setattr(command, "_plan", plan)

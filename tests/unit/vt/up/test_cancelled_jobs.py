@@ -11,9 +11,7 @@ import pytest
 
 from vertex_training.customjob.protocol.withdrawal import CancelledJob
 from vertex_training_cli.engine.stacks import StackRef
-from vertex_training_cli.up.flow import (
-    report_cancelled_jobs,
-)
+from vertex_training_cli.up.command import report_cancelled_jobs
 
 STACK = """\
 config:

@@ -11,7 +11,7 @@ import pytest
 
 from vertex_training.errors import Problem
 from vertex_training_cli.engine.stacks import StackRef
-from vertex_training_cli.up import flow
+from vertex_training_cli.up import command
 
 REF = StackRef(Path("/srv/checkout"), "demo", "dev", "acme-ml", "us-central1")
 
@@ -51,16 +51,16 @@ def steps(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
 
         return step
 
-    monkeypatch.setattr(flow.locks, "clear_dead", take("locks", lambda: made.dead))
-    monkeypatch.setattr(flow.attributes_file, "remove_truncated", take("file", lambda: None))
-    monkeypatch.setattr(flow, "refused_repairs", take("repairs", lambda: made.repairs))
-    monkeypatch.setattr(flow, "find_moved_jobs", take("moved", lambda: made.moved))
-    monkeypatch.setattr(flow, "deployed_jobs", lambda deployment: deployment)
-    monkeypatch.setattr(flow, "clear_settled", take("settled", lambda: 5))
-    monkeypatch.setattr(flow, "report_orphaned_jobs", take("orphaned", lambda: None))
-    monkeypatch.setattr(flow, "report_cancelled_jobs", take("cancelled", lambda: None))
-    monkeypatch.setattr(flow.dataclasses, "replace", lambda pulumi, **_: pulumi)
-    monkeypatch.setattr("vertex_training_cli.up.flow.refuse_if_lost", take("lost", lambda: None))
+    monkeypatch.setattr(command.locks, "clear_dead", take("locks", lambda: made.dead))
+    monkeypatch.setattr(command.locks, "remove_truncated", take("file", lambda: None))
+    monkeypatch.setattr(command, "refused_repairs", take("repairs", lambda: made.repairs))
+    monkeypatch.setattr(command, "find_moved_jobs", take("moved", lambda: made.moved))
+    monkeypatch.setattr(command, "deployed_jobs", lambda deployment: deployment)
+    monkeypatch.setattr(command, "clear_settled", take("settled", lambda: 5))
+    monkeypatch.setattr(command, "report_orphaned_jobs", take("orphaned", lambda: None))
+    monkeypatch.setattr(command, "report_cancelled_jobs", take("cancelled", lambda: None))
+    monkeypatch.setattr(command.dataclasses, "replace", lambda pulumi, **_: pulumi)
+    monkeypatch.setattr("vertex_training_cli.up.command.refuse_if_lost", take("lost", lambda: None))
     return made
 
 
@@ -69,7 +69,7 @@ MADE = {"resources": [{"custom": True}]}
 
 def bring_up(engine: Any, said: list[str], dead: list[str] | None = None) -> int:
     ended = dead if dead is not None else []
-    return flow.bring_up(
+    return command.bring_up(
         REF, engine, ["--yes"], said.append, on_dead_lock=lambda: ended.append("dead")
     )
 

@@ -12,7 +12,7 @@ from localgcp.apis.server import serve
 from localgcp.vertex.service import JobService
 from tests.unit.localcloud.conftest import PROJECT, Cloud
 from vertex_training_cli.engine.stacks import StackRef
-from vertex_training_cli.up.flow import report_orphaned_jobs
+from vertex_training_cli.up.command import report_orphaned_jobs
 
 Told = Callable[..., list[str]]
 

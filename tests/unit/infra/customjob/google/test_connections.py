@@ -22,9 +22,9 @@ from localgcp.vertex.records import JobTable
 from localgcp.vertex.service import JobService
 from tests.unit.infra.customjob.fakes import REQUEST
 from tests.unit.localcloud.conftest import home
+from vertex_training.customjob import kinds
 from vertex_training.customjob.google import (
     backends,
-    console,
     intent_store,
     job_service,
     prerequisites,
@@ -153,7 +153,7 @@ def test_expired_credentials_are_reported() -> None:
     ],
 )  # fmt: skip
 def test_a_job_has_urls_or_commands(project: str, kind: JobKind, job: str, logs: str) -> None:
-    assert console.of_job(project, "us-central1", "7", kind) == (job, logs)
+    assert kinds.console_urls(project, "us-central1", "7", kind) == (job, logs)
 
 
 PROJECT = "local-training"

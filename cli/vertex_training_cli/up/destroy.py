@@ -1,0 +1,279 @@
+"""The command line of ``vt destroy``."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Final
+
+import typer
+
+from vertex_training import stack
+from vertex_training.catalog import resource_types
+from vertex_training.errors import (
+    CommandError,
+    ConfigError,
+    OperatorError,
+    Problem,
+    UnknownStackError,
+    dotted,
+)
+from vertex_training.settings.project_files import file_name
+from vertex_training_cli.console import console, table
+from vertex_training_cli.engine import locks, stacks
+from vertex_training_cli.engine.plan import JOBS, Observations
+from vertex_training_cli.engine.pulumi_cli import PulumiCli
+from vertex_training_cli.engine.stacks import StackRef
+from vertex_training_cli.engine.values import ids_in
+from vertex_training_cli.jobs import deployed, view
+from vertex_training_cli.jobs.objects import ObjectListing, Objects
+from vertex_training_cli.jobs.observe import observe_by_name
+from vertex_training_cli.review.jobs import progress
+from vertex_training_cli.status import print_status
+from vertex_training_cli.up.losses import Loss, Losses, find_losses, refusals
+
+#: Exit code: something refuses to go, so nothing was deleted.
+REFUSED: Final = 3
+#: Exit code: the stack's name was not given.
+NOT_CONFIRMED: Final = 2
+
+
+def destroy(
+    context: typer.Context,
+    stack: Annotated[str, typer.Option("--stack", "-s", help="The stack; there is no default.")],
+    yes: Annotated[
+        bool, typer.Option("--yes", "-y", help="Do not ask. Wants --name as well.")
+    ] = False,
+    name: Annotated[
+        str, typer.Option("--name", help="The name of the stack once more, in place of typing it.")
+    ] = "",
+) -> None:
+    """Show what a stack would lose, ask for its name, then run `pulumi destroy`.
+
+    It refuses before anything is deleted if something is protected, if a bucket would refuse to go
+    because it has objects, or if a job runs that the state does not have. Protection is taken away
+    by a reviewed change of the stack file, not here.
+
+    Without a terminal and without `--yes --name STACK` it shows the losses and deletes nothing.
+    Everything else on the line goes to `pulumi destroy`.
+
+    Example: `vt destroy --stack dev --yes --name dev`.
+
+    Exit code: that of pulumi; 1 if the stack is in use, 2 not confirmed, 3 refused.
+    """
+    ref = stacks.find(stack)
+    pulumi = PulumiCli(ref.root, ref.environment(print_status))
+    backend = pulumi.backend_url()
+    locks.clear_dead(backend, ref.pulumi_project, ref.stack, print_status)
+    locks.remove_truncated(backend, ref.pulumi_project, ref.stack, print_status)
+    code = destroy_stack(ref, pulumi, context.args, confirmed=_confirmation(ref.stack, yes, name))
+    raise typer.Exit(code)
+
+
+def destroy_stack(
+    ref: StackRef, pulumi: PulumiCli, arguments: Sequence[str], confirmed: Callable[[], bool]
+) -> int:
+    """The exit code of ``vt destroy``, which shows what would be lost before it asks.
+
+    Raises:
+        CommandError: the state cannot be read, or the local cloud does not run.
+    """
+    deployment = pulumi.export_deployment(ref.stack)
+    losses = find_losses(deployment)
+    if not (losses.named or losses.others or losses.kept):
+        print_status(f"stack {ref.stack} has nothing that could be destroyed")
+        return 0
+    contents = look(ref, losses.named, ids_in(deployment))
+    _show(ref, losses, contents)
+    if problems := _refusals(ref, losses, contents):
+        print_status(f"{ref.stack} is not destroyed; nothing was deleted.")
+        for problem in problems:
+            print_status(str(problem))
+        return REFUSED
+    if not confirmed():
+        print_status(f"nothing was deleted. To destroy it: --yes --name {ref.stack}")
+        return NOT_CONFIRMED
+    options = ["--stack", ref.stack, "--yes", "--skip-preview"]
+    code = pulumi.run_in_foreground("destroy", *options, *arguments)
+    if code:
+        print_status(f"pulumi destroy ended with exit code {code}")
+    return code
+
+
+def _refusals(ref: StackRef, losses: Losses, contents: Contents) -> list[Problem]:
+    return refusals(
+        ref.stack, losses, file_protects=_file_protects(ref),
+        full=contents.full(losses.named), orphaned=contents.orphaned,
+        hints=protection_hints(ref.root, ref.stack),
+    )  # fmt: skip
+
+
+def protection_hints(root: Path, name: str) -> dict[str, str]:
+    """What takes protection away, by the name in the cloud of what may have it.
+
+    None for a stack whose files have mistakes.
+    """
+    try:
+        loaded = stack.load(root, name)
+    except (ConfigError, UnknownStackError, OSError):
+        return {}
+    settings, known = loaded.settings, loaded.references
+    entries: dict[tuple[str, ...], tuple[str, bool]] = {
+        ("registry",): (settings.names.repository_id(), settings.registry.protect)
+    }
+    for section, found, reference in (
+        ("buckets", settings.buckets, "{}.name"),
+        ("secrets", settings.secrets, "{}"),
+        ("reservations", settings.reservations, "{}.name"),
+    ):
+        for key, each in found.items():
+            full = str(known[f"{section}.{reference.format(key)}"])
+            entries[section, key] = (full.rpartition("/")[2], each.protect)
+    own, hints = file_name(name), dict[str, str]()
+    for entry, (called, protects) in entries.items():
+        path = (*entry, "protect")
+        [at] = loaded.located([Problem("", path=path)])
+        hint = f"set protect: false in {own}"
+        if not protects:
+            hint = f"{own} protects it no longer"
+        elif at.location.file != own:
+            hint = f"add {dotted(path)}: false to overrides in {own}: {at.location.file}"
+            hint += " protects it in every stack"
+        hints[called] = hint
+    return hints
+
+
+def _file_protects(ref: StackRef) -> bool:
+    """Whether the stack file protects anything. One that cannot be read protects nothing."""
+    try:
+        return stack.load(ref.root, ref.stack).settings.protects
+    except (ConfigError, UnknownStackError, OSError):
+        return False
+
+
+def _confirmation(stack: str, yes: bool, name: str) -> Callable[[], bool]:
+    """Asks for the stack's name when it is called; without a terminal it must be on the line."""
+
+    def confirmed() -> bool:
+        if yes or name:
+            return yes and name == stack
+        if not sys.stdin.isatty():
+            return False
+        try:
+            return input(f"Type the name of the stack to destroy it ({stack}): ").strip() == stack
+        except (EOFError, KeyboardInterrupt):
+            return False
+
+    return confirmed
+
+
+def _show(ref: StackRef, losses: Losses, contents: Contents) -> None:
+    """Print what would be lost, the most important first."""
+    rows = [(loss.kind, loss.name, _detail(loss, contents)) for loss in losses.named]
+    out = console()
+    out.print(f"Stack {ref.stack} of project {ref.project} would lose:", style="bold")
+    if rows:
+        out.print(table("KIND", "NAME", "NOW", rows=rows))
+    if others := losses.others.total():
+        out.print(f"and {others} other resources: accounts, rights, APIs, packages and the like")
+    if kept := losses.kept_rights:
+        many = "1 right" if kept == 1 else f"{kept} rights"
+        out.print(f"kept: {many} of Google's service agents, which other stacks may need")
+    for right in losses.taken:
+        out.print(f"taken, also from stacks that grant the same: {right}")
+    if losses.kept:
+        out.print(f"kept in the cloud: {', '.join(losses.kept)}")
+    if reason := contents.jobs.not_observed:
+        print_status(f"jobs were not looked at: {reason}")
+    if contents.not_looked:
+        reason = contents.not_looked
+        print_status(f"it is not known whether jobs run that the state does not have: {reason}")
+
+
+def _detail(loss: Loss, contents: Contents) -> str:
+    parts = ["protected"] if loss.protected else []
+    if loss.kind in JOB_WORDS:
+        now = contents.jobs.jobs.get(loss.id)
+        parts.append(progress(now) if now else "its state is not known")
+    elif loss.kind == "bucket":
+        listing = contents.buckets.get(loss.name)
+        if listing is None:
+            parts.append(UNKNOWN)
+        elif listing.count:
+            more = "more than " if listing.more else ""
+            parts.append(f"{more}{listing.count} objects, old versions counted")
+        else:
+            parts.append("empty")
+        if loss.own and contents.keeps(loss):
+            parts.append("Pulumi stops here at the end: see docs/operations.md")
+    else:
+        parts.append(loss.detail)
+    return "; ".join(parts)
+
+
+#: Words for a bucket that nobody could list.
+UNKNOWN = "its objects could not be counted"
+#: Kinds of losses that are jobs.
+JOB_WORDS = frozenset(resource_types.find(type_).word for type_ in JOBS)
+
+
+@dataclass(frozen=True, slots=True)
+class Contents:
+    """What is in jobs, buckets and beside the state."""
+
+    jobs: Observations
+    buckets: Mapping[str, ObjectListing]
+    """By name; without those that could not be listed."""
+    orphaned: tuple[str, ...]
+    """Jobs that run and that the state does not have, with what to do about each."""
+    not_looked: str = ""
+    """Why orphaned jobs could not be searched for."""
+
+    def full(self, losses: Iterable[Loss]) -> list[str]:
+        """Names of buckets that have objects and that Pulumi does not empty.
+
+        The stack's own two are not among them: they always have some.
+        """
+        return [loss.name for loss in losses if self.keeps(loss) and not loss.own]
+
+    def keeps(self, loss: Loss) -> bool:
+        """Whether a deletion of this bucket is refused by the service."""
+        listing = self.buckets.get(loss.name)
+        return bool(listing and listing.count) and not loss.empties
+
+
+def look(ref: StackRef, losses: Iterable[Loss], known: Collection[str]) -> Contents:
+    """Look at jobs and buckets. ``known`` are the ids that the state has, as of ``known_ids``.
+
+    Raises:
+        CommandError: the local cloud does not run.
+    """
+    ref.connect_clients()
+    named = list(losses)
+    running: list[str] = []
+    reason = ""
+    try:
+        found = deployed.find_orphaned_jobs(ref, known, with_runs=True)
+        cancel = f"`vt jobs cancel {{}} --stack {ref.stack}` ends it"
+        running = [
+            f"{deployed.orphan_title(job)}, {cancel.format(view.job_id(job))}" for job in found
+        ]
+    except (CommandError, OperatorError) as error:
+        reason = str(error)
+    jobs = observe_by_name(ref, [loss.id for loss in named if loss.kind in JOB_WORDS])
+    return Contents(jobs, _listings(ref, named), tuple(running), reason)
+
+
+def _listings(ref: StackRef, losses: Iterable[Loss]) -> dict[str, ObjectListing]:
+    bucket = resource_types.find(resource_types.BUCKET).word
+    names = [loss.name for loss in losses if loss.kind == bucket]
+    found: dict[str, ObjectListing] = {}
+    try:
+        objects = Objects(ref.project)
+        for name in names:
+            found[name] = objects.listing(f"gs://{name}", versions=True)
+    except OperatorError:
+        return found
+    return found

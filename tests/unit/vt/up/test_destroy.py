@@ -1,0 +1,219 @@
+"""``vt destroy``: what is shown before anything goes, who confirms, and what ends it before."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from vertex_training_cli.engine.plan import JobObservation, Observations
+from vertex_training_cli.engine.stacks import StackRef
+from vertex_training_cli.jobs.objects import ObjectListing
+from vertex_training_cli.up import destroy as command
+from vertex_training_cli.up.destroy import Contents
+from vertex_training_cli.up.losses import Loss, Losses
+
+REF = StackRef(Path("/srv/checkout"), "p", "first", "acme-ml", "us-central1")
+
+
+def loss(kind: str, name: str, **more: Any) -> Loss:
+    return Loss(kind, name, f"id-{name}", **{"detail": "", "protected": False, **more})
+
+
+LOSSES = Losses(
+    (
+        loss("job", "train"),
+        loss("job", "gone", protected=True),
+        loss("bucket", "full"),
+        loss("bucket", "own", own=True),
+        loss("bucket", "own-emptied", own=True, empties=True),
+        loss("bucket", "bare", protected=True),
+        loss("bucket", "closed"),
+        loss("secret", "token", detail="2 versions"),
+    ),
+    Counter({"a:b:C": 2, "a:b:D": 1}),
+    (),
+    kept_rights=2,
+)
+CONTENTS = Contents(
+    Observations({"id-train": JobObservation("RUNNING", 3600.0)}),
+    {
+        "full": ObjectListing(3, False, None),
+        "own": ObjectListing(1000, True, None),
+        "own-emptied": ObjectListing(1, False, None),
+        "bare": ObjectListing(0, False, None),
+    },
+    (),
+)
+
+
+@pytest.fixture
+def told(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
+    """Runs a destruction of these losses; the exit code, the lines, and what ran."""
+
+    def destroy(losses: Losses, contents: Contents, *, confirmed: bool, code: int = 0, problems=()):
+        ran: list[tuple[str, ...]] = []
+
+        class Engine:
+            def export_deployment(self, stack: str) -> dict[str, Any]:
+                return {"of": stack}
+
+            def run_in_foreground(self, *arguments: str) -> int:
+                ran.append(arguments)
+                return code
+
+        monkeypatch.setattr(
+            command, "find_losses", lambda found: losses if found == {"of": "first"} else None
+        )
+        monkeypatch.setattr(command, "ids_in", lambda _: {"id"})
+        monkeypatch.setattr(command, "look", lambda *_: contents)
+        monkeypatch.setattr(command, "_refusals", lambda *_: list(problems))
+        pulumi: Any = Engine()
+        found = command.destroy_stack(REF, pulumi, ["--x"], confirmed=lambda: confirmed)
+        out, err = capsys.readouterr()
+        return found, [" ".join(line.split()) for line in out.splitlines()], err, ran
+
+    return destroy
+
+
+def test_everything_that_would_be_lost_is_shown_before_it_goes(told) -> None:
+    code, out, err, ran = told(LOSSES, CONTENTS, confirmed=True)
+    stops = "Pulumi stops here at the end: see docs/operations.md"
+    assert out == [
+        "Stack first of project acme-ml would lose:",
+        "KIND NAME NOW",
+        "job train running for 1h 0m",
+        "job gone protected; its state is not known",
+        "bucket full 3 objects, old versions counted",
+        f"bucket own more than 1000 objects, old versions counted; {stops}",
+        "bucket own-emptied 1 objects, old versions counted",
+        "bucket bare protected; empty",
+        "bucket closed its objects could not be counted",
+        "secret token 2 versions",
+        "and 3 other resources: accounts, rights, APIs, packages and the like",
+        "kept: 2 rights of Google's service agents, which other stacks may need",
+    ]
+    assert (code, err) == (0, "")
+    assert ran == [("destroy", "--stack", "first", "--yes", "--skip-preview", "--x")]
+
+
+def test_what_could_not_be_looked_at_is_told(told) -> None:
+    contents = Contents(Observations(not_observed="403"), {}, (), "no right")
+    losses = Losses((), Counter({"a:b:C": 1}), (), kept_rights=1, taken=("x's r on y",))
+    code, out, err, _ = told(losses, contents, confirmed=True, code=255)
+    assert out == [
+        "Stack first of project acme-ml would lose:",
+        "and 1 other resources: accounts, rights, APIs, packages and the like",
+        "kept: 1 right of Google's service agents, which other stacks may need",
+        "taken, also from stacks that grant the same: x's r on y",
+    ]
+    assert err.splitlines() == [
+        "vt: jobs were not looked at: 403",
+        "vt: it is not known whether jobs run that the state does not have: no right",
+        "vt: pulumi destroy ended with exit code 255",
+    ]
+    assert code == 255
+
+
+def test_a_stack_that_has_nothing_is_not_destroyed(told) -> None:
+    nothing = Losses((), Counter(), (), kept_rights=1)
+    assert told(nothing, CONTENTS, confirmed=True) == (
+        0, [], "vt: stack first has nothing that could be destroyed\n", [],
+    )  # fmt: skip
+
+
+def test_what_stays_in_the_cloud_is_named_and_leaves_the_state(told) -> None:
+    kept = Losses((), Counter(), (), kept=("bucket a (retainOnDelete)", "job b"))
+    code, out, _, ran = told(kept, CONTENTS, confirmed=True)
+    assert (code, len(ran)) == (0, 1)
+    assert out[1:] == ["kept in the cloud: bucket a (retainOnDelete), job b"]
+
+
+def test_what_refuses_is_told_before_anybody_is_asked(told) -> None:
+    code, _, err, ran = told(
+        Losses((loss("secret", "s"),), Counter(), ()), CONTENTS, confirmed=True, problems=["a", "b"]
+    )
+    assert (code, ran) == (3, [])
+    assert err == "vt: first is not destroyed; nothing was deleted.\nvt: a\nvt: b\n"
+
+
+def test_without_a_confirmation_nothing_is_deleted(told) -> None:
+    code, out, err, ran = told(
+        Losses((loss("secret", "s"),), Counter(), ()), CONTENTS, confirmed=False
+    )
+    assert (code, ran, len(out)) == (2, [], 3)
+    assert err == "vt: nothing was deleted. To destroy it: --yes --name first\n"
+
+
+@pytest.mark.parametrize(
+    ("yes", "name", "typed", "confirmed"),
+    [
+        (True, "first", None, True),
+        (True, "", None, False),
+        (True, "other", None, False),
+        (False, "", None, False),
+        (False, "", " first\n", True),
+        (False, "", EOFError(), False),
+    ],
+)
+def test_a_destruction_takes_the_name_of_the_stack(
+    monkeypatch: pytest.MonkeyPatch, yes: bool, name: str, typed: Any, confirmed: bool
+) -> None:
+    asked: list[str] = []
+
+    def answer(text: str) -> str:
+        asked.append(text)
+        if isinstance(typed, BaseException):
+            raise typed
+        return typed
+
+    monkeypatch.setattr(command.sys.stdin, "isatty", lambda: typed is not None, raising=False)
+    monkeypatch.setattr("builtins.input", answer)
+    assert command._confirmation("first", yes, name)() is confirmed
+    told = ["Type the name of the stack to destroy it (first): "]
+    assert asked == (told if typed is not None else [])
+
+
+STACK_FILE = """\
+config:
+  gcp:project: acme-ml
+  gcp:region: us-central1
+  vertex-training:projectNumber: "210987654321"
+  vertex-training:buckets: {data: {protect: PROTECT}}
+"""
+
+
+def refused(root: Path, losses: Losses, text: str) -> list[str]:
+    """What refuses to go of a stack with this file."""
+    (root / "Pulumi.yaml").write_text("name: p\nruntime: python\n")
+    (root / "Pulumi.first.yaml").write_text(text)
+    ref = StackRef(root, "p", "first", "acme-ml", "us-central1")
+    contents = Contents(CONTENTS.jobs, CONTENTS.buckets, ("train, `vt jobs cancel 7`",))
+    return [f"{each.what} ({each.hint})" for each in command._refusals(ref, losses, contents)]
+
+
+@pytest.mark.parametrize("broken", ["config: {}\n", "config: [\n"])
+def test_what_refuses_to_go_is_asked_of_the_state_the_cloud_and_the_file(
+    tmp_path: Path, broken: str
+) -> None:
+    named = (loss("bucket", "full"), loss("bucket", "own", own=True), loss("bucket", "bare"))
+    kept = Losses(named, Counter(), ("acme-ml-data-first",))
+    ours = "have it reviewed and deployed, then run this again."
+    found = [
+        f"acme-ml-data-first is protected (set protect: false in Pulumi.first.yaml, {ours})",
+        "bucket full has objects (deploy forceDestroy: true on it, or remove its objects and "
+        "their old versions.)",
+    ]
+    protects = STACK_FILE.replace("PROTECT", "true")
+    *most, running = refused(tmp_path, kept, protects)
+    assert most == found
+    assert running.startswith("a job runs that the state does not have: train")
+    assert refused(tmp_path, kept, broken) == [*most, running]
+    free, lets_go = Losses(named, Counter(), ()), STACK_FILE.replace("PROTECT", "false")
+    by_file = "Pulumi.first.yaml has protect: true"
+    assert [by_file in each for each in refused(tmp_path, free, protects)] == [True, False, False]
+    assert refused(tmp_path, free, lets_go) == refused(tmp_path, free, broken) == [
+        found[1], running,
+    ]  # fmt: skip
