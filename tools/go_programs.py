@@ -4,7 +4,7 @@
 - ``languages``: Pulumi's language hosts for YAML and Node.js. The official release puts both on
   PATH; of Node.js's a stand-in is built, as no package registry has it (tools/languages/nodejs)
 
-Each is taken from PATH, else built from ``tools/GROUP/go.mod`` into the cache, once for a machine,
+Each is taken from PATH, else built from the go.mod of its group into the cache, once for a machine,
 and is in .venv/bin afterwards. It runs before this project is installed, and with any Python.
 """
 
