@@ -8,8 +8,10 @@ from __future__ import annotations
 import dataclasses
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, Final
 
+from localgcp.access.callers import Guest
 from localgcp.bigquery import checks
 from localgcp.bigquery.catalog import DATASET, JOB, TABLE, Body, Catalog, now, to_rest
 from localgcp.bigquery.jobs import Jobs, has_ended, new_table, table_name
@@ -17,7 +19,6 @@ from localgcp.errors import BigQueryError
 from localgcp.faults.table import FaultTable
 from localgcp.home import Home
 from localgcp.inventory.store import Store
-from localgcp.reads.methods import Request
 
 #: Fields of ``jobs.query`` that are those of a query's configuration.
 _OF_QUERIES: Final = (
@@ -31,6 +32,18 @@ PAGE: Final = 10_000
 PATIENCE: Final = 10.0
 
 
+@dataclass(frozen=True)
+class Call:
+    """A call of a method."""
+
+    variables: tuple[str, ...]
+    """Of its path: the project, and a job, or a dataset and a table."""
+    body: Mapping[str, Any]
+    query: Mapping[str, list[str]]
+    guest: Guest | None
+    """The job of Vertex AI whose code calls; None for a program of the owner."""
+
+
 class BigQuery:
     """The service: datasets, tables and jobs of all projects."""
 
@@ -39,24 +52,24 @@ class BigQuery:
         self._catalog = Catalog(home.database, home.bigquery)
         self.jobs = Jobs(home, self._catalog, store, faults, storage_url)
 
-    def insert_job(self, call: Request) -> Body:
+    def insert_job(self, call: Call) -> Body:
         """Take a job on."""
         place = {"projectId": call.variables[0]}
         self._check(call, place, checks.ASKERS, "bigquery.jobs.create")
         return self.jobs.begin(place["projectId"], call.body, call.guest)
 
-    def get_job(self, call: Request) -> Body:
+    def get_job(self, call: Call) -> Body:
         """A job."""
         project, name = call.variables
         job = self._catalog.get(JOB, project, name)
-        given = call.parameter("location")
+        given = call.query.get("location", [""])[0]
         if job is None or given.lower() not in ("", job["jobReference"]["location"].lower()):
             raise BigQueryError("notFound", f"Not found: Job {project}:{given or 'US'}.{name}")
         if call.guest is not None and job["_account"] != call.guest.account:
             raise BigQueryError("accessDenied", f"Access Denied: Job {job['id']}")
         return job
 
-    def list_jobs(self, call: Request) -> Body:
+    def list_jobs(self, call: Call) -> Body:
         """Jobs of a project, the newest first; those of its own account for code of a job."""
         with self._catalog.change() as rows:
             found = [each for *_, each in rows.all(JOB, call.variables[0])]
@@ -66,7 +79,7 @@ class BigQuery:
         jobs = [{**job, "state": job["status"]["state"]} for job in found]
         return {"kind": "bigquery#jobList", "jobs": jobs}
 
-    def query(self, call: Request) -> Body:
+    def query(self, call: Call) -> Body:
         """``jobs.query``: a job, and its result where it ends in time."""
         given = dict(call.body)
         configuration = {"query": {k: v for k, v in given.items() if k in _OF_QUERIES}}
@@ -82,12 +95,12 @@ class BigQuery:
             return {"jobReference": job["jobReference"], "jobComplete": True, **_totals(job)}
         return self._results(call, job, given)
 
-    def results(self, call: Request) -> Body:
+    def results(self, call: Call) -> Body:
         """``jobs.getQueryResults``."""
         given = {key: values[0] for key, values in call.query.items()}
         return self._results(call, self.get_job(call), given)
 
-    def _results(self, call: Request, job: Body, given: Mapping[str, Any]) -> Body:
+    def _results(self, call: Call, job: Body, given: Mapping[str, Any]) -> Body:
         reference = job["jobReference"]
         seconds = int(given.get("timeoutMs") or PATIENCE * 1000) / 1000
         job = self.jobs.wait(reference["projectId"], reference["jobId"], seconds) or job
@@ -102,7 +115,7 @@ class BigQuery:
         table = self._table(place)
         return answer | _totals(job) | {"schema": table["schema"]} | self._page(table, given)
 
-    def rows(self, call: Request) -> Body:
+    def rows(self, call: Call) -> Body:
         """``tabledata.list``."""
         table = self.read_table(call)
         return self._page(table, {key: values[0] for key, values in call.query.items()})
@@ -125,7 +138,7 @@ class BigQuery:
             answer["pageToken"] = str(start + limit)
         return answer
 
-    def insert_dataset(self, call: Request) -> Body:
+    def insert_dataset(self, call: Call) -> Body:
         """Make a dataset."""
         project = call.variables[0]
         place = {"projectId": project}
@@ -150,7 +163,7 @@ class BigQuery:
             rows.put(DATASET, project, name, dataset)
         return dataset
 
-    def get_dataset(self, call: Request) -> Body:
+    def get_dataset(self, call: Call) -> Body:
         """A dataset."""
         project, name = call.variables[:2]
         place = {"projectId": project, "datasetId": name}
@@ -159,7 +172,7 @@ class BigQuery:
             raise BigQueryError("notFound", f"Not found: Dataset {project}:{name}")
         return found
 
-    def insert_table(self, call: Request) -> Body:
+    def insert_table(self, call: Call) -> Body:
         """Make a table without rows."""
         dataset = self.get_dataset(call)
         checks.require(call.body, "tableReference.tableId")
@@ -175,7 +188,7 @@ class BigQuery:
             rows.put(TABLE, place["projectId"], table_name(place), table)
         return to_rest(table)
 
-    def read_table(self, call: Request) -> Body:
+    def read_table(self, call: Call) -> Body:
         """A table."""
         place = _place(call)
         own = self._catalog.get(TABLE, place["projectId"], table_name(place)) or {}
@@ -183,7 +196,7 @@ class BigQuery:
         return self._table(place)
 
     def _check(
-        self, call: Request, place: Mapping[str, str], roles: frozenset[str], what: str
+        self, call: Call, place: Mapping[str, str], roles: frozenset[str], what: str
     ) -> None:
         """Raise BigQueryError unless the caller has one of the roles there."""
         checks.check_roles(self._store, call.guest, place, roles, what)
@@ -212,7 +225,7 @@ def with_texts(document: Any) -> Any:
     }  # fmt: skip
 
 
-def _place(call: Request) -> dict[str, str]:
+def _place(call: Call) -> dict[str, str]:
     return dict(zip(("projectId", "datasetId", "tableId"), call.variables, strict=True))
 
 

@@ -12,7 +12,7 @@ from urllib.parse import parse_qs, unquote
 from localgcp.access.gate import guest_at, named_connection, reset_connection
 from localgcp.apis import discovery
 from localgcp.bigquery import service as bigquery
-from localgcp.bigquery.service import BigQuery
+from localgcp.bigquery.service import BigQuery, Call
 from localgcp.errors import ExchangeEndedError, RefusedRequestError
 from localgcp.faults.model import Kind, Service
 from localgcp.faults.table import Entry, FaultTable
@@ -21,10 +21,11 @@ from localgcp.reads import compute, projects, resources, time_series
 from localgcp.reads.methods import ReadMethod, Request, refused
 
 
-def _of_bigquery(answer: Callable[[BigQuery, Request], dict[str, Any]]) -> ReadMethod:
+def _of_bigquery(answer: Callable[[BigQuery, Call], dict[str, Any]]) -> ReadMethod:
     def answered(request: Request) -> dict[str, Any]:
         assert request.bigquery is not None
-        return answer(request.bigquery, request)
+        call = Call(request.variables, request.body, request.query, request.guest)
+        return answer(request.bigquery, call)
 
     return ReadMethod(answered)
 

@@ -19,12 +19,11 @@ from localgcp import bigquery
 from localgcp.access.callers import Guest
 from localgcp.apis import discovery
 from localgcp.bigquery import catalog, jobs, service
-from localgcp.bigquery.service import BigQuery
+from localgcp.bigquery.service import BigQuery, Call
 from localgcp.errors import BigQueryError
 from localgcp.faults.table import FaultTable
 from localgcp.home import Home
 from localgcp.inventory.store import Store
-from localgcp.reads.methods import Request
 from tests.warehouse import install_engine
 
 PROJECT: Final = "local-training"
@@ -127,8 +126,7 @@ class Service:
         path = f"/bigquery/v2/projects/{PROJECT}/{path}"
         method = discovery.find(verb, path)
         assert method, f"no method is called by {verb} {path}"
-        named, given = (*method.parts(path), method.variables(path)), (body or {}, parse_qs(query))
-        call = Request(self.store, method, *named, *given, self.guest)
+        call = Call(method.variables(path), body or {}, parse_qs(query), self.guest)
         return service.METHODS[method.id.removeprefix("bigquery.v2.")](self.bigquery, call)
 
     def refusal(self, verb: str, path: str, body: Mapping[str, Any] | None = None) -> Any:
