@@ -95,24 +95,19 @@ QUICK: Final = {
 #: Files, bytes of one large file, and kills of each push and each pull.
 FULL_TRANSFERS: Final = {"count": 10_000, "size": 2 << 30, "kills": 3}
 QUICK_TRANSFERS: Final = {"count": 300, "size": 96 << 20, "kills": 1}
-TRANSFERS: Final = "data"
 #: Kills of processes that upload, deploy and split.
 FULL_SERVING: Final = 200
 QUICK_SERVING: Final = 4
-SERVING: Final = "serving"
 #: Kills of processes that take a snapshot, the calls that they die at first, and races.
 FULL_SNAPSHOTS: Final = (120, 1_000, 10)
 QUICK_SNAPSHOTS: Final = (6, 3, 1)
-SNAPSHOTS: Final = "snapshots"
 #: Years of virtual time for each way to treat missed slots; kills in a year of real processes, and
 #: the calls that they die at first, and weeks of it.
 FULL_SCHEDULES: Final = (60, 120, 1_000, schedules.WEEKS)
 QUICK_SCHEDULES: Final = (1, 0, 2, 6)
-SCHEDULES: Final = "schedule"
 #: Examples of the state machine of ladders, and kills of processes that climb them.
 FULL_LADDER: Final = (1_000, 100)
 QUICK_LADDER: Final = (25, 5)
-LADDER: Final = "ladder"
 KIND_OF: Final = {**{kind.section: kind for kind in KINDS}, BATCH_JOB.backend: BATCH_JOB}
 
 
@@ -148,16 +143,9 @@ def main() -> int:
         _with_cli(report, name, share)
     if "jobs" in chosen:
         _add_builds(report, options.quick)
-    if options.part in ("", TRANSFERS):
-        _add_transfers(report, options.quick)
-    if options.part in ("", SERVING):
-        _add_serving(report, options.quick)
-    if options.part in ("", SNAPSHOTS):
-        _add_snapshots(report, options.quick)
-    if options.part in ("", SCHEDULES):
-        _add_schedules(report, options.quick)
-    if options.part in ("", LADDER):
-        _add_ladder(report, options.quick)
+    for part, add in PARTS.items():
+        if options.part in ("", part):
+            add(report, options.quick)
     report.add("minutes", f"{(time.monotonic() - began) / 60:.1f}", (), None)
     options.json.write_text(json.dumps(asdict(report), indent=2) + "\n")
     for problem in report.problems:
@@ -168,7 +156,7 @@ def main() -> int:
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--quick", action="store_true", help="a sample, in minutes")
-    parts = (*KIND_OF, TRANSFERS, SERVING, SNAPSHOTS, SCHEDULES, LADDER)
+    parts = (*KIND_OF, *PARTS)
     parser.add_argument("--part", choices=(*parts, ""), default="", help="one of them alone")
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(10**6))
     parser.add_argument("--json", type=Path, default=Path("chaos.json"))
@@ -252,8 +240,8 @@ def _add_points(report: Report, name: str, found: list[dict[str, Any]]) -> None:
     for point in points.POINTS:
         times = [o["recovery_seconds"] for o in found if o["point"] == point.name]
         if times:
-            figure = f"recovery p50 {statistics.median(times):.1f} s, p95 {_p95(times):.1f} s"
-            report.add(_row(f"  {point.name}", name), f"{figure}: {point.what}", (), None)
+            figure = f"recovery {_recovery(times)}: {point.what}"
+            report.add(_row(f"  {point.name}", name), figure, (), None)
 
 
 def _add_faults(report: Report, name: str, found: list[dict[str, Any]]) -> None:
@@ -282,8 +270,7 @@ def _add_kills(report: Report, name: str, found: list[dict[str, Any]]) -> None:
     report.add(_row("random kills", name), figure, [*twice, *lost, *cancelled], found)
     times = [seconds for tally in found for seconds in tally["recoveries"]]
     if times:
-        figure = f"p50 {statistics.median(times):.1f} s, p95 {_p95(times):.1f} s"
-        report.add(_row("  recovery", name), figure, (), None)
+        report.add(_row("  recovery", name), _recovery(times), (), None)
 
 
 def _add_builds(report: Report, quick: bool) -> None:
@@ -320,9 +307,7 @@ def _add_serving(report: Report, quick: bool) -> None:
         f"{done.answered:,} requests: {len(done.problems)} problems"
     )
     report.add("serving, random kills", figure, done.problems, asdict(done))
-    times = done.recoveries
-    figure = f"p50 {statistics.median(times):.1f} s, p95 {_p95(times):.1f} s"
-    report.add("  recovery, serving", figure, (), None)
+    report.add("  recovery, serving", _recovery(done.recoveries), (), None)
     figure = f"{raced.looks:,} looks, {raced.answered:,} requests: {len(raced.problems)} problems"
     report.add("serving, 2 operators at once", figure, raced.problems, asdict(raced))
 
@@ -388,9 +373,19 @@ def _report_round(tally: serving.Tally) -> None:
         print(f"  {tally.kills} kills", flush=True)
 
 
-def _p95(values: list[float]) -> float:
-    return sorted(values)[min(len(values) - 1, round(0.95 * len(values)))]
+def _recovery(seconds: list[float]) -> str:
+    slow = sorted(seconds)[min(len(seconds) - 1, round(0.95 * len(seconds)))]
+    return f"p50 {statistics.median(seconds):.1f} s, p95 {slow:.1f} s"
 
+
+#: Parts beside those of ``FULL``, by their names.
+PARTS: Final = {
+    "data": _add_transfers,
+    "serving": _add_serving,
+    "snapshots": _add_snapshots,
+    "schedule": _add_schedules,
+    "ladder": _add_ladder,
+}
 
 if __name__ == "__main__":
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)

@@ -93,7 +93,7 @@ class Services:
             ProjectService(store, reads.answer),
             logs,
             SecretService(home, store),
-            *(builds.service, batch.service, *serving.services),
+            *(builds, batch.service, *serving.services),
         ]
         hooks = [CallFaults(faults, jobs, self._stopping, tuning.table)]
         self._server = serve(apis, self._listener, hooks, home.sockets, reads.answer)

@@ -20,7 +20,7 @@ import requests
 from localgcp.apis.server import serve
 from localgcp.batch.service import Batch
 from localgcp.bigquery.service import BigQuery
-from localgcp.cloudbuild.service import BuildService, CloudBuild
+from localgcp.cloudbuild.service import CloudBuild
 from localgcp.containers.host import ContainerHost
 from localgcp.faults.table import FaultTable
 from localgcp.home import Home
@@ -173,7 +173,8 @@ def running(folder: Path) -> Iterator[ContractCloud]:
         storage.start(free_port())
         stack.callback(storage.stop)
         service, tuning = JobService(store, jobs, Idle()), Tuning(home)
-        builds = CloudBuild(home, store, storage.url, lambda: {})
+        builds: Any = CloudBuild(home, store, storage.url, lambda: {})
+        builds.runner = Idle(storage.url)
         idle: Any = Idle(storage.url)
         warehouse = BigQuery(home, store, faults, storage.url)
         reads = Reads(store, faults, threading.Event(), warehouse)
@@ -190,12 +191,11 @@ def running(folder: Path) -> Iterator[ContractCloud]:
             ProjectService(store, reads.answer),
             LogService(home, store, jobs, builds.entries() | batch.entries(), tuning),
             SecretService(home, store),
-            BuildService(store, builds.service.builds, idle),
+            builds,
             batch.service,
             *serving.services,
         ]
         stack.callback(tuning.stop)
-        stack.callback(builds.stop)
         warehouse.jobs.start()
         stack.callback(warehouse.jobs.stop)
         serving.start()

@@ -55,7 +55,7 @@ class BigQuery:
     def insert_job(self, call: Call) -> Body:
         """Take a job on."""
         place = {"projectId": call.variables[0]}
-        checks.check_roles(self._store, call.guest, place, checks.ASKERS, "bigquery.jobs.create")
+        self._check(call, place, checks.ASKERS, "bigquery.jobs.create")
         return self.jobs.begin(place["projectId"], call.body, call.guest)
 
     def get_job(self, call: Call) -> Body:
@@ -146,9 +146,7 @@ class BigQuery:
         name = call.body["datasetReference"]["datasetId"]
         checks.check_same(place, call.body["datasetReference"])
         checks.check_dataset(name)
-        checks.check_roles(
-            self._store, call.guest, place, checks.WRITERS, "bigquery.datasets.create"
-        )
+        self._check(call, place, checks.WRITERS, "bigquery.datasets.create")
         moment = str(now())
         dataset = {
             "location": "US",
@@ -169,7 +167,7 @@ class BigQuery:
         """A dataset."""
         project, name = call.variables[:2]
         place = {"projectId": project, "datasetId": name}
-        checks.check_roles(self._store, call.guest, place, checks.READERS, "bigquery.datasets.get")
+        self._check(call, place, checks.READERS, "bigquery.datasets.get")
         if (found := self._catalog.get(DATASET, project, name)) is None:
             raise BigQueryError("notFound", f"Not found: Dataset {project}:{name}")
         return found
@@ -180,7 +178,7 @@ class BigQuery:
         checks.require(call.body, "tableReference.tableId")
         checks.check_same(dataset["datasetReference"], call.body["tableReference"])
         place = dataset["datasetReference"] | {"tableId": call.body["tableReference"]["tableId"]}
-        checks.check_roles(self._store, call.guest, place, checks.WRITERS, "bigquery.tables.create")
+        self._check(call, place, checks.WRITERS, "bigquery.tables.create")
         if "view" in call.body or "materializedView" in call.body:
             raise BigQueryError("notImplemented", "the local cloud has no views.")
         table = new_table(place, dataset["location"], call.body)
@@ -190,18 +188,6 @@ class BigQuery:
             rows.put(TABLE, place["projectId"], table_name(place), table)
         return to_rest(table)
 
-    def list_tables(self, call: Call) -> Body:
-        """Tables of a dataset."""
-        self.get_dataset(call)
-        project, dataset = call.variables
-        with self._catalog.change() as rows:
-            found = [
-                to_rest(each)
-                for *_, name, each in rows.all(TABLE, project)
-                if name.startswith(f"{dataset}.")
-            ]
-        return {"kind": "bigquery#tableList", "tables": found, "totalItems": len(found)}
-
     def read_table(self, call: Call) -> Body:
         """A table."""
         place = _place(call)
@@ -209,14 +195,11 @@ class BigQuery:
         checks.check_read(self._store, call.guest, place, own.get("_account"))
         return self._table(place)
 
-    def delete_table(self, call: Call) -> Body:
-        """Delete a table; no time travel leads back to it here."""
-        place = _place(call)
-        checks.check_roles(self._store, call.guest, place, checks.WRITERS, "bigquery.tables.delete")
-        self._table(place)
-        with self._catalog.change() as rows:
-            rows.delete(TABLE, place["projectId"], table_name(place))
-        return {}
+    def _check(
+        self, call: Call, place: Mapping[str, str], roles: frozenset[str], what: str
+    ) -> None:
+        """Raise BigQueryError unless the caller has one of the roles there."""
+        checks.check_roles(self._store, call.guest, place, roles, what)
 
     def _table(self, place: Mapping[str, str]) -> Body:
         found = self._catalog.get(TABLE, place["projectId"], table_name(place))
@@ -261,8 +244,6 @@ METHODS: Final = {
     "datasets.insert": BigQuery.insert_dataset,
     "datasets.get": BigQuery.get_dataset,
     "tables.insert": BigQuery.insert_table,
-    "tables.list": BigQuery.list_tables,
     "tables.get": BigQuery.read_table,
-    "tables.delete": BigQuery.delete_table,
     "tabledata.list": BigQuery.rows,
 }

@@ -124,7 +124,7 @@ class BuildRunner:
 
     def cancel(self, build_id: str) -> None:
         """End a build; its record says so at once, and its process ends within seconds."""
-        self._end(build_id, Status.CANCELLED, "")
+        self._end(build_id, Status.CANCELLED)
         if event := self._cancelled.get(build_id):
             event.set()
 
@@ -198,14 +198,17 @@ class BuildRunner:
             self._end(build.id, Status.INTERNAL_ERROR, str(error))
             return
         if outcome.ending is Ending.TIMED_OUT:
-            self._end(build.id, Status.TIMEOUT, "")
+            self._end(build.id, Status.TIMEOUT)
         elif outcome.ending is Ending.CANCELLED:
             self._end(build.id, Status.INTERNAL_ERROR, "the local cloud was stopped")
         elif outcome.code or not result.exists():
             text = f'build step 1 "{DOCKER}" failed: step exited with non-zero status'
             self._fail(build.id, types.USER_BUILD_STEP, f"{text}: {outcome.code}")
         else:
-            self._succeed(build, result.read_text(encoding="utf-8").strip())
+            digest = result.read_text(encoding="utf-8").strip()
+            image = cloudbuild_v1.BuiltImage(name=build.images[0], digest=digest)
+            results = cloudbuild_v1.Results(images=[image])
+            self._end(build.id, Status.SUCCESS, results=results)
 
     def _fetch(self, build: Build, packed: Path, archive: Path) -> None:
         """Download and unpack the source's generation."""
@@ -215,24 +218,18 @@ class BuildRunner:
         with gzip.open(packed, "rb") as plain, archive.open("wb") as target:
             shutil.copyfileobj(plain, target)
 
-    def _succeed(self, build: Build, digest: str) -> None:
-        image = cloudbuild_v1.BuiltImage(name=build.images[0], digest=digest)
-
-        def succeed(changed: Build) -> None:
-            changed.results = cloudbuild_v1.Results(images=[image])
-            _finish(changed, Status.SUCCESS, "")
-
-        self._builds.change(build.id, succeed)
-
     def _fail(self, build_id: str, kind: _Failure.FailureType, detail: str) -> None:
-        def fail(build: Build) -> None:
-            build.failure_info = _Failure(type_=kind, detail=detail)
-            _finish(build, Status.FAILURE, detail)
+        failure = _Failure(type_=kind, detail=detail)
+        self._end(build_id, Status.FAILURE, detail, failure_info=failure)
 
-        self._builds.change(build_id, fail)
+    def _end(self, build_id: str, status: Status, detail: str = "", **fields: Any) -> None:
+        def end(build: Build) -> None:
+            build.status, build.status_detail = status, detail
+            build.finish_time = datetime.datetime.now(tz=datetime.UTC)  # pyright: ignore[reportAttributeAccessIssue]
+            for name, value in fields.items():
+                setattr(build, name, value)
 
-    def _end(self, build_id: str, status: Status, detail: str) -> None:
-        self._builds.change(build_id, lambda build: _finish(build, status, detail))
+        self._builds.change(build_id, end)
 
 
 def installed_builder() -> tuple[str, ...]:
@@ -245,11 +242,6 @@ def installed_builder() -> tuple[str, ...]:
 def _begin(build: Build) -> None:
     build.status = Status.WORKING
     build.start_time = datetime.datetime.now(tz=datetime.UTC)  # pyright: ignore[reportAttributeAccessIssue]
-
-
-def _finish(build: Build, status: Status, detail: str) -> None:
-    build.status, build.status_detail = status, detail
-    build.finish_time = datetime.datetime.now(tz=datetime.UTC)  # pyright: ignore[reportAttributeAccessIssue]
 
 
 def engine_request(build: cloudbuild_v1.Build, archive: str) -> dict[str, Any]:

@@ -37,13 +37,31 @@ _PARENT: Final = re.compile(r"projects/(?P<project>[^/]+)(?:/locations/(?P<regio
 _ACCOUNT: Final = re.compile(r"projects/[^/]+/serviceAccounts/(?P<email>[^/]+@[^/]+)\Z")
 
 
-class BuildService:
-    """``google.devtools.cloudbuild.v1.CloudBuild``. Methods raise ApiError."""
+class CloudBuild:
+    """``google.devtools.cloudbuild.v1.CloudBuild`` of one server. Methods raise ApiError."""
 
     api: ClassVar = Api("google.cloud.devtools.cloudbuild_v1", "cloud_build")
 
-    def __init__(self, store: Store, builds: BuildTable, runner: BuildRunner) -> None:
-        self.store, self.builds, self.runner = store, builds, runner
+    def __init__(
+        self,
+        home: Home,
+        store: Store,
+        storage_url: str,
+        environment: Callable[[], Mapping[str, str]],
+        program: tuple[str, ...] = (),
+    ) -> None:
+        """Ends the builds of a killed server. ``environment``: what engines need to push."""
+        self.store, self.builds = store, BuildTable(home.builds)
+        self.runner = BuildRunner(self.builds, home.children, storage_url, environment, program)
+        self.runner.recover()
+
+    def entries(self) -> dict[str, Callable[[str, dict[str, str]], Iterator[types.LogEntry]]]:
+        """What Cloud Logging reads of builds, by type of resource."""
+        return {RESOURCE: entries_of(self.builds)}
+
+    def stop(self) -> None:
+        """End all builds."""
+        self.runner.stop()
 
     def create_build(self, request: cloudbuild_v1.CreateBuildRequest) -> operations_pb2.Operation:
         """Accept a build; it runs by itself."""
@@ -191,29 +209,3 @@ def resolve_source(access: BuildAccess, build: cloudbuild_v1.Build, storage_url:
 
 def _unresolved(status: int, text: str) -> ApiError:
     return invalid_argument(f"could not resolve source: googleapi: Error {status}: {text}")
-
-
-class CloudBuild:
-    """Cloud Build of one server."""
-
-    def __init__(
-        self,
-        home: Home,
-        store: Store,
-        storage_url: str,
-        environment: Callable[[], Mapping[str, str]],
-        program: tuple[str, ...] = (),
-    ) -> None:
-        """Ends the builds of a killed server. ``environment``: what engines need to push."""
-        self.builds = BuildTable(home.builds)
-        self._runner = BuildRunner(self.builds, home.children, storage_url, environment, program)
-        self._runner.recover()
-        self.service = BuildService(store, self.builds, self._runner)
-
-    def entries(self) -> dict[str, Callable[[str, dict[str, str]], Iterator[types.LogEntry]]]:
-        """What Cloud Logging reads of builds, by type of resource."""
-        return {RESOURCE: entries_of(self.builds)}
-
-    def stop(self) -> None:
-        """End all builds."""
-        self._runner.stop()

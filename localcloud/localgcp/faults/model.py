@@ -81,8 +81,7 @@ METHODS: Final = {
     "bigquery": frozenset(
         {
             *("jobs.insert", "jobs.get", "jobs.list", "jobs.query", "jobs.getQueryResults"),
-            *("datasets.insert", "datasets.get", "tables.insert", "tables.list", "tables.get"),
-            *("tables.delete", "tabledata.list"),
+            *("datasets.insert", "datasets.get", "tables.insert", "tables.get", "tabledata.list"),
             *("query", "load", "extract"),  # jobs that run
         }
     ),

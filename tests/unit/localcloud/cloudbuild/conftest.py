@@ -135,7 +135,7 @@ def make_builds(
         )
         logs = LogService(cloud.home, store, cloud.jobs, service.entries())
         jobs = JobService(store, cloud.jobs, cloud.scheduler)
-        server = serve([jobs, logs, service.service], 0)
+        server = serve([jobs, logs, service], 0)
         made = Builds(cloud, f"127.0.0.1:{server.port}", service)
         undo.extend([lambda: server.stop(None).wait(), service.stop, made.close])
         monkeypatch.setenv("VERTEX_EMULATOR_HOST", made.address)
