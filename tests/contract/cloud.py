@@ -175,7 +175,6 @@ def running(folder: Path) -> Iterator[ContractCloud]:
         service, tuning = JobService(store, jobs, Idle()), Tuning(home)
         builds: Any = CloudBuild(home, store, storage.url, lambda: {})
         builds.runner = Idle(storage.url)
-        idle: Any = Idle(storage.url)
         warehouse = BigQuery(home, store, faults, storage.url)
         reads = Reads(store, faults, threading.Event(), warehouse)
         port = free_port()
