@@ -127,7 +127,7 @@ check: setup ## lint, formatting, types, import contracts, workflows; changes no
 	$(BIN)/basedpyright
 	$(BIN)/lint-imports
 	$(PYTEST) -q --no-header tests/unit/structure
-	@$(PYTHON) tools/actionlint.py
+	@$(PYTHON) tools/go_programs.py actionlint
 	$(BIN)/actionlint
 	HOME=$${HOME:-/} $(BIN)/zizmor --offline --pedantic --no-progress --quiet .
 	$(BIN)/hadolint jobs/*/Dockerfile*
@@ -140,16 +140,16 @@ review: setup ## tell what a stack's next `pulumi up` does (STACK=dev; FLAGS='--
 	@$(BIN)/vt review --stack $(STACK_OR_STOP) $(call every_word,$(FLAGS))
 
 browser: ## find a Chromium for the tests of pages, or install one (Debian, as root)
-	@$(PYTHON) tools/browser.py
+	@$(PYTHON) tools/system_programs.py browser
 
 picture: setup ## take docs/images/review.png anew, of the page of a review (after make browser)
 	@UPDATE_GOLDEN=1 $(PYTEST) -q tests/browser/test_review_page.py -k screenshot
 
 containers: setup ## find what builds and keeps images for the local cloud, or install it (Debian, as root)
-	@$(BIN)/python tools/containers.py
+	@$(BIN)/python tools/system_programs.py containers
 
 languages: setup ## find Pulumi's hosts for YAML and Node.js programs, or build them (Go)
-	@$(PYTHON) tools/languages.py
+	@$(PYTHON) tools/go_programs.py languages
 
 release: setup ## build wheels, plugin archives and SHA256SUMS into dist/ (TAG=vX: refused unless all of it is X)
 	@$(BIN)/python tools/release.py
@@ -168,4 +168,3 @@ clean: ## remove .venv and the caches in this folder (make clean-local goes firs
 
 requirements: ## compile requirements/*.txt anew from *.in (UPGRADE=1: newest versions)
 	$(BIN)/python tools/compile_requirements.py $(if $(UPGRADE),--upgrade)
-	$(BIN)/python tools/compile_image_locks.py $(if $(UPGRADE),--upgrade)

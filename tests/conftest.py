@@ -18,7 +18,7 @@ from typing import Any
 import hypothesis
 import pytest
 
-from localgcp.gcp.services.accounts import IDENTITY
+from localgcp.gcp.services.identity import IDENTITY
 from localgcp.inventory.store import SERVICE, Store
 from tests import fixture_project
 from vertex_training_cli.process import exempt_loopback, set_user_variables

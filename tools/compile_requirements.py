@@ -1,20 +1,27 @@
-"""Compile requirements/*.in to *.txt, every version pinned by hash: ``make requirements``.
+"""Compile what is installed, every version pinned by hash: ``make requirements``.
 
-``policy.txt``, ``tensorboard.txt`` and ``bigquery.txt`` are parts of packages: ``vt`` installs what
-they name.
+- requirements/*.in to *.txt. ``policy.txt``, ``tensorboard.txt`` and ``bigquery.txt`` are parts of
+  packages: ``vt`` installs what they name
+- jobs/*/*.in to the locks that Dockerfiles install, for Python 3.11 on linux/amd64, without what a
+  base image has already, or a machine without a GPU has no use for
 
 The results name no registry, machine or folder: the configuration of the installer does.
 """
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final
 
+ROOT: Final = Path(__file__).resolve().parents[1]
+JOBS: Final = ROOT / "jobs"
+FOLDER: Final = ROOT / "requirements"
 OLDEST_PYTHON: Final = "3.11"
-HEADER: Final = "# Compiled from {name}.in by `make requirements`; do not edit.\n"
+HEADER: Final = "# Compiled from {source} by `make requirements`; do not edit.\n"
 #: What is compiled -> the projects whose dependencies are in it, beside its own file. The order
 #: counts: dev is constrained by the versions of runtime.
 SOURCES: Final = {
@@ -25,42 +32,95 @@ SOURCES: Final = {
     "tensorboard": (),
     "bigquery": (),
 }
-
 #: Ours, of no index: `make setup` installs it from the checkout.
 OURS: Final = "localgcp"
-
-FOLDER: Final = Path(__file__).resolve().parents[1] / "requirements"
 #: Where results go that are not beside their source, from there.
 ELSEWHERE: Final = {
     stem: f"../cli/vertex_training_cli/toolchain/{stem}.txt" for stem in ("policy", "tensorboard")
 } | {"bigquery": "../localcloud/localgcp/bigquery/packages.txt"}
-
-COMMAND: Final = (
-    *(sys.executable, "-m", "uv", "pip", "compile", "--quiet", "--universal", "--generate-hashes"),
+#: PyTorch's wheel for the CPU: its index lists this sum, and is not asked for it here.
+TORCH_CPU: Final = """\
+torch==2.4.1+cpu \\
+    --hash=sha256:2b03e20f37557d211d14e3fb3f71709325336402db132a1e0dd8b47392185baf
+"""
+#: What only a GPU needs: dependencies of PyTorch's wheels with CUDA.
+_GPU: Final = re.compile(r"(nvidia|cuda)-|triton\b")
+_COMMAND: Final = (
+    *(sys.executable, "-m", "uv", "pip", "compile", "--quiet", "--generate-hashes", "--no-header"),
     *("--python-version", OLDEST_PYTHON, "--no-emit-index-url", "--no-emit-find-links"),
-    *("--no-header", "--annotation-style", "line"),
 )
+
+
+def _as_compiled(pin: str) -> str:
+    return pin
+
+
+def _without_torch(pin: str) -> str:
+    """For a base image that has PyTorch."""
+    return "" if _GPU.match(pin) or pin.startswith("torch==") else pin
+
+
+def _for_cpu(pin: str) -> str:
+    """For a machine without a GPU."""
+    return TORCH_CPU if pin.startswith("torch==") else "" if _GPU.match(pin) else pin
+
+
+#: Source below ``jobs`` -> its locks, and what each makes of a pinned package. The first lock is
+#: the fullest one.
+LOCKS: Final[Mapping[str, Mapping[str, Callable[[str], str]]]] = {
+    "titanic/image.in": {"cuda.lock": _as_compiled, "cpu.lock": _for_cpu},
+    "titanic/installer.in": {"installer.lock": _as_compiled},
+    "titanic/serve/image.in": {"image.lock": _as_compiled},
+    "spot_resume/image.in": {"image.lock": _as_compiled},
+    "parameter_server/image.in": {"image.lock": _as_compiled},
+    "arr_coc/image.in": {"image.lock": _without_torch},
+    "gemma_finetune/image.in": {"image.lock": _without_torch},
+}
+
+
+def compile_requirements(stem: str, upgrade: list[str]) -> None:
+    """Compile a file of requirements/. Raises CalledProcessError."""
+    projects = SOURCES[stem]
+    name = ELSEWHERE.get(stem, f"{stem}.txt")
+    target = (FOLDER / name).resolve()
+    # uv reads the old result to keep its versions, and annotates with the paths it is given.
+    # The oldest versions are those of the oldest Python: newer ones need newer packages.
+    command = [*_COMMAND, "--annotation-style", "line", *upgrade, f"{stem}.in", *projects]
+    command += ["--resolution", "lowest-direct"] if stem == "lowest" else ["--universal"]
+    command += ["--extra", "cli"] if projects else []
+    command += ["--output-file", name, "--excludes", "-"]
+    subprocess.run(command, cwd=FOLDER, check=True, input=OURS, text=True)
+    target.write_text(HEADER.format(source=f"{stem}.in") + target.read_text())
+    print(f"{target.relative_to(ROOT)}: {target.read_text().count('==')} packages")
+
+
+def compile_locks(name: str, upgrade: list[str]) -> None:
+    """Compile a source below jobs/ to its locks. Raises CalledProcessError."""
+    source, locks = JOBS / name, LOCKS[name]
+    fullest = next(iter(locks))
+    keep = not upgrade and (source.parent / fullest).is_file()
+    command = [*_COMMAND, "--no-annotate", "--python-platform", "x86_64-manylinux_2_28"]
+    command += [*(("--constraint", fullest) if keep else ()), source.name]
+    ran = subprocess.run(command, cwd=source.parent, stdout=subprocess.PIPE, text=True, check=True)
+    # The pinned packages, each with the lines of its hashes.
+    pins = re.findall(r"^[^\s#].*(?:\n[ \t].*)*\n?", ran.stdout, re.MULTILINE)
+    for lock, change in locks.items():
+        kept = list(filter(None, map(change, pins)))
+        target = source.parent / lock
+        target.write_text(HEADER.format(source=source.name) + "".join(kept))
+        print(f"{target.relative_to(ROOT)}: {len(kept)} packages")
 
 
 def main() -> int:
     """Compile all files; with ``--upgrade``, to the newest versions. Returns uv's exit code."""
     upgrade = ["--upgrade"] if "--upgrade" in sys.argv[1:] else []
-    for stem, projects in SOURCES.items():
-        name = ELSEWHERE.get(stem, f"{stem}.txt")
-        target = (FOLDER / name).resolve()
-        # uv reads the old result to keep its versions, and annotates with the paths it is given.
-        # The oldest versions are those of the oldest Python: newer ones need newer packages.
-        options = [each for each in COMMAND if stem != "lowest" or each != "--universal"]
-        command = [*options, *upgrade, f"{stem}.in", *projects, "--output-file", name]
-        command += ["--extra", "cli"] if projects else []
-        command += ["--resolution", "lowest-direct"] if stem == "lowest" else []
-        command += ["--excludes", "-"]
-        if code := subprocess.run(
-            command, cwd=FOLDER, check=False, input=OURS, text=True
-        ).returncode:
-            return code
-        target.write_text(HEADER.format(name=stem) + target.read_text())
-        print(f"{target.relative_to(FOLDER.parent)}: {target.read_text().count('==')} packages")
+    try:
+        for stem in SOURCES:
+            compile_requirements(stem, upgrade)
+        for name in LOCKS:
+            compile_locks(name, upgrade)
+    except subprocess.CalledProcessError as failed:
+        return failed.returncode
     return 0
 
 

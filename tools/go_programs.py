@@ -1,58 +1,148 @@
-"""Install programs that checks and tests need, built with Go once for all checkouts."""
+"""Install programs that are built with Go: ``go_programs.py actionlint``, ``make languages``.
+
+- ``actionlint``, the linter of workflows that ``make check`` runs; it is not on PyPI
+- ``languages``: Pulumi's language hosts for YAML and Node.js. The official release puts both on
+  PATH; of Node.js's a stand-in is built, as no package registry has it (tools/languages/nodejs)
+
+Each is taken from PATH, else built by the ``go.mod`` of its folder into the cache, once for a
+machine, and is in .venv/bin afterwards. It runs before this project is installed, with any Python.
+"""
 
 from __future__ import annotations
 
+import os
+import re
+import shutil
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Final, NamedTuple
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "cli"))
 
 from vertex_training_cli.toolchain.console import SetupError, SubprocessError
-from vertex_training_cli.toolchain.layout import Layout, lock, place, publish
-from vertex_training_cli.toolchain.pulumi_cli import cache_name, go_build
+from vertex_training_cli.toolchain.layout import Layout, link, lock, place, publish
+from vertex_training_cli.toolchain.pulumi_cli import cache_name, find_on_path, go_build, search_path
 
 
-def install_built(
-    layout: Layout,
-    key: str,
-    packages: Mapping[str, str],
-    sources: Iterable[Path],
-    tried: Sequence[str],
-    hint: str,
-) -> None:
-    """Put programs (name -> Go package) into .venv/bin, built from the module in ``sources``.
+class Group(NamedTuple):
+    """Programs of one Go module."""
 
-    ``sources`` are the inputs of the build, the first of them the module's go.mod.
+    packages: Mapping[str, str]
+    """Program -> its Go package."""
+    sources: tuple[str, ...]
+    """Files of the module that a build depends on."""
+    go: str
+    """The oldest Go that builds them."""
+    module: str = ""
+    """The module whose version in go.mod is the oldest one that is taken from PATH."""
+
+
+GROUPS: Final[Mapping[str, Group]] = {
+    "actionlint": Group(
+        {"actionlint": "github.com/rhysd/actionlint/cmd/actionlint"},
+        ("go.mod", "go.sum"),
+        "1.21",
+        module="github.com/rhysd/actionlint",
+    ),
+    "languages": Group(
+        {
+            "pulumi-language-yaml": "github.com/pulumi/pulumi-yaml/cmd/pulumi-language-yaml",
+            "pulumi-language-nodejs": "./nodejs",
+        },
+        ("go.mod", "go.sum", "nodejs/main.go"),
+        "1.25",
+    ),
+}
+
+
+def ensure(name: str, layout: Layout) -> dict[str, str]:
+    """Put the programs of a group into .venv/bin. Returns where each is from.
+
+    Raises:
+        SetupError: one is not on PATH in a version that serves, and cannot be built.
+    """
+    group, origins, tried = GROUPS[name], dict[str, str](), list[str]()
+    oldest = pinned_version(name, layout) if group.module else ""
+    for each in group.packages:
+        program, version = _find(each, oldest, layout, tried)
+        if program is not None:
+            link(program, layout.bin / each)
+            origins[each] = f"{version}, {program}".removeprefix(", ")
+    if missing := [each for each in group.packages if each not in origins]:
+        built = _built(name, layout, tried)
+        for each in missing:
+            place(built / each, layout.bin / each)
+            origins[each] = f"{oldest}, built with Go".removeprefix(", ")
+    return origins
+
+
+def pinned_version(name: str, layout: Layout) -> str:
+    """The version of a group's module that its go.mod requires. It is stated nowhere else.
+
+    Raises:
+        SetupError: the module is not required there.
+    """
+    module = GROUPS[name].module
+    text = (layout.tools / name / "go.mod").read_text()
+    found = re.search(rf"^\s*{re.escape(module)} v(\S+)", text, re.MULTILINE)
+    if not found:
+        raise SetupError(f"tools/{name}/go.mod does not require {module}", hint="restore it")
+    return found[1]
+
+
+def _find(name: str, oldest: str, layout: Layout, tried: list[str]) -> tuple[Path | None, str]:
+    """A program of PATH and its version, if one counts; reasons go to ``tried``."""
+    if not oldest:
+        folders = os.pathsep.join(map(str, search_path(layout)))
+        found = shutil.which(name, path=folders)
+        return (Path(found) if found else None), ""
+    result = find_on_path(layout, name, "-version", oldest)
+    if isinstance(result, tuple):
+        return result
+    tried += result
+    return None, ""
+
+
+def _built(name: str, layout: Layout, tried: list[str]) -> Path:
+    """The folder of the cache that has the group's programs.
 
     Raises:
         SetupError: Go is missing, or a build failed; its full output is in NAME.log of the cache.
     """
-    sources = list(sources)
+    group, module = GROUPS[name], layout.tools / name
+    sources = [module / each for each in group.sources]
 
     def build(folder: Path) -> None:
-        for name, package in packages.items():
-            log = layout.toolchain / f"{name}.log"
-            go_build(folder / name, package, sources[0].parent, log, f"building {name}")
+        for each, package in group.packages.items():
+            go_build(
+                folder / each, package, module, layout.toolchain / f"{each}.log", f"building {each}"
+            )
 
     with lock(layout.toolchain):
-        built = layout.toolchain / cache_name(key, sources)
-        if not all((built / name).is_file() for name in packages):
+        built = layout.toolchain / cache_name(name, sources)
+        if not all((built / each).is_file() for each in group.packages):
             try:
                 publish(built, build)
             except SubprocessError as error:
-                raise SetupError(f"no usable {key}", [*tried, str(error)], hint) from error
-        for name in packages:
-            place(built / name, layout.bin / name)
+                hint = (
+                    f"install Go {group.go} or later, or the official release of "
+                    f"{' and '.join(group.packages)}, so that it is on PATH; then run this again"
+                )
+                raise SetupError(f"no usable {name}", [*tried, str(error)], hint) from error
+    return built
 
 
-def report(install: Callable[[Layout], Mapping[str, str]]) -> int:
-    """Install programs and print where each is from.
-
-    Returns the exit code: 0 installed, 1 not available; the reason and a hint go to stderr.
-    """
+def main(name: str) -> int:
+    """Exit codes: 0 installed, 1 not available; the reason and a hint go to stderr."""
     try:
-        for name, origin in install(Layout.of_this_checkout()).items():
-            print(f"{name}: {origin}")
+        for each, origin in ensure(name, Layout.of_this_checkout()).items():
+            print(f"{each}: {origin}")
     except SetupError as error:
         print(error, file=sys.stderr)
         return 1
     return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))

@@ -20,16 +20,16 @@
 ``drift``          ``vt drift``: differences between the cloud and the stack
 ``verify``         ``vt verify``: a throw-away stack, run once and compared with a rehearsal
 ``github``         ``vt github``: comments, approvals and issues of the workflows
-``jobs``           ``vt jobs``: running and ended jobs
-``advance``        ``vt jobs advance``: does what is due, by a timer
+``jobs``           ``vt jobs``: running and ended jobs; what is due, by a timer
 ``run``            ``vt run``: one job, submitted once and followed to its end
 ``serving``        ``vt models``, ``vt endpoints``: versions and their runs, predictions
 ``images``         ``vt images``, ``vt promote``: builds, pins, lists and copies images
 ``data``           ``vt data``: folders of data, to and from a bucket
 ``local``          ``vt local``: the commands about the local cloud
 ``engine``         the one place that runs ``pulumi`` and reads its events, plans and state
+``rest``           what is read of Google, and calls of its REST methods
 ``toolchain``      installs pulumi, its plugins and the policies' packages
-``help``           which function a verb is; examples of every verb, completion in shells
+``help``           which function a verb is; completion in shells
 ``failures``       turns exceptions into lines on stderr and exit codes
 ``options``        options that several verbs have
 ``policy_levels``  levels of policies, of the stack file and of ``--policy-levels``

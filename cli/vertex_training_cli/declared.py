@@ -20,9 +20,7 @@ from vertex_training.catalog import resource_types
 from vertex_training.catalog.resource_types import ACCOUNT, CUSTOM_ROLE
 from vertex_training.customjob.request.job_file import JobRequest
 from vertex_training.errors import CommandError, ConfigError, TrainingError
-from vertex_training.extra.declaring import declare_extra
-from vertex_training.extra.faults import problem_of
-from vertex_training.extra.loading import load
+from vertex_training.extra import declare_extra, load, problem_of
 from vertex_training.settings import project_files, stack_files
 from vertex_training.stack import Stack
 

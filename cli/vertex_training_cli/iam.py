@@ -12,6 +12,7 @@ from typing import Annotated, Any, Final
 
 import typer
 
+from vertex_training.catalog import resource_types
 from vertex_training.catalog.resource_types import CUSTOM_ROLE, DENY_POLICY, words_of_inputs
 from vertex_training.foundation import program as foundation
 from vertex_training.foundation.settings import SCHEMA, parse
@@ -26,7 +27,7 @@ from vertex_training_cli.declared import (
 )
 from vertex_training_cli.engine.paths import root_of
 from vertex_training_cli.review.escaping import code, visible
-from vertex_training_cli.review.grants import IamBinding
+from vertex_training_cli.review.grants import IamBinding, bindings_in, target_input
 from vertex_training_cli.status import print_line
 
 HEAD: Final = ("MEMBER", "ROLE", "ON", "CONDITION")
@@ -226,36 +227,16 @@ def _bootstrap(root: Path, name: str) -> list[DeclaredResource]:
 
 def _grants(token: str, inputs: Mapping[str, Any]) -> Iterator[IamBinding]:
     """Grants of a member, a binding or a policy; what is not known yet is said to be so."""
-    kind = token.lower()
-    if kind.endswith("iampolicy"):
-        for binding in _bindings(inputs.get("policyData")):
-            part = {key: binding.get(key) for key in ("role", "members", "condition")}
-            yield from _grants(f"{token[:-6]}Binding", {**inputs, **part})
-    if not kind.endswith(("iammember", "iambinding")):
+    if resource_types.iam_kind(token) is None:
         return
-    condition = (inputs.get("condition") or {}).get("expression", "")
-    role = str(inputs.get("role", UNKNOWN)).rpartition("/")[2]
-    for member in inputs.get("members") or [inputs.get("member", UNKNOWN)]:
-        yield IamBinding(str(member), role, *_place(token, inputs), condition)
-
-
-def _bindings(policy: object) -> list[dict[str, Any]]:
-    """The bindings of a policy in JSON; one of unknown members if the policy is not known yet."""
-    try:
-        return list(json.loads(str(policy)).get("bindings", []))
-    except (ValueError, AttributeError):
-        return [{"role": UNKNOWN, "members": [UNKNOWN]}]
-
-
-def _place(token: str, inputs: Mapping[str, Any]) -> tuple[str, str]:
-    """Kind and name of a grant's resource; of types that only teams declare, by the input."""
-    for key, word in words_of_inputs().items():
-        if key in inputs and (key != "project" or token.startswith("gcp:projects/")):
-            return word, str(inputs[key]).rpartition("/")[2]
-    apart = ("role", "member", "members", "condition", "policyData")
-    apart += ("project", "location", "region")
-    named = next((key for key in inputs if key not in apart), "project")
-    return named, str(inputs.get(named, UNKNOWN)).rpartition("/")[2]
+    named = target_input(inputs) or "project"
+    kind = words_of_inputs().get(named, named)
+    target = str(inputs.get(named, UNKNOWN)).rpartition("/")[2]
+    for binding in bindings_in(inputs):
+        role = str(binding.get("role") or UNKNOWN).rpartition("/")[2]
+        condition = str((binding.get("condition") or {}).get("expression", ""))
+        for member in binding.get("members") or [binding.get("member") or UNKNOWN]:
+            yield IamBinding(str(member), role, kind, target, condition)
 
 
 def _denial(rule: Mapping[str, Any]) -> DenyRule:

@@ -16,6 +16,8 @@ import yaml
 
 from vertex_training.customjob.request import job_file
 from vertex_training.customjob.request.job_file import JobFileResult, JobRequest
+from vertex_training.customjob.rules.command_lines import started_processes
+from vertex_training.customjob.rules.job import Job
 from vertex_training.errors import CheckUnavailableError, did_you_mean
 from vertex_training.located_yaml.editing import block_style
 from vertex_training.stack import Stack
@@ -83,6 +85,8 @@ def _rendered(job: str, stack_name: str, format_: RequestFormat, as_sent: bool, 
             found = _rung(verdict.request, rung)
             added = loaded.settings.labels_of(loaded.settings.team_at(found.account))
             message = sent_message(found, added) if as_sent else found.sent({})
+            for line in started_processes(Job(found.trial).pools):
+                print_line(f"starts {line}")
             if found.filled_in:
                 print_line(f"filled in by jobDefaults: {', '.join(found.filled_in)}")
             written = {RequestFormat.JSON: as_json, RequestFormat.YAML: as_yaml}

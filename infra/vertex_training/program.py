@@ -57,8 +57,7 @@ from vertex_training.components.training import (
 from vertex_training.customjob.kinds import BATCH_JOB, CUSTOM_JOB
 from vertex_training.customjob.request.job_file import JobRequest
 from vertex_training.errors import ConfigError, Problem
-from vertex_training.extra.declaring import declare_extra
-from vertex_training.extra.loading import load
+from vertex_training.extra import declare_extra, load
 from vertex_training.naming import CONTROL, STAGING
 from vertex_training.plan.grants import EXTRA_GRANTS
 from vertex_training.plan.stack_grants import encryption_grants, extra_grants, key_users

@@ -7,7 +7,6 @@ the same names, plans and requests. Pure: nothing here asks the engine or a clou
 from __future__ import annotations
 
 import dataclasses
-import datetime
 import functools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -26,39 +25,28 @@ from vertex_training.customjob.rules.context import Context
 from vertex_training.errors import ConfigError, Problem
 from vertex_training.images import pins
 from vertex_training.plan import packages, stack_grants
-from vertex_training.plan.facts import account_limits, file_defaults, job_limits, stack_facts
+from vertex_training.plan.facts import (
+    account_limits,
+    file_defaults,
+    job_limits,
+    reference_table,
+    stack_facts,
+)
 from vertex_training.plan.grants import GrantRequest
-from vertex_training.plan.job_grants import batch_grants, image_grants, job_grants
 from vertex_training.plan.network import NetworkPlan, network_grants, plan_network
 from vertex_training.plan.objects import kept_objects
 from vertex_training.plan.packages import Package
-from vertex_training.plan.references import reference_table
 from vertex_training.plan.reservations import ReservationPlan, plan_reservations, reservation_grants
 from vertex_training.plan.serving import plan_endpoints, plan_versions
+from vertex_training.plan.stack_grants import batch_grants, image_grants, job_grants
 from vertex_training.secret_rules.files import Scan
 from vertex_training.serving.declared import DeclaredEndpoint, DeclaredVersion
 from vertex_training.settings import reader, renames, stack_files
 from vertex_training.settings.model import Settings
 from vertex_training.settings.reader import Schema
 from vertex_training.snapshots.request import SnapshotRequest, plan_snapshots
-from vertex_training.stack_rules import (
-    advice,
-    code,
-    existing,
-    extra_grants,
-    files,
-    job_rules,
-    limits,
-    names,
-    network,
-    reservations,
-    retention,
-    snapshots,
-    teams,
-)
-from vertex_training.stack_rules import alerts as alert_rules
-from vertex_training.stack_rules import extra_grants as extra_grant_rules
-from vertex_training.stack_rules import serving as serving_rules
+from vertex_training.stack_rules import StackFile, files, findings, limits
+from vertex_training.stack_rules import jobs as job_rules
 
 #: How the training project's stack files are read.
 SCHEMA: Final = Schema("vertex-training", Settings)
@@ -206,26 +194,15 @@ class Stack:
         return self.located(limits.exceeded(self.declared, results))
 
     def warnings(self, requests: Mapping[str, JobRequest]) -> list[Problem]:
-        """Settings that are valid and probably not meant."""
+        """Settings that are valid and probably not meant, and files that were not looked at."""
         first = renames.first_keys(self.settings, ("reservations",))
         plans = {key: self.reservations[first[key]] for key in first}
-        found = [
-            *advice.warnings(self.settings, plans, requests),
-            *snapshots.warnings(self.settings, self.root),
-            *alert_rules.warnings(self.settings, self.root),
-        ]
-        of_code = code.warnings(self.settings, self.root, requests)
-        others = [*self.image_warnings(), *self.leaving_warnings(), *of_code]
-        return [*self.located(found), *others]
-
-    def leaving_warnings(self) -> list[Problem]:
-        """Secrets in contexts, each at its file, and files that were not looked at."""
-        found = list(files.context_warnings(self.settings, self.root))
+        file = StackFile(self.settings, self.root, requests, plans)
+        found = self.located(findings("warning", file))
         if self.leaving.note:
             here = self.schema.location(self.settings.stack)
             found.append(Problem(self.leaving.note, location=here, level="note"))
-        elsewhere = [each for each in found if each.location.file]
-        return [*elsewhere, *self.located([each for each in found if not each.location.file])]
+        return found
 
     @functools.cached_property
     def leaving(self) -> Scan:
@@ -234,12 +211,9 @@ class Stack:
 
     def deployment_warnings(self) -> list[Problem]:
         """What a deployment would be refused."""
-        return self.located(extra_grants.deployer_warnings(self.settings))
-
-    def image_warnings(self) -> list[Problem]:
-        """Images that are behind their context, at their places in the stack file."""
-        found = pins.warnings(self.settings, self.root)
-        return self.located([dataclasses.replace(each, level="warning") for each in found])
+        if self.settings.is_local:
+            return []  # it has no CI
+        return self.located(findings("deployment", StackFile(self.settings, self.root)))
 
     @property
     def pinned_digests(self) -> Sequence[str]:
@@ -321,43 +295,21 @@ def read_settings(
     read = reader.read(schema, raw)
     problems = stack_files.locate(read.problems, root)
     if read.settings:
-        found = [p for p in broken_rules(read.settings, root) if not read.concerns_removed(p)]
+        broken = findings("error", StackFile(read.settings, root))
+        found = [p for p in broken if not read.concerns_removed(p)]
         problems += _located(found, schema, str(raw.get("stack", "")), root)
     if problems or read.settings is None:
         raise ConfigError(problems)
     return read.settings
 
 
-def broken_rules(settings: Settings, root: Path) -> list[Problem]:
-    """Everything that does not hold across the keys of a stack file."""
-    return [
-        *names.problems(settings),
-        *existing.problems(settings),
-        *extra_grant_rules.problems(settings),
-        *retention.encryption_problems(settings),
-        *teams.problems(settings),
-        *retention.problems(settings),
-        *files.problems(settings, root),
-        *snapshots.problems(settings, root),
-        *network.problems(settings),
-        *reservations.problems(
-            settings, plan_reservations(settings), datetime.datetime.now(tz=datetime.UTC)
-        ),
-        *limits.problems(settings),
-        *job_rules.problems(settings),
-        *job_rules.ladder_problems(settings),
-        *job_rules.backend_problems(settings),
-        *serving_rules.problems(settings),
-        *alert_rules.problems(settings),
-        *names.project_number_problems(settings, root),
-    ]
-
-
 def _located(
     problems: Sequence[Problem], schema: Schema[Settings], stack: str, root: Path
 ) -> list[Problem]:
     placed = [
-        dataclasses.replace(
+        problem
+        if problem.location.file
+        else dataclasses.replace(
             problem, path=schema.full_path(problem.path), location=schema.location(stack)
         )
         for problem in problems

@@ -7,6 +7,7 @@
 ``storage``             Cloud Storage: the emulator, a child process of the server
 ``lifecycle``           starts and stops the server, and cleans up after a crash
 ``server``              the server process: object storage, job service and runner
+``services``              its services beside object storage, and what connects them
 ``recorder``            takes what a program sends to Vertex AI, and runs nothing
 ``reads``               what is asked over REST: permissions, quota, IAM policies, networks
 ``access``              who gets in: processes of this user
@@ -14,7 +15,6 @@
 ``errors``              exceptions of the services, in one tree
 ``gcp``                 stand-in for the plugin ``pulumi-resource-gcp``
 ``alerting``            alerts on lines of jobs' logs, and what they would send
-``experiments``         stand-in for experiments: metadata and TensorBoards
 ``batch``               stand-in for Batch: jobs of equal tasks
 ``bigquery``            datasets, tables and jobs of BigQuery, by a real engine of SQL
 ``serving``             models, endpoints, and the containers that predict

@@ -18,17 +18,21 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from localgcp.errors import LocalCloudError
-from localgcp.gcp.version import MEASURED, version
+from localgcp.gcp.package_schema import MEASURED, version
 from localgcp.home import PRIVATE_UMASK, Home, make_private, open_private, path_without
 from localgcp.home.environment import server_environment
-from localgcp.home.orphaned_plugins import end_orphaned_plugins
 from localgcp.home.server_info import ServerInfo
 from localgcp.storage import emulator as storage
 from localgcp.system import processes
 from localgcp.system.folders import make_folder
+from localgcp.system.processes import start_time
+
+if TYPE_CHECKING:
+    import psutil
+
 
 _START_SECONDS: Final = 60.0
 _STOP_SECONDS: Final = 30.0
@@ -264,3 +268,54 @@ def _write(path: Path, body: str) -> None:
     partial.write_text(text)
     partial.chmod(0o700)
     partial.replace(path)
+
+
+_PLUGINS: Final = (
+    "pulumi.dynamic",
+    "pulumi-resource-",
+    "localgcp.gcp",
+    "language_host",
+)
+_GRACE_SECONDS: Final = 3.0
+
+
+def end_orphaned_plugins(home: Home) -> list[int]:
+    """End the orphaned plugins of this home. Returns their process ids."""
+    import psutil
+
+    plugins = _orphaned_plugins(home)
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        for plugin in plugins:
+            try:
+                plugin.send_signal(number)
+            except psutil.NoSuchProcess:
+                continue
+        deadline = time.monotonic() + _GRACE_SECONDS
+        while any(start_time(each.pid) for each in plugins) and time.monotonic() < deadline:
+            time.sleep(_POLL_SECONDS)
+    return [plugin.pid for plugin in plugins]
+
+
+def _orphaned_plugins(home: Home) -> list[psutil.Process]:
+    processes = _processes_of(home)
+
+    def is_orphaned(pid: int) -> bool:
+        _, parent, command = processes[pid]
+        is_plugin = any(plugin in command for plugin in _PLUGINS)
+        return is_plugin and (parent not in processes or is_orphaned(parent))
+
+    return [processes[pid][0] for pid in sorted(processes) if is_orphaned(pid)]
+
+
+def _processes_of(home: Home) -> dict[int, tuple[psutil.Process, int, str]]:
+    """Each process of the home by its id, with its parent's id and its command line."""
+    import psutil
+
+    found: dict[int, tuple[psutil.Process, int, str]] = {}
+    for process in psutil.process_iter():
+        try:
+            if process.environ().get("VT_LOCAL_HOME") == str(home.root):
+                found[process.pid] = process, process.ppid(), "\0".join(process.cmdline())
+        except (psutil.Error, OSError):
+            continue  # it ended meanwhile, or belongs to another user
+    return found

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import re
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -21,7 +21,7 @@ from urllib.parse import unquote
 import grpc
 from google.protobuf import empty_pb2, json_format
 
-from localgcp.apis.client import Api
+from localgcp.apis.client import Api, Implementation
 from localgcp.apis.messages import (
     batch,
     batch_job,
@@ -34,12 +34,12 @@ from localgcp.apis.messages import (
 from localgcp.apis.server import serve
 from localgcp.clients import cloud_sdk, python_clients
 from localgcp.errors import ApiError
-from localgcp.faults.proxy import StorageProxy
 from localgcp.faults.table import FaultTable
 from localgcp.home.environment import without_real_cloud
-from localgcp.server import choose_port
 from localgcp.storage.emulator import StorageEmulator
+from localgcp.storage.proxy import StorageFront
 from localgcp.storage.requests import StorageRequest
+from localgcp.system.ports import choose_port
 from localgcp.vertex.records import new_id, now
 
 _BUCKET: Final = re.compile(r"(?:/(?:upload|download|resumable/upload))?/storage/v1/b/([^/?]+)")
@@ -151,41 +151,31 @@ class _Service:
         return response(**{f"{kind.noun}s": found})
 
 
-def _services(recorded: _Recorded) -> list[_Service]:
+def _services(recorded: _Recorded) -> Sequence[Implementation]:
     """The services that submit training."""
     vertex = "google.cloud.aiplatform_v1"
     pipelines = Api(vertex, "pipeline_service")
     batches = Api("google.cloud.batch_v1", "batch_service")
-    return [
+    services: Any = [
         _Service(recorded, Api(vertex, "job_service"), job_service, *_JOBS),
         _Service(recorded, pipelines, pipeline_service, _PIPELINE),
         _Service(recorded, batches, batch, _BATCH_JOB),
     ]
+    return services
 
 
 class _Storage:
     """Cloud Storage whose buckets are there as soon as a request names them."""
 
     def __init__(self, folder: Path) -> None:
-        self.root = folder / "storage"
-        self._emulator = StorageEmulator(
-            self.root, folder / "storage.log", folder / "run", private=True
+        emulator = StorageEmulator(
+            folder / "storage", folder / "storage.log", folder / "run", private=True
         )
-        self._faults = FaultTable(folder / "faults.sqlite")
+        faults = FaultTable(folder / "faults.sqlite")
+        free_port = partial(choose_port, 0, "storage")
+        self.front = StorageFront(emulator, faults, free_port, self._make_bucket)
         self._known = set[str]()
         self._lock = threading.Lock()
-
-    def start(self) -> str:
-        """Serve, and return the address. Raises LocalCloudError."""
-        port = choose_port(0, "storage")
-        self._emulator.start(choose_port(0, "storage"), port)
-        self._proxy = StorageProxy(port, self._emulator, self._faults, self._make_bucket)
-        return f"http://127.0.0.1:{port}"
-
-    def stop(self) -> None:
-        """End it."""
-        self._proxy.stop()
-        self._emulator.stop()
 
     def _make_bucket(self, request: StorageRequest) -> None:
         found = _BUCKET.match(request.target)
@@ -196,7 +186,7 @@ class _Storage:
                 self._known.add(name)
 
     def _send(self, name: str) -> None:
-        connection = self._emulator.connection(timeout=10)
+        connection = self.front.emulator.connection(timeout=10)
         try:
             headers = {"Content-Type": "application/json"}
             body = json.dumps({"name": name})
@@ -223,17 +213,17 @@ class Recorder:
     @property
     def buckets(self) -> Path:
         """``BUCKET/OBJECT``, what was uploaded."""
-        return self._storage.root
+        return self._storage.front.emulator.root
 
     @property
     def ports(self) -> tuple[int, int]:
         """The ports of 127.0.0.1 at which it serves."""
-        return self._server.port, int(self._url.rpartition(":")[2])
+        return self._server.port, self._storage.front.port
 
     def __enter__(self) -> Self:
         """Serve. Raises LocalCloudError."""
         (self._folder / "run").mkdir(0o700, parents=True)
-        self._url = self._storage.start()
+        self._storage.front.start(choose_port(0, "storage"))
         apis = _services(self._recorded)
         sockets = self._folder / "sockets"
         refused = self.refused.append
@@ -247,7 +237,7 @@ class Recorder:
 
     def __exit__(self, *_: object) -> None:
         self._server.stop(0)  # not waited for: gRPC rarely never tells of a server's end
-        self._storage.stop()
+        self._storage.front.stop()
 
     def environment(self, env: Mapping[str, str]) -> dict[str, str]:
         """``env`` for a program whose clients are to come here.
@@ -260,7 +250,7 @@ class Recorder:
             # Of a client that nothing leads here: it stops, and asks no cloud by a login of yours.
             "GOOGLE_APPLICATION_CREDENTIALS": str(folder / "no-credentials.json"),
             python_clients.VERTEX: f"127.0.0.1:{vertex}",
-            python_clients.STORAGE: self._url,
+            python_clients.STORAGE: self._storage.front.url,
             **cloud_sdk.environment(folder, storage, vertex),
             **python_clients.environment(folder, env),
         }

@@ -11,9 +11,9 @@ import pytest
 from google.cloud import storage
 from playwright.sync_api import Browser, Page, sync_playwright
 
-import browser as browsers
-from localgcp.faults import proxy
-from localgcp.faults.proxy import StorageFront
+import system_programs
+from localgcp.storage import proxy
+from localgcp.storage.proxy import StorageFront
 from tests.security.conftest import box
 from tests.unit.localcloud.conftest import PARENT, Cloud, cloud, home, make_cloud
 from tests.unit.localcloud.faults.conftest import front
@@ -50,9 +50,9 @@ def site() -> Iterator[int]:
 @pytest.fixture(scope="module")
 def chromium() -> Iterator[Browser]:
     """A browser for which ``evil.example`` is this machine: what rebinding a name comes to."""
-    path = browsers.find()
+    path = system_programs.find_browser()
     if path is None:
-        pytest.fail(f"there is no browser to test with. Hint: make browser, or {browsers.HINT}")
+        pytest.fail("there is no browser to test with. Hint: make browser")
     root = hasattr(os, "geteuid") and os.geteuid() == 0  # Chromium's sandbox refuses root
     arguments = ["--host-resolver-rules=MAP evil.example 127.0.0.1", "--no-proxy-server"]
     # A page of a public site is also asked for a permission; here the servers stand alone.

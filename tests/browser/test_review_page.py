@@ -10,7 +10,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, Route, sync_playwright
 
-import browser as browsers
+import system_programs
 from tests.unit.vt.review import plans
 from vertex_training_cli.review import html, report
 
@@ -71,9 +71,9 @@ def page_source() -> str:
 
 @pytest.fixture(scope="module")
 def chromium() -> Iterator[Browser]:
-    path = browsers.find()
+    path = system_programs.find_browser()
     if path is None:
-        pytest.fail(f"there is no browser to test with. Hint: make browser, or {browsers.HINT}")
+        pytest.fail("there is no browser to test with. Hint: make browser")
     root = hasattr(os, "geteuid") and os.geteuid() == 0  # Chromium's sandbox refuses root
     with sync_playwright() as playwright:
         started = playwright.chromium.launch(executable_path=path, chromium_sandbox=not root)

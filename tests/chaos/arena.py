@@ -18,8 +18,8 @@ from localgcp.batch.records import BatchTable
 from localgcp.faults.model import Fault
 from localgcp.faults.table import FaultTable, inject
 from localgcp.home import Home
-from localgcp.home.orphaned_plugins import end_orphaned_plugins
 from localgcp.inventory.store import ACCOUNT, SERVICE, Store
+from localgcp.lifecycle import end_orphaned_plugins
 from localgcp.tuning.records import TuningTable
 from localgcp.vertex.records import JobState, JobTable, RecordTable
 from tests.chaos.messages import TRAINER

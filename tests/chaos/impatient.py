@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import ClassVar, Final
 
-from vertex_training.customjob.protocol.timing import Timing
+from vertex_training.customjob.protocol.ports import Timing
 from vertex_training.customjob.provider import CustomJobProvider
 from vertex_training.customjob.resource import CustomJob, HyperparameterTuningJob
 

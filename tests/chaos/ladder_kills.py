@@ -33,7 +33,7 @@ from tests.fixture_project import ROOT, source_path
 from vertex_training.customjob import provider
 from vertex_training.customjob.google import intent_store, job_service, tensorboards, vertex_api
 from vertex_training.customjob.protocol.ladder import Ladder
-from vertex_training.customjob.protocol.timing import Timing
+from vertex_training.customjob.protocol.ports import Timing
 from vertex_training.customjob.request.job_file import Submission, canonical, request_id_of
 
 #: What a process loads before it forks.

@@ -29,8 +29,8 @@ from vertex_training.customjob.protocol.ports import (
     REQUEST_ID_LABEL,
     SUCCEEDED,
     IntentState,
+    Timing,
 )
-from vertex_training.customjob.protocol.timing import Timing
 from vertex_training.errors import JobRefusedError
 
 #: Processes at one time, and machines with a state file of their own.

@@ -17,7 +17,7 @@ from typing import Any, ClassVar, Final
 
 from tests.chaos.impatient import TIMING
 from vertex_training.customjob.google import intent_store
-from vertex_training.customjob.protocol.timing import Timing
+from vertex_training.customjob.protocol.ports import Timing
 from vertex_training.customjob.protocol.waiting import PollBackoff
 from vertex_training.serving import provider
 from vertex_training.serving.google import endpoints, registry

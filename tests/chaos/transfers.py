@@ -21,15 +21,15 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from localgcp.faults.proxy import StorageFront
 from localgcp.faults.table import FaultTable
 from localgcp.home import Home
 from localgcp.runner.gcsfuse import storage_client
 from localgcp.storage.emulator import StorageEmulator
+from localgcp.storage.proxy import StorageFront
 from tests.fixture_project import source_path
 from tests.unit.localcloud.conftest import free_port
 from vertex_training_cli.data import files
-from vertex_training_cli.data.upload import LARGE
+from vertex_training_cli.data.transfer import LARGE
 
 ROOT: Final = Path(__file__).parents[2]
 #: The bucket that stack ``local`` names ``data``.

@@ -87,7 +87,7 @@ _IMAGES: Final = "vertex_training_cli.images"
 _STEPS: Final = (
     ("the registry is asked for the tag", "registry.RegistryClient.digest_of", 1),
     ("the repository is looked for", "registry.RegistryClient.lacks_repository", 1),
-    ("the build is locked", "building.fcntl.flock", 2),
+    ("the build is locked", "building.fcntl.flock", 1),
     ("the registry is asked once more", "registry.RegistryClient.digest_of", 2),
     ("the context is archived", "building._write_archive", 1),
     ("the context is unpacked", "engines.commands._unpack", 1),
@@ -96,7 +96,7 @@ _STEPS: Final = (
     ("the image is pushed", "engines.processes.run", 2),
     ("the digest is read", "registry.RegistryClient.digest_of", 4),
     ("the stack file is edited", "pinning.set_value", 1),
-    ("the stack file is written", "pinning.os.fsync", 1),
+    ("the stack file is written", "pinning.os.fchmod", 1),
     ("the stack file is replaced", "pinning.os.replace", 1),
 )
 _LINE: Final = f"{_IMAGES}.engines.processes.LastLines.write"
@@ -202,7 +202,9 @@ class Builds:
 
     def left(self) -> list[str]:
         """Files, mounts and containers of builds that ended."""
-        left = [path.name for path in (*self.tmp.iterdir(), *self.stack.parent.glob(".Pulumi*"))]
+        work = (self.folder / "cache" / "image-builds").glob("*/*")
+        files = (*self.tmp.iterdir(), *work, *self.stack.parent.glob(".vt-new-*"))
+        left = [path.name for path in files]
         mounts = sorted(set(mounts_below(self.folder)) - self.store)
         containers = self._call("buildah", "containers", "--quiet").split()
         return [*left, *mounts, *containers]

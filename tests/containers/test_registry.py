@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from localgcp import lifecycle
-from localgcp.containers import builders
+from localgcp.containers import host
 from localgcp.containers.registry import PROGRAMS
 from localgcp.containers.requests import REPOSITORY
 from localgcp.home import Home
@@ -188,7 +188,7 @@ def test_running_local_cloud_starts_a_registry_installed_later(
         # The jobs of a server are its children: the same process has lost none.
         assert (after.pid, after.vertex_port) == (before.pid, before.vertex_port)
         assert after.storage_port == before.storage_port
-        assert home.builders.exists() or not builders.readable_files()
+        assert home.builders.exists() or not host.readable_files()
         assert Client(after.registry_port).push("v1")[0] == 201
     finally:
         lifecycle.stop(home)

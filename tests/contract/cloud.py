@@ -22,24 +22,30 @@ from localgcp.batch.service import Batch
 from localgcp.bigquery.service import BigQuery
 from localgcp.cloudbuild.service import BuildService, CloudBuild
 from localgcp.containers.host import ContainerHost
-from localgcp.experiments.metadata import MetadataService
-from localgcp.experiments.records import ExperimentTable
-from localgcp.experiments.tensorboards import TensorboardService
-from localgcp.faults.proxy import StorageFront
 from localgcp.faults.table import FaultTable
 from localgcp.home import Home
-from localgcp.inventory.store import ACCOUNT, CHANNEL, SERVICE, Binding, Store
+from localgcp.inventory.store import (
+    ACCOUNT,
+    CHANNEL,
+    SERVICE,
+    TENSORBOARD,
+    Binding,
+    Store,
+    project_number,
+)
 from localgcp.reads.projects import ProjectService
 from localgcp.reads.secretmanager import SecretService, add_version
 from localgcp.reads.serving import Reads
 from localgcp.serving.deployments import Host
 from localgcp.serving.service import Serving
 from localgcp.storage.emulator import StorageEmulator
+from localgcp.storage.proxy import StorageFront
 from localgcp.tuning.service import Tuning
+from localgcp.vertex.collections import ResourceTable
 from localgcp.vertex.log_entries import LogService
-from localgcp.vertex.pipelines import PipelineService, PipelineTable
+from localgcp.vertex.pipelines import PipelineService
 from localgcp.vertex.records import JobTable
-from localgcp.vertex.service import JobService
+from localgcp.vertex.service import JobService, TensorboardService
 from tests.contract import description
 from tests.contract.served import Call
 from tests.unit.localcloud.conftest import PROJECT, TRAINER, free_port
@@ -169,20 +175,18 @@ def running(folder: Path) -> Iterator[ContractCloud]:
         service, tuning = JobService(store, jobs, Idle()), Tuning(home)
         builds = CloudBuild(home, store, storage.url, lambda: {})
         idle: Any = Idle(storage.url)
-        experiments = ExperimentTable(home.database)
         warehouse = BigQuery(home, store, faults, storage.url)
         reads = Reads(store, faults, threading.Event(), warehouse)
         port = free_port()
         url = f"http://127.0.0.1:{port}"
         host = Host(home, ContainerHost(home, 0), storage.url, f"{url}/", free_port, SHORT)
-        serving = Serving(service, experiments, host, faults)
+        serving = Serving(service, ResourceTable(home.database), host, faults)
         batch = Batch(home, store, ContainerHost(home, 0), faults, storage.url, f"{url}/")
         apis = [
             service,
             tuning.start(service),
-            PipelineService(service, PipelineTable(home.database)),
-            MetadataService(service, experiments),
-            TensorboardService(service, experiments),
+            PipelineService(service),
+            TensorboardService(service),
             ProjectService(store, reads.answer),
             LogService(home, store, jobs, builds.entries() | batch.entries(), tuning),
             SecretService(home, store),
@@ -249,6 +253,8 @@ def _furnish(cloud: ContractCloud) -> None:
     channel = f"{project}/notificationChannels/1"
     values = {"name": channel, "type": "email", "labels": {"email_address": "ml@example.com"}}
     cloud.store.put(CHANNEL, channel, PROJECT, values, values)
+    board = f"projects/{project_number(PROJECT)}/locations/{REGION}/tensorboards/1"
+    cloud.store.put(TENSORBOARD, board, PROJECT, {}, {"displayName": "b", "labels": {"team": "ml"}})
     cloud.names += [
         each.id for each in cloud.store.list(project=PROJECT) if each.id.startswith("projects/")
     ]

@@ -70,32 +70,7 @@ def _links(cloud: ContractCloud, skeleton: str, body: Any) -> Any:
     if skeleton.endswith(":deployModel"):
         deployed = {"id": "1", "model": last("models"), "dedicatedResources": _TABLES["resources"]}
         return {"deployedModel": deployed, "trafficSplit": {"0": 100}}
-    if skeleton.endswith(":addContextArtifactsAndExecutions"):
-        return {"artifacts": [last("artifacts")], "executions": [last("executions")]}
-    if skeleton.endswith(":addExecutionEvents"):
-        return {"events": [{"artifact": last("artifacts"), "type": "OUTPUT"}]}
-    if skeleton.endswith("/experiments/{}:batchCreate"):
-        series = {"displayName": "batched", "valueType": "SCALAR"}
-        parent = last("runs")
-        return {"requests": [{"parent": parent, "tensorboardTimeSeries": series}]}
-    if skeleton.endswith("/runs:batchCreate"):
-        run = {"displayName": "batched"}
-        parent = last("experiments")
-        one = {"parent": parent, "tensorboardRun": run, "tensorboardRunId": "batched"}
-        return {"requests": [one]}
-    if skeleton.endswith("/runs/{}:write"):
-        return {"timeSeriesData": [_points(last("timeSeries"))]}
-    if skeleton.endswith("/experiments/{}:write"):
-        name = last("timeSeries")
-        data = [_points(name)]
-        run = name.partition("/timeSeries/")[0]
-        return {"writeRunDataRequests": [{"tensorboardRun": run, "timeSeriesData": data}]}
     return body
-
-
-def _points(series: str) -> dict[str, Any]:
-    id_ = series.rpartition("/")[2]
-    return {"tensorboardTimeSeriesId": id_, "valueType": "SCALAR", "values": [_TABLES["point"]]}
 
 
 def tell(cloud: ContractCloud) -> Iterator[Answer]:

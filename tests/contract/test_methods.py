@@ -25,11 +25,7 @@ def test_what_is_generated_of_the_documents_is_up_to_date() -> None:
 
 
 def test_every_row_of_the_tables_answers_a_method_of_google() -> None:
-    described = discovery.methods()
-    assert {*resources.METHODS} <= {*described}
-    for row in serving.METHODS:
-        paths = [each.template for each in described.values() if each.verb == row.verb]
-        assert any(generator.is_answered_by(row, path) for path in paths), row.path.pattern
+    assert resources.METHODS.keys() | serving.METHODS.keys() == discovery.methods().keys()
 
 
 def test_messages_of_the_clients_are_those_of_the_descriptions() -> None:

@@ -46,8 +46,8 @@ def test_up_goes_from_rung_to_rung_and_the_next_up_changes_nothing(project: Proj
     add(project, "stockout", match="n1-standard-4", times=0)
     project.want(fell={**QUEUE, "wait": "succeeded"})
     told = project.up()
-    assert "goes on on rung 2 of 3 (strategy SPOT)" in told
-    assert "goes on on rung 3 of 3 (n1-standard-8)" in told
+    assert "continues on rung 2 of 3 (strategy SPOT)" in told
+    assert "continues on rung 3 of 3 (n1-standard-8)" in told
     assert "job fell: SUCCEEDED" in told
     each = [(*FILE, JobState.FAILED), (*SECOND, JobState.FAILED), (*THIRD, JobState.SUCCEEDED)]
     assert ran(project, "fell") == each
@@ -88,7 +88,7 @@ def test_neither_a_quota_nor_a_wrong_job_is_a_reason_for_the_next_rung(project: 
         assert [(a, b) for a, b, _ in ran(project, "quota")] == [FILE]
     clear(project.home, refused)
     told = project.vt("jobs", "wait", "quota", "--stack", "local", code=1)
-    assert "goes on on rung 2 of 3" in told
+    assert "continues on rung 2 of 3" in told
     assert "is FAILED" in told
     assert [(a, b) for a, b, _ in ran(project, "quota")] == [FILE, SECOND]
 

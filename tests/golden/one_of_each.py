@@ -254,7 +254,6 @@ def _serving(made: Each) -> None:
     made.post(f"/v1/{PARENT}/endpoints?endpointId=901", body)
     for id_, more in ((951, {}), (952, {"displayName": HOSTILE, "labels": {"stack": "local"}})):
         made.post(f"/v1/{PARENT}/endpoints?endpointId={id_}", more)
-    made.post(f"/v1/{PARENT}/tensorboards", {})
 
 
 def _state(made: Each, jobs: list[tuple[str, str, str]]) -> None:

@@ -110,16 +110,6 @@ def test_each_printed_command_runs_where_it_was_printed(each: Each) -> None:
         assert done.exit_code == started_nothing, why
 
 
-def test_a_comparison_as_a_page_has_no_control_characters(each: Each) -> None:
-    jobs = "train wine search climb"
-    assert (
-        CliRunner().invoke(app, shlex.split(f"jobs compare {jobs} --html page.html")).exit_code == 0
-    )
-    page = (each.project / "page.html").read_text("utf-8")
-    assert "local-wine-batch-0" in page
-    assert all(all(map(is_seen, line)) for line in page.splitlines())
-
-
 def test_a_job_of_others_with_control_characters_in_every_field_is_printed_plainly(
     each: Each,
 ) -> None:

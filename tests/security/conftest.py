@@ -3,8 +3,8 @@
 import pytest
 from google.cloud import storage
 
-from localgcp.faults.proxy import StorageFront
 from localgcp.runner.gcsfuse import storage_client
+from localgcp.storage.proxy import StorageFront
 from tests.unit.localcloud.conftest import cloud, home, make_cloud
 from tests.unit.localcloud.faults.conftest import front
 

@@ -11,7 +11,7 @@ from typing import Any
 import grpc
 import pytest
 
-from localgcp.access import gate, grpc_server, guests
+from localgcp.access import callers, gate
 from localgcp.errors import ApiError
 
 METHOD = "/test.Service/WhoAmI"
@@ -53,7 +53,7 @@ def service() -> WhoAmI:
 @pytest.fixture
 def port(service: WhoAmI) -> Iterator[int]:
     made = grpc.server(futures.ThreadPoolExecutor(4), handlers=[service])
-    started = grpc_server.start(made, 0, "test")
+    started = gate.GatedServer(made, 0, "test")
     yield started.port
     started.stop(None).wait()
 
@@ -62,7 +62,7 @@ def ask_as_job(port: int, *metadata: str) -> str:
     """Who the server takes a job for that runs as ``trainer``."""
     command = [sys.executable, "-c", JOB, str(port), *metadata]
     pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
-    with subprocess.Popen(command, **pipes) as job, guests.replica(job.pid, "trainer"):
+    with subprocess.Popen(command, **pipes) as job, callers.job_process(job.pid, "trainer"):
         return job.communicate("go\n", timeout=60)[0].strip()
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from localgcp.runner import programs, stray_writes
+from localgcp.runner import buckets, programs
 from localgcp.runner.gcsfuse import Mount
 from localgcp.tuning import measurements
 from localgcp.vertex.admission import Access
@@ -129,7 +129,7 @@ def test_container_gets_its_buckets_and_nothing_behind_links(tmp_path: Path, out
 def test_link_beside_buckets_is_named_and_not_its_target(tmp_path: Path, outside: Path) -> None:
     (tmp_path / "gcs").mkdir()
     (tmp_path / "gcs" / "beside").symlink_to(outside)
-    assert stray_writes.outside_of(tmp_path / "gcs", {"out"}) == ["/gcs/beside"]
+    assert buckets.outside_of(tmp_path / "gcs", {"out"}) == ["/gcs/beside"]
 
 
 def test_the_metrics_of_a_trial_are_not_read_through_a_link(tmp_path: Path) -> None:

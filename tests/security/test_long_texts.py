@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from vertex_training.secret_rules import forms
+from vertex_training.secret_rules import redaction
 from vertex_training.secret_rules.redaction import redacted
 
 _PARTS: Final = """
@@ -37,7 +37,7 @@ RISKY: Final = (
     *("wandb login --a ", "machine a login b ", "-----BEGIN PRIVATE KEY-----", "-----BEGIN ", "="),
     *(" PRIVATE KEY", "Authorization: Bearer ", "--password ", '--password "', '"password", "'),
     *("password:a b c\n", "- name: PASSWORD\n  value: ", "- password: a # "),
-    *(form[:4] for form in forms.TOKENS.values()),
+    *(form[:4] for form in redaction.TOKENS.values()),
 )
 SMALL: Final = 25_000
 #: Where time grows with the length, four times the length takes four times as long.

@@ -12,7 +12,6 @@ import struct
 import time
 import zlib
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
@@ -171,7 +170,7 @@ def _read() -> tuple[dict[str, list[float]], list[str]]:
     return scalars.read(bucket, folder, files, more=more)
 
 
-def test_scalars_act_on_no_terminal_or_output(vt: Callable[..., str], tmp_path: Path) -> None:
+def test_scalars_act_on_no_terminal_or_output(vt: Callable[..., str]) -> None:
     tag = "x\x1b[2J\x1b]0;t\x07\u202e\nloss [/bold] </title><script>alert(1)</script>"
     values = [math.nan, math.inf, -math.inf, 3e38, -3e38, 0.5]
     steps = [-(1 << 63), -1, 0, 1, (1 << 62), (1 << 63) - 1]
@@ -179,9 +178,7 @@ def test_scalars_act_on_no_terminal_or_output(vt: Callable[..., str], tmp_path: 
     latin = part(1, b"\xff\xfe") + b"\x15" + struct.pack("<f", math.nan)
     put("b/logs/run\n\x1b[2J/events.out.tfevents.1", file(*events, event(1, latin)))
     said = [vt("list", "--metrics"), vt("show", "b"), vt("compare", "a", "b")]
-    said += [vt("compare", "b", "--html", "page.html"), (tmp_path / "page.html").read_text()]
     assert not [char for char in "".join(said) if not char.isprintable() and char != "\n"]
-    assert "<script" not in "".join(said[-1:])
     assert not [line for text in said for line in text.splitlines() if line.startswith("loss [/")]
     [found] = json.loads(vt("compare", "b", "--format", "json"))
     assert [float(value) for value in found["curves"][f"run\n\x1b[2J/{tag}"]][3:] == pytest.approx(

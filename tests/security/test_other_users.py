@@ -20,8 +20,8 @@ from google.cloud import storage
 from google.cloud.aiplatform_v1.services.job_service.transports.grpc import JobServiceGrpcTransport
 from google.longrunning import operations_pb2
 
-from localgcp.faults.proxy import StorageFront
 from localgcp.runner.gcsfuse import storage_client
+from localgcp.storage.proxy import StorageFront
 from tests.security.other_user import needs_root, relay, send
 from tests.unit.localcloud.conftest import PARENT, Cloud, command_job
 

@@ -29,9 +29,8 @@ from tests.unit.vt.github.conftest import (
 )
 from vertex_training.errors import Location, Mend, Problem
 from vertex_training_cli.engine import plan_file
-from vertex_training_cli.github import artifact, preview_comment, repository
-from vertex_training_cli.github.preview_comment import PreviewComment
-from vertex_training_cli.github.preview_run import PreviewRun
+from vertex_training_cli.github import artifact, preview_run, repository
+from vertex_training_cli.github.preview_run import PreviewComment, PreviewRun
 
 __all__ = ["hub"]
 
@@ -143,7 +142,7 @@ RUN: Final = PreviewRun("acme/training", 1, HEAD, "topic", "acme/training", "mai
 def comment_on(archive: bytes, monkeypatch: pytest.MonkeyPatch) -> tuple[str, PreviewComment]:
     """The comment as it is posted, for a run that uploaded ``archive``. No network is used."""
     monkeypatch.setattr(artifact, "download", lambda *_: archive)
-    made = preview_comment.make(RUN, {"number": 7}, "dev", {})
+    made = preview_run.make_comment(RUN, {"number": 7}, "dev", {})
     return repository.body("report", "dev", made.text), made
 
 

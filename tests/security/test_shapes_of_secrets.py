@@ -12,7 +12,7 @@ from typing import Any, Final
 import pytest
 import yaml
 
-from vertex_training.secret_rules import forms
+from vertex_training.secret_rules import redaction
 from vertex_training.secret_rules.redaction import contains_secret, masked, redacted
 
 CORPUS: Final = Path(__file__).parents[1] / "corpus" / "secrets"
@@ -71,12 +71,12 @@ def texts() -> Iterator[tuple[str, str, list[str]]]:
 
 def test_a_rule_is_named_after_the_service_and_what_its_secret_is() -> None:
     services = {shape.partition("-")[0] for kind in ("tokens", "lines") for shape in SHAPES[kind]}
-    for rule in forms.TOKENS:
+    for rule in redaction.TOKENS:
         service, _, secret = rule.partition("-")
         assert service in services
         assert secret.rpartition("-")[2] in ("key", "token", "secret")
     kinds = {"url", "key", "webhook", "signature", "header", "user", "password", "login", "sshpass"}
-    assert {rule.rpartition("-")[2] for rule in forms.PLACES} == kinds
+    assert {rule.rpartition("-")[2] for rule in redaction.PLACES} == kinds
 
 
 def test_every_shape_of_published_scanners_is_withheld_to_its_end() -> None:

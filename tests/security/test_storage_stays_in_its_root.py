@@ -13,10 +13,10 @@ from typing import Any
 import pytest
 from google.cloud import storage
 
-from localgcp.faults.proxy import StorageFront
 from localgcp.gcp.emulator import Emulator
 from localgcp.home import Home
 from localgcp.runner.gcsfuse import storage_client
+from localgcp.storage.proxy import StorageFront
 
 SECRET = "the secret of a file outside"
 

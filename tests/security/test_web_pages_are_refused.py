@@ -10,7 +10,7 @@ import http.client
 import pytest
 from google.cloud import storage
 
-from localgcp.faults.proxy import StorageFront
+from localgcp.storage.proxy import StorageFront
 
 READ = "/storage/v1/b/box/o/inside?alt=media"
 WRITE = "/upload/storage/v1/b/box/o?uploadType=media&name=evil"

@@ -4,7 +4,7 @@
     .venv/bin/python -m tools.generate.discovery --check  exit 1 if it is not up to date
 
 The file is ``discovery.json`` beside ``localgcp.apis.discovery``: paths, parameters and messages,
-without texts, of the methods that ``localgcp.reads`` and ``localgcp.reads.resources`` answer. The
+without texts, of the methods that ``localgcp.reads`` answers. The
 documents are those that google-api-python-client ships.
 """
 
@@ -13,7 +13,6 @@ from __future__ import annotations
 import functools
 import importlib.util
 import json
-import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -31,8 +30,6 @@ NAMES: Final = (
     "monitoring.v1", "monitoring.v3", "orgpolicy.v2", "secretmanager.v1",
     "servicenetworking.v1", "serviceusage.v1", "serviceusage.v1beta1", "storage.v1",
 )  # fmt: skip
-#: A variable of a path.
-SAMPLE: Final = re.compile(r"\{\w+\}")
 #: What counts of a schema.
 KEPT: Final = ("type", "format", "enum", "$ref")
 
@@ -61,28 +58,14 @@ def described_methods(document: dict[str, Any], prefix: str = "") -> Iterator[tu
 
 def served_methods() -> dict[str, tuple[dict[str, Any], dict[str, Any]]]:
     """Documents and methods that the local cloud answers, by the method's id."""
-    found = {}
-    for name in NAMES:
-        document = read_document(name)
-        for place, method in described_methods(document):
-            path = path_of(document, method)
-            if f"{name}.{place}" in resources.METHODS or is_read(method["httpMethod"], path):
-                found[f"{name}.{place}"] = document, method
-    return found
-
-
-def is_read(verb: str, template: str) -> bool:
-    """Whether a row of ``serving.METHODS`` answers requests of a path like this."""
-    return any(row.verb == verb and is_answered_by(row, template) for row in serving.METHODS)
-
-
-def is_answered_by(row: Any, template: str) -> bool:
-    """Whether a row of ``serving.METHODS`` answers paths of this template, of a project here."""
-    path = re.sub(r"\{v\d\w*Id\}", "projects", template)
-    return any(
-        row.path.fullmatch(SAMPLE.sub("x", path.replace("{servicesId}", f"{api}.googleapis.com")))
-        for api in ("aiplatform", "servicenetworking")
-    )
+    served = resources.METHODS.keys() | serving.METHODS.keys()
+    return {
+        f"{name}.{place}": (document, method)
+        for name in NAMES
+        for document in (read_document(name),)
+        for place, method in described_methods(document)
+        if f"{name}.{place}" in served
+    }
 
 
 def path_of(document: dict[str, Any], method: dict[str, Any]) -> str:

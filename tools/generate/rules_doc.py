@@ -27,6 +27,7 @@ TITLES: Final = {
     "images": "Images",
     "storage": "Outputs and packages",
     "environment": "Environment, command and arguments",
+    "launch": "The command line against the machines",
     "secrets": "Secrets",
     "network": "Networks",
     "identity": "Account, key, TensorBoard and labels",

@@ -19,7 +19,7 @@ that day, change, the first two in ``cli/vertex_training_cli/toolchain``:
   in ``_is_official_plugin``; ``go_build`` and ``cache_name`` stay for ``tools/go_programs.py``;
 - ``layout.py``: ``ENGINE_VERSION`` is that of the ``pulumi`` pin in ``requirements/dev.txt``;
   ``offline_engine`` and ``BUILD_SOURCES`` go;
-- ``localcloud/localgcp/home/orphaned_plugins.py``: ``language_host`` in the names of plugins;
+- ``localcloud/localgcp/lifecycle.py``: ``language_host`` in the names of plugins;
 - ``pyproject.toml``: this folder in the settings of ruff, basedpyright and pytest;
 - the tests ``tests/unit/tools/test_language_*.py`` and ``tests/e2e/test_language_host.py``, and the
   engine's part of ``tests/unit/tools/test_setup.py``;

@@ -1,7 +1,7 @@
 """``vt check``: every mistake in job files that can be known before anything is sent.
 
 ===================  =====================================================================
-``command``          the command line: options, exit codes, ``--watch``
+``command``          the command line: options, exit codes
 ``checking``         files -> reports, with a stack or without one
 ``fixing``           applies certain fixes to the files
 ``placeholders``     values of references where there is no stack

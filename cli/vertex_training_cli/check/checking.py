@@ -28,7 +28,7 @@ from vertex_training.naming import is_local
 from vertex_training.settings.project_files import file_name
 from vertex_training_cli.check import placeholders
 from vertex_training_cli.check.report import FileReport
-from vertex_training_cli.engine.paths import from_here, link_out, stack_file
+from vertex_training_cli.engine.paths import from_here, link_out, root_of, stack_file
 
 if TYPE_CHECKING:  # with a stack comes pydantic
     from vertex_training.stack import Stack
@@ -67,6 +67,37 @@ def files_of(arguments: Iterable[str]) -> list[str]:
     if not found:
         raise CheckUnavailableError("there is no job file to check")
     return list(found)
+
+
+def project_of(stack_name: str) -> Path | None:
+    """The folder of the project; None without one, which a stack needs.
+
+    Raises:
+        CheckUnavailableError: there is none, and a stack is named.
+    """
+    root = root_of(Path.cwd())
+    if stack_name and root is None:
+        raise CheckUnavailableError("no Pulumi.yaml here or above: --stack needs a project")
+    return root
+
+
+def files_to_check(
+    arguments: Sequence[str], root: Path | None, loaded: Stack | None = None
+) -> list[str]:
+    """The files named; without any, those of the stack's jobs, or those of the folder jobs.
+
+    Raises:
+        CheckUnavailableError: there is no such file or folder.
+    """
+    if arguments:
+        return files_of(arguments)
+    if loaded is not None:
+        jobs = loaded.settings.submitted.values()
+        return list(dict.fromkeys(from_here(loaded.root / job.file) for job in jobs))
+    folder = (root or Path.cwd()) / "jobs"
+    if not folder.is_dir():
+        raise CheckUnavailableError("name the files to check: there is no folder jobs here")
+    return files_of([from_here(folder)])
 
 
 def _may_be_job_file(file: Path) -> bool:
@@ -129,10 +160,7 @@ def check_in_stack(
         results = loaded.check_jobs(shown_from(root))
     except OSError as failed:
         raise CheckUnavailableError(f"{failed.filename}: {failed.strerror or failed}") from None
-    if not files:
-        jobs = loaded.settings.submitted.values()
-        files = list(dict.fromkeys(from_here(root / job.file) for job in jobs))
-    found = [_one_of(file, loaded, results) for file in files]
+    found = [_one_of(file, loaded, results) for file in files_to_check(files, root, loaded)]
     looked_up = _in_registries(loaded) if ask_registries else []
     from vertex_training.settings import stack_files
     from vertex_training_cli import policy_levels
@@ -292,7 +320,7 @@ def local_problems(data: bytes, shown: str, result: job_file.JobFileResult) -> I
     import psutil
 
     from localgcp.runner.refusals import refusals
-    from localgcp.tuning import stopping
+    from localgcp.tuning import progress
 
     request = result.request
     if request is None:
@@ -301,7 +329,7 @@ def local_problems(data: bytes, shown: str, result: job_file.JobFileResult) -> I
     study = request.message.get("studySpec", {})
     for found in (
         *refusals(request.trial, _engine_missing, free, nearest=_takes_nearest()),
-        *stopping.stored_only(study),
+        *progress.stored_only(study),
     ):
         location = _location(data, shown, request.kind.path_in_message(found.path))
         what = found.what.removesuffix(".")

@@ -18,7 +18,7 @@ from vertex_training.customjob.request import job_file
 from vertex_training.errors import CheckUnavailableError, Problem
 from vertex_training.located_yaml.editing import mended
 from vertex_training_cli.check import checking, placeholders
-from vertex_training_cli.engine.paths import from_here, link_out, root_of
+from vertex_training_cli.engine.paths import from_here, link_out
 
 if TYPE_CHECKING:  # with a stack comes pydantic
     from vertex_training.stack import Stack
@@ -137,21 +137,11 @@ def fix_all(arguments: Sequence[str], stack_name: str) -> Iterator[FixedFile]:
     Raises:
         CheckUnavailableError: there is no such file or stack, or nothing to check.
     """
-    root = root_of(Path.cwd())
-    loaded = None
-    if stack_name:
-        if root is None:
-            raise CheckUnavailableError("no Pulumi.yaml here or above: --stack needs a project")
+    root, loaded = checking.project_of(stack_name), None
+    if stack_name and root:
         found = checking.stack_or_reports(root, stack_name)
         loaded = None if isinstance(found, list) else found
-    if loaded is not None and not arguments:
-        jobs = loaded.settings.jobs.values()
-        files = list(dict.fromkeys(from_here(loaded.root / job.file) for job in jobs))
-    elif arguments:
-        files = checking.files_of(arguments)
-    else:
-        files = checking.files_of([from_here((root or Path.cwd()) / "jobs")])
-    for file in files:
+    for file in checking.files_to_check(arguments, root, loaded):
         yield fix(file, checking.read(file), judge_of(file, loaded))
 
 

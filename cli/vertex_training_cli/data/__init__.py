@@ -4,8 +4,7 @@
 ``command``    the command lines of ``push``, ``pull`` and ``ls``
 ``cloud``      buckets and objects, and errors of the service
 ``files``      the files of a folder, and where objects may be written
-``upload``     files to objects; none that looks like a secret
-``download``   objects to files, whole or not at all
+``transfer``   files to objects, none that looks like a secret, and objects to files
 ``snapshots``  results of queries that the stack keeps: list, diff, delete
 =============  ==========================================================
 """

@@ -8,16 +8,19 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Protocol, TypeVar
+from typing import Final, Protocol, TypeVar
 
+from google.api_core import exceptions
+from google.auth.exceptions import GoogleAuthError
+from google.cloud import storage
+from requests import RequestException
+
+from vertex_training.customjob.google.storage_client import all_blobs, storage_client
 from vertex_training.errors import CommandError, did_you_mean
 from vertex_training.naming import CONTROL
 from vertex_training.settings.model import Settings
 from vertex_training.snapshots import request
 from vertex_training_cli.engine.stacks import STORAGE_EMULATOR, StackRef
-
-if TYPE_CHECKING:
-    from google.cloud import storage
 
 TIMEOUT: Final = 60
 _WORKERS: Final = 8
@@ -105,8 +108,6 @@ def connect(ref: StackRef, log: Callable[[str], None]) -> storage.Client:
         CommandError: the local cloud does not start.
         OperatorError: no credentials, or a local cloud for a project that is none.
     """
-    from vertex_training.customjob.google.storage_client import storage_client
-
     if ref.is_local and not os.environ.get(STORAGE_EMULATOR):
         os.environ[STORAGE_EMULATOR] = ref.environment(log)[STORAGE_EMULATOR]
     return storage_client(ref.project)
@@ -114,8 +115,6 @@ def connect(ref: StackRef, log: Callable[[str], None]) -> storage.Client:
 
 def objects(client: storage.Client, place: Place) -> Iterator[RemoteObject]:
     """Yield the objects below the prefix, by name, without those that stand for a folder."""
-    from vertex_training.customjob.google.storage_client import all_blobs
-
     with plain_errors(place, "read"):
         listed = client.list_blobs(
             place.bucket, prefix=place.prefix, fields=_FIELDS, timeout=TIMEOUT
@@ -131,8 +130,6 @@ def objects(client: storage.Client, place: Place) -> Iterator[RemoteObject]:
 
 def delete(client: storage.Client, place: Place, found: Iterable[RemoteObject]) -> None:
     """Delete these objects, in their order; one that is gone, or was written again, stays."""
-    from google.api_core import exceptions
-
     bucket = client.bucket(place.bucket)
     for item in found:
         with plain_errors(place, "write"):
@@ -172,10 +169,6 @@ def run_all(items: Sequence[T], work: Callable[[T], None], place: Place, right: 
 @contextmanager
 def plain_errors(place: Place, right: str) -> Iterator[None]:
     """Errors of the service become a CommandError. ``right`` is read or write."""
-    from google.api_core import exceptions
-    from google.auth.exceptions import GoogleAuthError
-    from requests import RequestException
-
     try:
         yield
     except (exceptions.GoogleAPICallError, exceptions.RetryError) as error:
@@ -186,8 +179,6 @@ def plain_errors(place: Place, right: str) -> Iterator[None]:
 
 def explained(error: BaseException, place: Place, right: str) -> CommandError:
     """Return ``error`` of the service as a line with what to do."""
-    from google.api_core import exceptions
-
     if isinstance(error, (exceptions.Forbidden, exceptions.Unauthorized)):
         role = "roles/storage.objectUser" if right == "write" else "roles/storage.objectViewer"
         key = f"{'writes' if right == 'write' else 'reads'}: [{place.key or '…'}]"

@@ -7,24 +7,21 @@ import shlex
 from collections.abc import Container, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
+from google.cloud import storage
 
 from vertex_training import stack as stacks_of_files
 from vertex_training.settings import stack_files
+from vertex_training.settings.model import Settings
 from vertex_training_cli.console import plain
-from vertex_training_cli.data import cloud, download, files, upload
+from vertex_training_cli.data import cloud, files, transfer
 from vertex_training_cli.data.cloud import Place, RemoteObject, in_units
 from vertex_training_cli.data.files import LocalFile
 from vertex_training_cli.engine import stacks
 from vertex_training_cli.options import Format, FormatOption, SelectedStack
 from vertex_training_cli.status import print_line
-
-if TYPE_CHECKING:
-    from google.cloud import storage
-
-    from vertex_training.settings.model import Settings
 
 BucketArgument = Annotated[
     str,
@@ -78,15 +75,15 @@ def push(
         remote = {item.name: item for item in cloud.objects(client, place)}
         sent = [file for file in found if not file.is_same(remote.get(file.name))]
         cloud.ensure_takes(place, (file.name for file in sent), settings)
-        upload.refuse_secrets(sent, settings, root, print_line)
-        if any(file.size >= upload.LARGE for file in sent):
+        transfer.refuse_secrets(sent, settings, root, print_line)
+        if any(file.size >= transfer.LARGE for file in sent):
             rsync = f"gcloud storage rsync --recursive {shlex.quote(str(folder))} {place}"
             print_line(f"vt: `{rsync}` goes on with a large file after an interruption")
         same = len(found) - len(sent)
         if dry_run:
             _show("send", sent, remote, same)
             return
-        upload.push(client, place, sent, remote)
+        transfer.push(client, place, sent, remote)
         _report("sent", sent, same)
 
 
@@ -109,7 +106,7 @@ def pull(
     with _place(bucket, stack) as (client, place, _, _):
         remote = [item for item in cloud.objects(client, place)
                   if not files.is_excluded(item.name, exclude or ())]  # fmt: skip
-        download.ensure_writable(folder, [item.name for item in remote])
+        transfer.ensure_writable(folder, [item.name for item in remote])
         here = {item.name: file for item in remote if (file := files.at(folder, item.name))}
         new = [item for item in remote if item.name not in here]
         changed = [item for item in remote
@@ -119,7 +116,7 @@ def pull(
             _show("fetch", [*new, *changed], here, same)
             return
         fetched = [*new, *changed] if replace else new
-        download.pull(client, place, folder, fetched)
+        transfer.pull(client, place, folder, fetched)
         _report("fetched", fetched, same)
         if changed and not replace:
             names = ", ".join(item.name for item in changed[:5])

@@ -5,9 +5,10 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import Annotated, Any, Final
 
 import typer
+from google.cloud import storage
 
 from vertex_training import stack as stacks_of_files
 from vertex_training.errors import CommandError
@@ -21,9 +22,6 @@ from vertex_training_cli.data.cloud import Place, RemoteObject, in_units
 from vertex_training_cli.engine import stacks
 from vertex_training_cli.options import Format, FormatOption, SelectedStack
 from vertex_training_cli.status import print_line
-
-if TYPE_CHECKING:
-    from google.cloud import storage
 
 #: Exit code where no question can be asked.
 REFUSED: Final = 2

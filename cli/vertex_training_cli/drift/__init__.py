@@ -3,13 +3,10 @@
 ==================  ===============================================================
 ``command``         the command line: options, exit codes
 ``findings``        the plan of a refresh -> what differs
-``policies``        members of IAM policies that the stack does not declare
+``policies``        members of IAM policies that the stack does not declare; removes them
 ``networks``        what is in the stack's network and not declared
 ``job_findings``    orphaned jobs, and those submitted by hand as the stack's accounts
-``neighbours``      other stacks of the checkout in the project, and what is theirs
-``exceptions``      what the stack file allows, and what is not judged
-``policy_clients``  reads those policies, and removes members from them
-``rest``            calls of Google's REST methods, or of the local cloud's
+``exceptions``      what the stack file allows, what is of other stacks, what is not judged
 ``report``          drift as Markdown and as JSON
 ==================  ===============================================================
 """

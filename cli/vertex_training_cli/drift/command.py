@@ -17,21 +17,10 @@ from vertex_training.errors import (
     UnknownStackError,
 )
 from vertex_training.settings.model import AllowedMember, DriftSettings
-from vertex_training_cli import read_errors
-from vertex_training_cli.drift import (
-    exceptions,
-    findings,
-    job_findings,
-    neighbours,
-    networks,
-    policies,
-    policy_clients,
-    report,
-    rest,
-)
+from vertex_training_cli import read_errors, rest
+from vertex_training_cli.drift import exceptions, findings, job_findings, networks, policies, report
 from vertex_training_cli.drift.findings import Drift
-from vertex_training_cli.drift.policies import Membership
-from vertex_training_cli.drift.policy_clients import GooglePolicies
+from vertex_training_cli.drift.policies import GooglePolicies, Membership
 from vertex_training_cli.engine import stacks
 from vertex_training_cli.engine.pulumi_cli import PulumiCli
 from vertex_training_cli.engine.stacks import StackRef
@@ -112,8 +101,8 @@ def compare_stack(stack: str, remove: str = "") -> Drift:
     if found.outcome is findings.DriftOutcome.FAILED:
         return found
     # A file with mistakes allows nothing: the preview has reported them.
-    settings = neighbours.read_settings(ref, stack)
-    drift, beside = settings.drift if settings else DriftSettings(), neighbours.find(ref)
+    settings = exceptions.read_settings(ref, stack)
+    drift, beside = settings.drift if settings else DriftSettings(), exceptions.find_neighbours(ref)
     listed = [
         *exceptions.of_settings(drift),
         *(exceptions.of_existing(settings) if settings else ()),
@@ -121,7 +110,7 @@ def compare_stack(stack: str, remove: str = "") -> Drift:
     found = found.without_looking_at(listed)
     if found.declared is not None:
         if settings:
-            found = neighbours.with_project_policy(found, settings, beside)
+            found = exceptions.with_project_policy(found, settings, beside)
         found = _with_members(ref, found, remove, list(drift.allowed.values()))
     if found.network:
         parts, refused = networks.undeclared_parts(rest.connect(ref), found.network, found.ids)
@@ -143,7 +132,7 @@ def _with_members(
     names = dict.fromkeys((*wanted.policies, *wanted.projects))
     if not names:
         return found
-    client = policy_clients.GooglePolicies(rest.connect(ref))
+    client = GooglePolicies(rest.connect(ref))
     members = [each for name in names for each in client.read(name) or ()]
     left = policies.undeclared(wanted, members, allowed)
     if remove:

@@ -12,22 +12,21 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from vertex_training.errors import ForbiddenReadError
+from vertex_training_cli import rest
 from vertex_training_cli.drift.findings import (
     ADDED,
     DeclaredNetwork,
     PropertyDifference,
     ResourceDifference,
 )
-from vertex_training_cli.drift.rest import RestClient
+from vertex_training_cli.rest import RestClient
 
-API: Final = "https://compute.googleapis.com/compute/v1/"
-#: What is listed in a project -> the permission that it takes.
+#: What is in a network, by the name of its collection -> its list.
 LISTS: Final = {
-    "global/firewalls": "compute.firewalls.list",
-    "aggregated/subnetworks": "compute.subnetworks.list",
-    "global/routes": "compute.routes.list",
+    "firewalls": rest.FIREWALLS,
+    "subnetworks": rest.SUBNETWORKS,
+    "routes": rest.ROUTES,
 }
-PEERINGS: Final = "compute.networks.get"
 WORDS: Final = {
     "firewalls": "firewall rule",
     "subnetworks": "subnetwork",
@@ -49,29 +48,28 @@ def undeclared_parts(
     """
     found, refused = list[ResourceDifference](), list[str]()
     project = network.path.split("/")[1]
-    for path, permission in LISTS.items():
+    for collection, read in LISTS.items():
         try:
-            found += _listed(client, f"projects/{project}/{path}", network.path)
+            found += [
+                _difference(collection, _path(item["selfLink"]), _facts(item))
+                for item in client.items(read, project)
+                if _path(str(item.get("network"))) == network.path
+                and not _is_made_with_network(item)
+            ]
         except ForbiddenReadError:
-            what = WORDS[path.rpartition("/")[2]]
-            refused.append(f"{what}s of {network.path}: {permission} is missing")
+            what = WORDS[collection]
+            refused.append(f"{what}s of {network.path}: {read.permission} is missing")
     try:
-        document = client.get(f"{API}{network.path}", network.path) or {}
+        document = client.get(rest.NETWORK.url(network.path), network.path) or {}
         found += [_peering(network.path, each) for each in document.get("peerings", ())]
     except ForbiddenReadError:
-        refused.append(f"network peerings of {network.path}: {PEERINGS} is missing")
+        missing = rest.NETWORK.permission
+        refused.append(f"network peerings of {network.path}: {missing} is missing")
     # A peering that a team's extra.py makes has NETWORK/NAME as its id.
     own = {f"{network.path}/peerings/{name}" for name in network.peerings}
     short = network.path.rpartition("/")[2]
     left = (e for e in found if e.id not in own and not {e.id, f"{short}/{e.name}"} & {*ids})
     return sorted(left, key=lambda each: each.id), refused
-
-
-def _listed(client: RestClient, path: str, network: str) -> Iterator[ResourceDifference]:
-    collection = path.rpartition("/")[2]
-    for item in client.items(f"{API}{path}", path, collection):
-        if _path(str(item.get("network"))) == network and not _is_made_with_network(item):
-            yield _difference(collection, _path(item["selfLink"]), _facts(item))
 
 
 def _peering(network: str, item: Mapping[str, Any]) -> ResourceDifference:

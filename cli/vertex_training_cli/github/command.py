@@ -14,7 +14,7 @@ import typer
 
 from vertex_training.errors import ApprovalParseError, CommandError
 from vertex_training_cli.drift.findings import DriftOutcome
-from vertex_training_cli.github import kept_approval, preview_comment
+from vertex_training_cli.github import preview_run, repository
 from vertex_training_cli.github.preview_run import PreviewRun
 from vertex_training_cli.github.repository import Repository
 from vertex_training_cli.status import print_line
@@ -47,14 +47,14 @@ def comment(
     if pull is None:
         _log("there is no open pull request of this commit any more.")
         return
-    found = preview_comment.make(run, pull, stack, os.environ)
+    found = preview_run.make_comment(run, pull, stack, os.environ)
     source = f"Every workflow of a branch may write here; only this run [there]({_this_run()})."
     answer = _repository().write_comment(pull["number"], stack, found.text, source)
     _log(answer["html_url"])
-    kept = kept_approval.KeptApproval.of(answer, found.approval)
+    kept = repository.KeptApproval.of(answer, found.approval)
     output.parent.mkdir(parents=True, exist_ok=True)
     output.write_text(kept.model_dump_json() + "\n", encoding="utf-8")
-    _append("GITHUB_OUTPUT", f"kept={kept_approval.name_of(stack, pull['number'])}\n")
+    _append("GITHUB_OUTPUT", f"kept={repository.name_of(stack, pull['number'])}\n")
     _append("GITHUB_STEP_SUMMARY", answer["body"])
     if found.reason:
         _log(found.reason)

@@ -56,7 +56,7 @@ VERBS: Final[Mapping[str, str]] = {
     "jobs artifacts": "jobs.command:artifacts",
     "jobs wait": "jobs.command:wait",
     "jobs cancel": "jobs.command:cancel",
-    "jobs advance": "advance.command:advance",
+    "jobs advance": "jobs.advance:advance",
     "jobs rerun": "rerun:rerun",
     "images build": "images.command:build",
     "images list": "images.command:list_",

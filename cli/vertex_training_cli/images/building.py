@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import shutil
 import subprocess
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -36,7 +37,6 @@ from vertex_training_cli.engine.stacks import StackRef
 from vertex_training_cli.images import pinning, registry
 from vertex_training_cli.images.documents import CONTEXT, REVISION
 from vertex_training_cli.images.engines import Build, Engine, commands
-from vertex_training_cli.images.engines.processes import remove_abandoned, work_folder
 from vertex_training_cli.status import print_line
 
 #: Seconds between two looks at a lock.
@@ -131,7 +131,7 @@ def build_image(settings: Settings, name: str, root: Path, options: BuildOptions
         CommandError: the build failed, a registry refused, or the stack file cannot be written.
     """
     started = time.monotonic()
-    remove_abandoned()
+    _remove_abandoned()
     source = pins.source_of(settings.images[name])
     assert source is not None  # names_to_build
     image = settings.names.image(name)
@@ -144,11 +144,13 @@ def build_image(settings: Settings, name: str, root: Path, options: BuildOptions
         if at.lacks_repository(path):
             text = f"{name}: there is no repository {path.rpartition('/')[0]} to push to."
             raise CommandError(text, f"vt up --stack {settings.stack}, which makes it.")
-        with _lock(f"{path}@{wanted}", options.timeout):
+        with _work_folder(f"{path}@{wanted}", options.timeout) as folder:
             digest = at.digest_of(path, tag)
             if digest is None:
                 _refuse_secrets(settings, name, context)
-                digest, built = _build(settings, name, source, wanted, root, options), True
+                archive = folder / "context.tar"
+                _write_archive(source, wanted, root, archive)
+                digest, built = _build(settings, name, archive, wanted, root, options), True
     values = {"digest": digest, "builtFrom": tag}
     pinned = pinning.write_pins(root, settings.stack, {name: values})
     return BuildResult(name, digest, tag, built, pinned, time.monotonic() - started)
@@ -168,11 +170,12 @@ def _refuse_secrets(settings: Settings, name: str, context: BuildContext) -> Non
 
 
 def _build(
-    settings: Settings, name: str, source: Source, wanted: str, root: Path, options: BuildOptions
+    settings: Settings, name: str, archive: Path, wanted: str, root: Path, options: BuildOptions
 ) -> str:
-    """Run an engine; returns the digest."""
+    """Run an engine; return the digest."""
+    source, tag = pins.source_of(settings.images[name]), identity.tag(wanted)
+    assert source is not None  # names_to_build
     engine = options.choose_engine()
-    tag = identity.tag(wanted)
     report(f"{name}: building {source.context} with {engine.name}")
     if is_local(settings.project) and engine.name != "docker":
         file = root / source.context / source.dockerfile
@@ -180,26 +183,23 @@ def _build(
         for base in dict.fromkeys(found.values()):
             text = "is stood in for by Debian's packages of the same release and Python"
             report(f"{base} {text}")
-    with work_folder() as folder:
-        archive = folder / "context.tar"
-        _write_archive(source, wanted, root, archive)
-        digest = engine.build(
-            Build(
-                name=name,
-                archive=archive,
-                context=source.context,
-                dockerfile=source.dockerfile,
-                build_args=dict(source.build_args),
-                target=source.target,
-                image=settings.names.image(name),
-                tag=tag,
-                labels=labels_of(name, source.context, tag, root),
-                identity=wanted,
-                timeout=options.timeout,
-                writes_cache=options.writes_cache,
-            ),
-            write_log if options.with_log else lambda _: None,
-        )
+    digest = engine.build(
+        Build(
+            name=name,
+            archive=archive,
+            context=source.context,
+            dockerfile=source.dockerfile,
+            build_args=dict(source.build_args),
+            target=source.target,
+            image=settings.names.image(name),
+            tag=tag,
+            labels=labels_of(name, source.context, tag, root),
+            identity=wanted,
+            timeout=options.timeout,
+            writes_cache=options.writes_cache,
+        ),
+        write_log if options.with_log else lambda _: None,
+    )
     if not registry.DIGEST.match(digest):
         raise ImageBuildError(f"{name}: {engine.name} gave no digest of the image.")
     return digest
@@ -219,33 +219,63 @@ def _write_archive(source: Source, wanted: str, root: Path, archive: Path) -> No
 
 
 @contextmanager
-def _lock(key: str, timeout: float) -> Iterator[None]:
-    """Hold one build against others of this user: the second one finds the image of the first.
+def _work_folder(key: str, timeout: float) -> Iterator[Path]:
+    """Yield an empty folder that one build of a context has at a time; it is emptied at the end.
+
+    The kernel releases the lock of a killed build.
 
     Raises:
-        ImageBuildError: the other one takes longer than the time-out.
+        ImageBuildError: another build of the same context takes longer than the time-out.
     """
-    with stacks.local_cloud_errors():
-        file = cache_dir() / "image-builds" / f"{identity.short(key)}.lock"
-    file.parent.mkdir(0o700, parents=True, exist_ok=True)
+    folder = _work_folders() / identity.short(key)
+    folder.mkdir(0o700, parents=True, exist_ok=True)
     end, waiting = time.monotonic() + timeout, False
-    handle = os.open(file, os.O_RDWR | os.O_CREAT, 0o600)
+    while not (handle := _lock(folder)):
+        if not waiting:
+            report("another build of the same context runs here: waiting for it")
+        waiting = True
+        if time.monotonic() > end:
+            text = "another build of the same context is still running."
+            raise ImageBuildError(text, hint="raise --timeout.")
+        time.sleep(_POLL)
     try:
-        while True:
-            try:
-                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                break
-            except BlockingIOError:
-                if not waiting:
-                    report("another build of the same context runs here: waiting for it")
-                waiting = True
-                if time.monotonic() > end:
-                    text = "another build of the same context is still running."
-                    raise ImageBuildError(text, hint="raise --timeout.") from None
-                time.sleep(_POLL)
-        yield
+        _empty(folder)
+        yield folder
     finally:
+        _empty(folder)
         os.close(handle)
+
+
+def _work_folders() -> Path:
+    with stacks.local_cloud_errors():
+        return cache_dir() / "image-builds"
+
+
+def _remove_abandoned() -> None:
+    """Remove the files of killed builds, also where their images need no other build."""
+    for folder in _work_folders().glob("*"):
+        if folder.is_dir() and (handle := _lock(folder)):
+            _empty(folder)
+            os.close(handle)
+
+
+def _lock(folder: Path) -> int:
+    """Lock a folder, and return the handle; 0 if another process has it."""
+    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(handle)
+        return 0
+    return handle
+
+
+def _empty(folder: Path) -> None:
+    for child in folder.iterdir():
+        if child.is_dir() and not child.is_symlink():
+            shutil.rmtree(child, ignore_errors=True)
+        else:
+            child.unlink(missing_ok=True)
 
 
 def labels_of(name: str, context: str, tag: str, root: Path) -> dict[str, str]:

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from vertex_training.catalog.costs import BATCH_RETRIES, OTHER_BATCH_RETRIES
 from vertex_training.catalog.machines import machine_type
-from vertex_training.customjob.batch import machines
+from vertex_training.customjob.batch import message as machines
 from vertex_training.customjob.batch.message import (
     GOOGLES_CODES,
     MOUNT_OPTIONS,

@@ -71,17 +71,10 @@ UNREAD: Final = re.compile(
     r"|create_custom_training_job(_op)?_from_component"
 )
 #: Options of operators about the workflow alone.
-OF_WORKFLOW: Final = frozenset(
-    [
-        "task_id",
-        "dag",
-        "gcp_conn_id",
-        "impersonation_chain",
-        "deferrable",
-        "poll_interval",
-        "retries",
-    ]
-)
+OF_WORKFLOW: Final = (
+    "task_id", "dag", "gcp_conn_id", "impersonation_chain", "deferrable", "poll_interval",
+    "retries",
+)  # fmt: skip
 SENDING: Final = ("run", "submit")
 #: Options that have no place in a job file, and why.
 DROPPED: Final = {
@@ -368,16 +361,8 @@ def jobs_in(
 
     ``name`` is for a nameless job; ``read`` has the files that gcloud gets.
     """
-    known = (
-        *POSITIONS,
-        *OPERATORS,
-        MAKING,
-        REQUEST,
-        *SENDING,
-        *SHELLS,
-        *messages(),
-    )
-    names = Names((*known, "dict", "init"))
+    makers = (*POSITIONS, *OPERATORS, MAKING, REQUEST, *messages())
+    names = Names((*makers, *SENDING, *SHELLS, "dict", "init"))
     names.read(trees)
     reader = CallReader(names)
     reader.read()

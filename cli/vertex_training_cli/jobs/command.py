@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import asdict
 from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
@@ -17,7 +18,7 @@ from vertex_training_cli.console import console, json_document, plain, show_fact
 from vertex_training_cli.data import command as data
 from vertex_training_cli.engine import stacks
 from vertex_training_cli.engine.stacks import StackRef
-from vertex_training_cli.jobs import compare, deployed, log, view, waiting
+from vertex_training_cli.jobs import compare, deployed, log, view
 from vertex_training_cli.jobs.compare import Compared
 from vertex_training_cli.jobs.metrics import MetricsReader
 from vertex_training_cli.jobs.service import Jobs
@@ -80,7 +81,7 @@ def list_(
     found = _jobs_of(stack)
     chosen = found.list(all_stacks=all_stacks, states=states, labels=labels)
     reader = MetricsReader(found.ref.project, print_status) if metrics else None
-    if metrics or found.ref.is_local:  # of trials: what the best one measured, what each ran on
+    if metrics:  # of trials: what the best one measured
         chosen[:limit] = [found.whole(job) for job in chosen[:limit]]
     as_json = format_ is Format.JSON
     print_jobs(chosen, found.ref, limit, as_json=as_json, log=print_status, reader=reader)
@@ -103,9 +104,6 @@ def show_(
 def compare_(
     job: Annotated[list[str], typer.Argument(metavar="JOB...", help="As for `vt jobs show`.")],
     stack: SelectedStack = None,
-    html: Annotated[
-        Path | None, typer.Option("--html", metavar="FILE", help="Also write a page with plots.")
-    ] = None,
     format_: FormatOption = Format.TEXT,
 ) -> None:
     """Compare jobs: parameters that differ, metrics, curves, duration, cost at list prices.
@@ -119,17 +117,7 @@ def compare_(
     found = _jobs_of(stack)
     reader = MetricsReader(found.ref.project, print_status)
     each = [compare.compared(found.find(one), found.ref.region, reader) for one in job]
-    if html:
-        _write_page(html, each)
     print_compared(each, as_json=format_ is Format.JSON)
-
-
-def _write_page(file: Path, jobs: list[compare.Compared]) -> None:
-    try:
-        file.write_text(compare.render_page(jobs), encoding="utf-8", errors="replace")
-    except OSError as error:
-        raise CommandError(f"{file} cannot be written: {error.strerror}.") from None
-    print_status(f"wrote {file}")
 
 
 def logs(
@@ -206,7 +194,7 @@ def wait(
     """
     limit = seconds(deadline, "--deadline")
     found = _jobs_of(stack)
-    result = waiting.wait_for([found.find(one) for one in job], found, goal.value, limit)
+    result = log.wait_for([found.find(one) for one in job], found, goal.value, limit)
     for text in result.messages:
         print_status(text)
     if result.failed:
@@ -320,7 +308,7 @@ def print_jobs(
 def print_compared(found: Sequence[Compared], *, as_json: bool) -> None:
     """Print jobs side by side."""
     if as_json:
-        print(json_document([each.as_json() for each in found]))
+        print(json_document([asdict(each) for each in found]))
         return
     heads, rows = compare.table(found)
     console().print(table(*heads, rows=[tuple(map(plain, row)) for row in rows]))
@@ -365,10 +353,11 @@ def substitutes_of(job: AnyJob, ref: StackRef) -> list[str]:
         return []
     from localgcp.home import Home
     from localgcp.runner import substitutes
+    from localgcp.tuning.records import TuningTable
 
     home, ids = Home.find(cwd=ref.root), [view.job_id(job)]
-    if view.is_tuning(job):
-        ids = [trial.job for trial in view.trials_of(view.message(job)) if trial.job]
+    if view.is_tuning(job):  # lists leave trials out
+        ids = [trial.job_id for trial in TuningTable(home.database).trials(ids[0])]
     return list(dict.fromkeys(line for each in ids for line in substitutes.read(home, each)))
 
 

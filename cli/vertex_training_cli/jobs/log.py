@@ -1,26 +1,30 @@
-"""``vt jobs logs``."""
+"""``vt jobs logs`` and ``vt jobs wait``: what jobs write, until they have ended."""
 
 from __future__ import annotations
 
+import asyncio
 import collections
 import dataclasses
 import functools
-import sys
 import time
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from vertex_training.customjob.google import logs
+from vertex_training.customjob.google import backends, logs
 from vertex_training.customjob.google.logs import JobLogs, LogLine
 from vertex_training.customjob.kinds import CUSTOM_JOB, TUNING_JOB
-from vertex_training.errors import CommandError
+from vertex_training.customjob.protocol.waiting import Goal, Wait, WaitPorts, wait_for_job
+from vertex_training.errors import CommandError, OperatorError, WaitDeadlineError
 from vertex_training_cli.console import json_text, plain
 from vertex_training_cli.engine.stacks import StackRef
 from vertex_training_cli.engine.values import LineRedactor
-from vertex_training_cli.jobs import view, waiting
-from vertex_training_cli.jobs.service import Jobs
+from vertex_training_cli.jobs import deployed, view
+from vertex_training_cli.jobs.service import Jobs, kind_of
+from vertex_training_cli.status import print_status
 
 if TYPE_CHECKING:
+    from vertex_training.customjob.google.backends import BackendJobs
     from vertex_training.customjob.google.job_service import AnyJob
 
 #: Seconds between two reads. Cloud Logging allows 60 reads a minute in a project.
@@ -57,27 +61,6 @@ def show(
         raise CommandError(
             f"job {view.title(job)} has no replica {replica!r}.", f"it has: {', '.join(known)}."
         )
-    if follow and not as_json and sys.stdout.isatty():  # a pipe gets the log alone
-        with waiting.curve_of(jobs, [job]):
-            return _write_all(jobs, job, chosen, replica, follow=True, tail=tail, log=log)
-    return _write_all(
-        jobs, job, chosen, replica, follow=follow, tail=tail, log=log, as_json=as_json
-    )
-
-
-def _write_all(
-    jobs: Jobs,
-    job: AnyJob,
-    chosen: Sequence[tuple[str, str, str]],
-    replica: str | None,
-    *,
-    follow: bool,
-    tail: int | None,
-    log: Callable[[str], None],
-    as_json: bool = False,
-) -> None:
-    """Print the lines of the chosen logs: of each its trial, its number and its job."""
-    known = view.replicas(job)
     reader = logs.connect(jobs.ref.project)
     write = _writer(as_json=as_json, several=replica is None and len(known) > 1)
     empty = True
@@ -149,3 +132,48 @@ def _writer(*, as_json: bool, several: bool) -> Callable[[LogLine, str], None]:
             print(f"{source} | {text}" if source else text, flush=True)
 
     return write
+
+
+@dataclass(frozen=True)
+class WaitResult:
+    """The result of a wait. ``messages`` are about the jobs that did not get there."""
+
+    messages: tuple[str, ...]
+    failed: bool
+    """Whether a job ended otherwise, or could not be read. If not, the deadline passed."""
+
+
+def wait_for(chosen: Sequence[AnyJob], jobs: Jobs, goal: Goal, deadline: float) -> WaitResult:
+    """Wait for all jobs at once, until they reach ``goal`` or ``deadline`` seconds have passed."""
+
+    def service(job: AnyJob) -> BackendJobs:
+        ref = jobs.of(job).ref
+        return backends.connect(ref.project, ref.region, kind_of(job))
+
+    def tail(name: str, count: int) -> list[str]:
+        job = jobs.get(name)
+        found, ids = logs.connect(jobs.of(job).ref.project), service(job).log_ids(name)
+        return [line.text for each in ids for line in found.tail(each, count)]
+
+    async def one(job: AnyJob) -> OperatorError | None:
+        number = view.run(job)  # another's job may have any text there
+        run = int(number) if number.isdecimal() else 1
+        try:
+            ports = WaitPorts(
+                service(job).get,
+                tail,
+                print_status,
+                connect_ladder=lambda: deployed.ladder_of(job, jobs.of(job).ref),
+                connect_idle_stop=lambda: deployed.idle_stop_of(job, jobs.of(job).ref),
+            )
+            await wait_for_job(Wait(view.title(job), run, goal, deadline), job.name, ports)
+        except OperatorError as error:
+            return error
+        return None
+
+    async def all_() -> list[OperatorError | None]:
+        return await asyncio.gather(*(one(job) for job in chosen))
+
+    errors = [error for error in asyncio.run(all_()) if error]
+    failed = any(not isinstance(error, WaitDeadlineError) for error in errors)
+    return WaitResult(tuple(str(error) for error in errors), failed)

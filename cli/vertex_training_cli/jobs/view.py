@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from google.protobuf.json_format import MessageToDict
 
-from vertex_training.customjob.google import console
+from vertex_training.customjob import kinds
 from vertex_training.customjob.google.job_service import enum_name
 from vertex_training.customjob.kinds import BATCH_JOB, TUNING_JOB
 from vertex_training.customjob.protocol.ports import (
@@ -129,7 +129,7 @@ def list_entry(job: AnyJob, now: datetime) -> dict[str, Any]:
 
 def facts(job: AnyJob, project: str, region: str, now: datetime) -> list[tuple[str, str]]:
     """The rows of ``vt jobs show``, the most important first."""
-    console_url, logs_url = console.of_job(project, region, job_id(job), kind_of(job))
+    console_url, logs_url = kinds.console_urls(project, region, job_id(job), kind_of(job))
     spec = spec_of(job)
     rows = [
         ("state", state(job)),

@@ -33,15 +33,10 @@ from vertex_training.settings.project_files import file_name
 from vertex_training_cli.engine import locks, stacks
 from vertex_training_cli.engine.stacks import StackRef
 from vertex_training_cli.setup import install_once
-from vertex_training_cli.status import print_line
+from vertex_training_cli.status import print_status
 
 if TYPE_CHECKING:
     from vertex_training.settings.model import Settings
-
-
-def report(text: str) -> None:
-    """A line about what is going on: stderr, so that stdout is the command's result."""
-    print_line(f"vt: {text}")
 
 
 @contextmanager
@@ -51,7 +46,7 @@ def private_files() -> Iterator[int]:
     try:
         yield umask
     except KeyboardInterrupt:
-        report("interrupted; what was started goes on (`vt local status`, `vt local down`)")
+        print_status("interrupted; what was started goes on (`vt local status`, `vt local down`)")
         raise
     finally:
         os.umask(umask)
@@ -79,18 +74,18 @@ def start(
     """Start the local cloud; does nothing if it runs."""
     with private_files():
         home = Home.find()
-        info = lifecycle.start(home, report)
+        info = lifecycle.start(home, print_status)
         if prebuilt is not None:
             from localgcp.runner import substitutes  # compares versions, which takes its time
 
             substitutes.take_nearest(home, on=prebuilt is PrebuiltImages.NEAREST)
-        report(f"running (process {info.pid})")
+        print_status(f"running (process {info.pid})")
 
 
 def stop() -> None:
     """Stop the local cloud and keep its files. A job that runs fails; waiting jobs go on later."""
     with private_files():
-        report("stopped" if lifecycle.stop(Home.find()) else "nothing was running")
+        print_status("stopped" if lifecycle.stop(Home.find()) else "nothing was running")
 
 
 def down(
@@ -100,7 +95,7 @@ def down(
 ) -> None:
     """Cancel all jobs and stop everything that was started."""
     with private_files():
-        take_down(Home.find(), clean=clean, report=report)
+        take_down(Home.find(), clean=clean, report=print_status)
 
 
 def shell(
@@ -115,7 +110,7 @@ def shell(
     Exit code: that of the shell or the command.
     """
     with private_files() as umask:
-        enter_shell(Home.find(), command, report, umask)
+        enter_shell(Home.find(), command, print_status, umask)
 
 
 def bigquery(
@@ -135,7 +130,7 @@ def bigquery(
         install_once(own.folder, own.marker, PINS, "BigQuery's engine")
     if own.python is None:
         raise CommandError("BigQuery's engine is not installed.", "`vt local bigquery --install`")
-    print_line(f"vt: BigQuery's engine is installed in {own.folder}")
+    print_status(f"BigQuery's engine is installed in {own.folder}")
 
 
 _CANCELLED: Final = (
@@ -284,7 +279,7 @@ def add_value(name: str, stack: str) -> int:
             f"a value has 1 to {secretmanager.MAX_BYTES:,} bytes, got {len(value):,}."
         )
     if value.endswith(b"\n"):
-        report("the value ends in a newline, which jobs get too (printf %s has none)")
+        print_status("the value ends in a newline, which jobs get too (printf %s has none)")
     return secretmanager.add_version(home.secrets, project, secret, value)
 
 
@@ -315,4 +310,4 @@ def set_value(
     """
     with private_files():
         number = add_value(name, stack)
-        report(f"{name} has version {number}")
+        print_status(f"{name} has version {number}")

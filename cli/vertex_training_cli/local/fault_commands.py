@@ -12,7 +12,8 @@ from localgcp.faults.table import FaultTable, inject
 from localgcp.faults.table import clear as clear_faults
 from localgcp.home import Home
 from vertex_training_cli.console import console, table
-from vertex_training_cli.local.commands import private_files, report
+from vertex_training_cli.local.commands import private_files
+from vertex_training_cli.status import print_status
 
 _Replica = Annotated[
     str, typer.Option(help="Of kill (default: workerpool0-0) and preempt (default: all).")
@@ -98,7 +99,7 @@ def show(
         print(json.dumps([entry.as_json() for entry in entries], indent=2))
         return
     if not entries:
-        report("no faults")
+        print_status("no faults")
         return
     rows = [
         (str(entry.id), entry.fault.describe(), entry.uses, ", ".join(entry.held))
@@ -112,14 +113,14 @@ def clear(
 ) -> None:
     """Remove one fault, or all. A call that one holds ends without having gone on."""
     with private_files():
-        report(f"{clear_faults(Home.find(), fault_id)} cleared")
+        print_status(f"{clear_faults(Home.find(), fault_id)} cleared")
 
 
 def release(fault_id: Annotated[int, typer.Argument(metavar="ID")]) -> None:
     """Let the calls go on that a fault holds. It holds no further ones."""
     with private_files():
         for call in FaultTable(Home.find().faults).release(fault_id):
-            report(f"released {call}")
+            print_status(f"released {call}")
 
 
 def wait(

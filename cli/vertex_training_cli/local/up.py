@@ -18,7 +18,7 @@ from localgcp import lifecycle
 from localgcp.errors import LocalCloudError
 from localgcp.home import Home
 from localgcp.home.environment import environment
-from localgcp.home.orphaned_plugins import end_orphaned_plugins
+from localgcp.lifecycle import end_orphaned_plugins
 from localgcp.runner import substitutes
 from localgcp.tuning.parameters import to_text
 from localgcp.tuning.records import TuningRecord, TuningTable, best_trial
@@ -26,7 +26,7 @@ from vertex_training_cli.console import console, plain, show_facts, table
 from vertex_training_cli.engine import stacks
 from vertex_training_cli.engine.pulumi_cli import PulumiCli
 from vertex_training_cli.local import results
-from vertex_training_cli.local.commands import private_files, report
+from vertex_training_cli.local.commands import private_files
 from vertex_training_cli.local.results import (
     JobLookup,
     JobRecords,
@@ -35,6 +35,7 @@ from vertex_training_cli.local.results import (
     StackState,
     log_file,
 )
+from vertex_training_cli.status import print_status
 from vertex_training_cli.up.command import bring_up
 
 Report = Callable[[str], None]
@@ -68,12 +69,12 @@ def up(
     with private_files():
         home = Home.find()
         if endpoints is None:
-            raise typer.Exit(run(home, stack, wait=wait, images=images, report=report))
+            raise typer.Exit(run(home, stack, wait=wait, images=images, report=print_status))
         from vertex_training_cli.local import endpoint_form
 
-        train = partial(run, home, wait=True, report=report)
-        then = partial(_bring_up, home, report=report)
-        raise typer.Exit(endpoint_form.run(home, stack, endpoints, train, then, report))
+        train = partial(run, home, wait=True, report=print_status)
+        then = partial(_bring_up, home, report=print_status)
+        raise typer.Exit(endpoint_form.run(home, stack, endpoints, train, then, print_status))
 
 
 def run(

@@ -6,120 +6,148 @@ too: an unknown one, with the permission that was missing.
 
 from __future__ import annotations
 
-import copy
+import functools
 import threading
-from collections.abc import Iterable
-from typing import Any, Final
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, Concatenate, Final, ParamSpec, Protocol, TypeVar
 from urllib.parse import urlencode, urlsplit
 
 from vertex_training.errors import CommandError, ForbiddenReadError
-from vertex_training_cli.drift.rest import RestClient, pages
+from vertex_training_cli import rest
 from vertex_training_cli.preflight.answers import Answer
+from vertex_training_cli.rest import Read, RestClient
 
+
+class Asking(Protocol):
+    """The context of a check."""
+
+    @property
+    def client(self) -> ReadOnlyClient:
+        """Who is asked."""
+        ...
+
+
+Context = TypeVar("Context", bound=Asking)
+Parameters = ParamSpec("Parameters")
 #: The only methods that are sent by POST: they ask, and change nothing.
 TEST_METHODS: Final = (":testIamPermissions", "/testIamPermissions")
 #: Permissions that one ``testIamPermissions`` takes:
 #: https://docs.cloud.google.com/resource-manager/reference/rest/v3/projects/testIamPermissions
 MOST_PERMISSIONS: Final = 100
+#: What a document raises that has another form than its service's reference says.
+MALFORMED: Final = (AttributeError, IndexError, KeyError, TypeError, ValueError)
+
+
+class UnansweredError(Exception):
+    """A question could not be asked; ``answer`` is its unknown answer."""
+
+    def __init__(self, answer: Answer) -> None:
+        super().__init__(answer.answer)
+        self.answer = answer
+
+
+def answered(
+    check: Callable[Concatenate[Context, Parameters], Iterator[Answer]],
+) -> Callable[Concatenate[Context, Parameters], Iterator[Answer]]:
+    """Return the check with an unknown answer at its end if its question could not be asked.
+
+    The same if the document that answers has another form than expected.
+    """
+
+    @functools.wraps(check)
+    def run(
+        context: Context, *args: Parameters.args, **named: Parameters.kwargs
+    ) -> Iterator[Answer]:
+        try:
+            yield from check(context, *args, **named)
+        except UnansweredError as error:
+            yield error.answer
+        except MALFORMED as error:
+            if (asked := context.client.last) is None:
+                raise
+            yield asked.unknown(f"could not be read: {type(error).__name__}: {error}")
+
+    return run
 
 
 class ReadOnlyClient:
     """Asks, in any thread, and counts what it asked."""
 
     def __init__(self, client: RestClient) -> None:
-        self._client, self._lock = client, threading.Lock()
-        self._calls = [0]
-        self._unreadable: dict[str, str] = {}
-        self._last = ""
+        self._client, self._lock, self._asked = client, threading.Lock(), threading.local()
+        self._documents: dict[str, dict[str, Any] | None] = {}
+        self.calls = 0
 
     @property
-    def calls(self) -> int:
-        """How often it asked, also for its ``questions``."""
-        return self._calls[0]
+    def last(self) -> Answer | None:
+        """The question that this thread asked last."""
+        return getattr(self._asked, "question", None)
 
-    def questions(self) -> ReadOnlyClient:
-        """The same client for one part, which asks one question at a time."""
-        made = copy.copy(self)
-        made._unreadable, made._last = {}, ""
-        return made
+    def get(self, read: Read, of: Answer, *names: str) -> dict[str, Any] | None:
+        """The document that answers the question ``of``, read once; None if it is not there.
 
-    def give_up(self, reason: str) -> bool:
-        """Ask the last question no more: its answer is unknown, for that reason.
-
-        False if nothing was asked since.
+        Raises:
+            UnansweredError: the caller may not read it, or nobody answers.
         """
-        given_up, self._last = self._last, ""
-        if given_up:
-            self._unreadable[given_up] = reason
-        return bool(given_up)
+        url, self._asked.question = read.url(*names), of
+        if url not in self._documents:
+            self._documents[url] = self.send("GET", url, of, read.permission)
+        return self._documents[url]
 
-    def get(self, url: str, of: Answer, permission: str) -> dict[str, Any] | Answer | None:
-        """The document at ``url``; None if it is not there.
+    def items(self, read: Read, of: Answer, *names: str) -> list[dict[str, Any]]:
+        """All of a list that answers the question ``of``, page by page; never a part.
 
-        An unknown answer to the question ``of`` if the caller lacks ``permission``, or nobody
-        answers.
+        Raises:
+            UnansweredError: the caller may not list it, or nobody answers.
         """
-        return self._ask("GET", url, of, permission)
-
-    def items(
-        self, url: str, of: Answer, permission: str, collection: str, within: str = ""
-    ) -> list[dict[str, Any]] | Answer:
-        """All of a list, page by page, whose items are in the field ``collection``; never a part.
-
-        An aggregated list has them by place: there they are in the field ``within``.
-        """
-        found = list[dict[str, Any]]()
-        if url in self._unreadable:
-            return of.unknown(self._unreadable[url])
-        self._last = url
+        url = read.url(*names)
         try:
-            for document in pages(url, of.subject, lambda page: self._call("GET", page, of)):
-                items = document.get(collection, ())
-                if within:
-                    items = [each for p in dict(items).values() for each in p.get(within, ())]
-                found += items
+            return list(
+                rest.items(
+                    read, url, of.subject, lambda page: self.send("GET", page, of, read.permission)
+                )
+            )
         except CommandError as error:
-            return _unknown(of, error, permission)
-        return found
+            raise UnansweredError(of.unknown(str(error))) from None
 
-    def held(self, url: str, permissions: Iterable[str], of: Answer) -> set[str] | Answer | None:
+    def held(self, url: str, permissions: Iterable[str], of: Answer) -> set[str] | None:
         """Those of ``permissions`` that the caller holds on the resource at ``url``, which is the
         address of its ``testIamPermissions``; None if the resource is not there.
 
         No permission is asked for that (https://docs.cloud.google.com/iam/docs/testing-permissions).
+
+        Raises:
+            UnansweredError: nobody answers.
         """
         wanted, held = sorted(permissions), set[str]()
         for start in range(0, len(wanted), MOST_PERMISSIONS):
             some = wanted[start : start + MOST_PERMISSIONS]
             if url.endswith(TEST_METHODS):
-                answer = self._ask("POST", url, of, "", json={"permissions": some})
+                answer = self.send("POST", url, of, json={"permissions": some})
             else:  # Cloud Storage has a GET for it
                 query = urlencode([("permissions", each) for each in some])
-                answer = self._ask("GET", f"{url}?{query}", of, "")
-            if not isinstance(answer, dict):
-                return answer
+                answer = self.send("GET", f"{url}?{query}", of)
+            if answer is None:
+                return None
             held |= set(answer.get("permissions") or ())
         return held
 
-    def _ask(
-        self, method: str, url: str, of: Answer, permission: str, **more: Any
-    ) -> dict[str, Any] | Answer | None:
-        if url in self._unreadable:
-            return of.unknown(self._unreadable[url])
-        self._last = url
-        try:
-            return self._call(method, url, of, **more)
-        except CommandError as error:
-            return _unknown(of, error, permission)
+    def send(
+        self, method: str, url: str, of: Answer, permission: str = "", **more: Any
+    ) -> dict[str, Any] | None:
+        """Send a request that changes nothing; None if there is no such thing.
 
-    def _call(self, method: str, url: str, of: Answer, **more: Any) -> dict[str, Any] | None:
+        Raises:
+            UnansweredError: the caller lacks ``permission``, or nobody answers.
+        """
         path = urlsplit(url).path
         if method != "GET" and not (method == "POST" and path.endswith(TEST_METHODS)):
             raise AssertionError(f"a preflight changes nothing: {method} {path}")
+        self._asked.question = of
         with self._lock:
-            self._calls[0] += 1
-        return self._client.call(method, url, of.subject, **more)
-
-
-def _unknown(of: Answer, error: CommandError, permission: str) -> Answer:
-    return of.unknown(str(error), permission if isinstance(error, ForbiddenReadError) else "")
+            self.calls += 1
+        try:
+            return self._client.call(method, url, of.subject, **more)
+        except CommandError as error:
+            missing = permission if isinstance(error, ForbiddenReadError) else ""
+            raise UnansweredError(of.unknown(str(error), missing)) from None

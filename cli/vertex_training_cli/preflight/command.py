@@ -1,8 +1,14 @@
-"""The command line of ``vt preflight``."""
+"""The command line of ``vt preflight``, and the table of its parts.
+
+Parts run beside each other: most of their time they wait for an answer.
+"""
 
 from __future__ import annotations
 
+import dataclasses
 import enum
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Annotated, Final
 
@@ -10,8 +16,28 @@ import typer
 
 from vertex_training.errors import CommandError
 from vertex_training_cli.engine import stacks
-from vertex_training_cli.preflight import context, parts, report
-from vertex_training_cli.preflight.answers import Preflight, Verdict
+from vertex_training_cli.preflight import (
+    context,
+    identity,
+    images,
+    names,
+    networks,
+    organization_policies,
+    quotas,
+    reservations,
+    rights,
+)
+from vertex_training_cli.preflight.answers import (
+    WRITERS,
+    Answer,
+    Preflight,
+    Verdict,
+    as_json,
+    markdown,
+    question,
+)
+from vertex_training_cli.preflight.asking import MALFORMED
+from vertex_training_cli.preflight.context import PreflightContext
 
 #: Exit code: a deployment would be refused.
 REFUSED: Final = 3
@@ -53,13 +79,50 @@ def preflight(
         raise CommandError(f"--output {str(output)!r} names no file.")
     ref = stacks.find(stack)
     made, unread = context.connect(ref, account)
-    answers = (*unread, *parts.ask_all(made))
+    answers = (*unread, *ask_all(made))
     found = Preflight(stack, ref.project, account, answers, made.client.calls)
-    print(report.WRITERS[format_](found), end="")
+    print(WRITERS[format_](found), end="")
     if output is not None:
         output.parent.mkdir(parents=True, exist_ok=True)
-        for ending, write in (("md", report.markdown), ("json", report.as_json)):
+        for ending, write in (("md", markdown), ("json", as_json)):
             (output.parent / f"{output.name}.{ending}").write_text(write(found), encoding="utf-8")
     if len(found.of(Verdict.UNKNOWN)) == len(answers):
         raise CommandError("nothing could be asked.")
     raise typer.Exit(REFUSED if found.of(Verdict.REFUSED) else 0)
+
+
+Part = Callable[[PreflightContext], Iterator[Answer]]
+#: The heading of a part in a report -> what asks.
+PARTS: Final[Mapping[str, Part]] = {
+    "project": identity.ask,
+    "rights": rights.ask,
+    "names": names.ask,
+    "images": images.ask,
+    "organization policies": organization_policies.ask,
+    "quotas": quotas.ask,
+    "networks": networks.ask,
+    "reservations": reservations.ask,
+}
+_AT_ONCE: Final = 8
+
+
+def ask_all(asked: PreflightContext) -> list[Answer]:
+    """The answers of all parts, in the table's order."""
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        found = pool.map(lambda heading: _answers(heading, asked), PARTS)
+        return [
+            dataclasses.replace(answer, part=heading)
+            for heading, answers in zip(PARTS, found, strict=True)
+            for answer in answers
+        ]
+
+
+def _answers(heading: str, asked: PreflightContext) -> list[Answer]:
+    answers = list[Answer]()
+    try:
+        for answer in PARTS[heading](asked):
+            answers.append(answer)
+    except MALFORMED as error:
+        reason = f"could not be read: {type(error).__name__}: {error}"
+        answers.append(question(heading, "the rest of this part").unknown(reason))
+    return answers

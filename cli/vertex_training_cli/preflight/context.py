@@ -9,9 +9,9 @@ from typing import Any
 
 from vertex_training.customjob.google.impersonation import VARIABLE, is_service_account
 from vertex_training.errors import CommandError
+from vertex_training_cli import rest
 from vertex_training_cli.declared import DeclaredResource, DeclaredStack, declare_stack
 from vertex_training_cli.deploy import approval
-from vertex_training_cli.drift import rest
 from vertex_training_cli.engine.pulumi_cli import BACKEND, PulumiCli
 from vertex_training_cli.engine.stacks import StackRef
 from vertex_training_cli.preflight.answers import Answer, question

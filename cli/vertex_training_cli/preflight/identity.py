@@ -12,12 +12,11 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from vertex_training.catalog.resource_types import AGENT
+from vertex_training_cli import rest
 from vertex_training_cli.preflight.answers import Answer, question
+from vertex_training_cli.preflight.asking import answered
 from vertex_training_cli.preflight.context import PreflightContext
 
-_PROJECTS: Final = "https://cloudresourcemanager.googleapis.com/v3/projects"
-_BILLING: Final = "https://cloudbilling.googleapis.com/v1/projects"
-_USAGE: Final = "https://serviceusage.googleapis.com/v1/projects"
 SERVICE: Final = "gcp:projects/service:Service"
 #: What must be on before the stack can switch an API on.
 FIRST: Final = ("serviceusage.googleapis.com", "cloudresourcemanager.googleapis.com")
@@ -32,27 +31,19 @@ _SERVICES: Final = {"gs-project-accounts": "storage", "compute-system": "compute
 def ask(context: PreflightContext) -> Iterator[Answer]:
     """Everything about the stack's project, and the APIs of each project that the stack uses."""
     yield from _project(context)
-    yield _billing(context)
-    on = dict[str, set[str]]()
-    for project, needed in _needed(context).items():
-        of = question(f"projects/{project}", "APIs that are on")
-        url = f"{_USAGE}/{project}/services?filter=state:ENABLED&pageSize=200"
-        found = context.client.items(url, of, "serviceusage.services.list", "services")
-        if isinstance(found, Answer):
-            yield found
-            continue
-        on[project] = {str((each.get("config") or {}).get("name")) for each in found}
-        yield from _apis(project, needed, on[project])
-    yield from _agents(context, on.get(context.project))
+    yield from _billing(context)
+    needed: dict[str, set[str]] = {}
+    for each in context.of_type(SERVICE):
+        needed.setdefault(str(each.inputs["project"]), set()).add(str(each.inputs["service"]))
+    for project, apis in needed.items():
+        yield from _apis(context, project, apis)
 
 
+@answered
 def _project(context: PreflightContext) -> Iterator[Answer]:
     name = f"projects/{context.project}"
     of = question(name, "number and state")
-    found = context.client.get(f"{_PROJECTS}/{context.project}", of, "resourcemanager.projects.get")
-    if isinstance(found, Answer):
-        yield found
-        return
+    found = context.client.get(rest.PROJECT, of, context.project)
     if found is None:
         mend = f"gcloud projects create {context.project}, or name another in the stack file"
         yield of.refused("it is not there", "every call for it is refused", mend)
@@ -81,30 +72,26 @@ def _number(context: PreflightContext, found: dict[str, Any]) -> Answer:
     )
 
 
-def _billing(context: PreflightContext) -> Answer:
+@answered
+def _billing(context: PreflightContext) -> Iterator[Answer]:
     of = question(f"projects/{context.project}", "billing")
-    url = f"{_BILLING}/{context.project}/billingInfo"
-    found = context.client.get(url, of, "resourcemanager.projects.get")
-    if isinstance(found, Answer):
-        return found
+    found = context.client.get(rest.BILLING, of, context.project)
     if found and found.get("billingEnabled"):
-        return of.ok(str(found.get("billingAccountName", "on")))
-    return of.refused(
+        yield of.ok(str(found.get("billingAccountName", "on")))
+        return
+    yield of.refused(
         "off",
         "no API that costs can be switched on, and no bucket, machine or job is made",
         f"gcloud billing projects link {context.project} --billing-account=ACCOUNT_ID",
     )
 
 
-def _needed(context: PreflightContext) -> dict[str, set[str]]:
-    """The APIs that the stack switches on, by project."""
-    found: dict[str, set[str]] = {}
-    for each in context.of_type(SERVICE):
-        found.setdefault(str(each.inputs["project"]), set()).add(str(each.inputs["service"]))
-    return found
-
-
-def _apis(project: str, needed: set[str], on: set[str]) -> Iterator[Answer]:
+@answered
+def _apis(context: PreflightContext, project: str, needed: set[str]) -> Iterator[Answer]:
+    """The APIs of a project that the stack needs, and service agents of the stack's own."""
+    of = question(f"projects/{project}", "APIs that are on")
+    found = context.client.items(rest.SERVICES, of, project)
+    on = {str((each.get("config") or {}).get("name")) for each in found}
     for api in sorted(needed):
         of = question(f"projects/{project}/services/{api}", "whether it is on")
         if api in on:
@@ -114,16 +101,18 @@ def _apis(project: str, needed: set[str], on: set[str]) -> Iterator[Answer]:
             yield of.refused("off", "no other API can be switched on by the stack", mend)
         else:
             yield of.ok("off: the stack switches it on")
+    if project == context.project:
+        yield from _agents(context, on)
 
 
-def _agents(context: PreflightContext, on: set[str] | None) -> Iterator[Answer]:
+def _agents(context: PreflightContext, on: set[str]) -> Iterator[Answer]:
     """Service agents of the project that the stack grants something: IAM takes none that does not
     exist. Google makes one with its API, or when it is asked to."""
     made = {str(each.inputs["service"]) for each in context.of_type(AGENT)}
     members = {str(each.inputs.get("member")) for each in context.declared.resources}
     for member in sorted(members):
         match = _AGENT.search(member)
-        if match is None or match["number"] != context.number or on is None:
+        if match is None or match["number"] != context.number:
             continue
         service = match["service"].removeprefix("gcp-sa-")
         service = _SERVICES.get(service, service).removesuffix("-cc") + ".googleapis.com"

@@ -8,16 +8,16 @@ from typing import Any, Final
 
 from vertex_training import naming
 from vertex_training.customjob.rules.images import GOOGLES
-from vertex_training.plan import external_grants, job_grants
+from vertex_training.plan import external_grants, stack_grants
 from vertex_training.plan.grants import GrantRequest
+from vertex_training_cli import rest
 from vertex_training_cli.images import lookup
 from vertex_training_cli.preflight.answers import Answer, question
+from vertex_training_cli.preflight.asking import answered
 from vertex_training_cli.preflight.context import PreflightContext
 
-_REGISTRY: Final = "https://artifactregistry.googleapis.com/v1/"
-#: What reading an image asks for, and its repository's policy.
+#: What reading an image asks for.
 DOWNLOAD: Final = "artifactregistry.repositories.downloadArtifacts"
-POLICY: Final = "artifactregistry.repositories.getIamPolicy"
 #: Roles on a repository that include ``downloadArtifacts``:
 #: https://docs.cloud.google.com/artifact-registry/docs/access-control
 PULLING: Final = frozenset(
@@ -30,7 +30,7 @@ def ask(context: PreflightContext) -> Iterator[Answer]:
     jobs, models = dict[str, list[str]](), dict[str, list[str]]()
     for job, request in context.declared.requests.items():
         body = json.loads(request.body)
-        run = job_grants.images(body if "jobSpec" in body else _trial(body))
+        run = stack_grants.images(body if "jobSpec" in body else _trial(body))
         for name in dict.fromkeys(run):
             if not GOOGLES.match(name):  # anybody may pull those
                 jobs.setdefault(name, []).append(job)
@@ -48,9 +48,10 @@ def ask(context: PreflightContext) -> Iterator[Answer]:
         meets = "; ".join(f"{what}: {', '.join(of)}" for what, of in fails.items() if of)
         yield _exists(context, name, meets, looks)
     settings = context.declared.stack.declared
-    of_jobs = job_grants.image_grants(settings, sorted(jobs))
-    of_models = job_grants.image_grants(settings, sorted(models), of_models=True)
-    yield from _pulled(context, {each.key: each for each in (*of_models, *of_jobs)}.values())
+    of_jobs = stack_grants.image_grants(settings, sorted(jobs))
+    of_models = stack_grants.image_grants(settings, sorted(models), of_models=True)
+    for grant in {each.key: each for each in (*of_models, *of_jobs)}.values():
+        yield from _pulled(context, grant)
 
 
 def _trial(body: Mapping[str, object]) -> Mapping[str, object]:
@@ -77,35 +78,24 @@ def _exists(
     )
 
 
-def _pulled(context: PreflightContext, grants: Iterable[GrantRequest]) -> Iterator[Answer]:
-    """Whether the agents that pull may read repositories of other projects."""
-    policies = dict[str, set[str] | Answer | None]()
-    for grant in grants:
-        who = grant.member.removeprefix("serviceAccount:")
-        of = question(grant.resource, f"whether {who} may pull")
-        if grant.resource not in policies:
-            policies[grant.resource] = _members(context, grant.resource, of)
-        members = policies[grant.resource]
-        if isinstance(members, Answer):
-            yield of.unknown(members.answer, members.permission)
-        elif members is None:
-            yield of.refused(
-                "there is no such repository", "no image of it can be pulled", "name another"
-            )
-        elif members & {grant.member, *naming.PUBLIC_MEMBERS}:
-            yield of.ok("yes")
-        else:
-            # a role on the whole project, a group or a condition is not seen here
-            meets = "what runs it fails at its image, unless a role on the project lets it"
-            yield of.refused("not by its IAM policy", meets, external_grants.command(grant))
-
-
-def _members(context: PreflightContext, resource: str, of: Answer) -> set[str] | Answer | None:
-    url = f"{_REGISTRY}{resource}:getIamPolicy?options.requestedPolicyVersion=3"
-    policy = context.client.get(url, of, POLICY)
-    if policy is None or isinstance(policy, Answer):
-        return policy
-    return set(pulling(policy.get("bindings") or ()))
+@answered
+def _pulled(context: PreflightContext, grant: GrantRequest) -> Iterator[Answer]:
+    """Whether an agent that pulls may read a repository of another project."""
+    who = grant.member.removeprefix("serviceAccount:")
+    of = question(grant.resource, f"whether {who} may pull")
+    policy = context.client.get(rest.REPOSITORY_POLICY, of, grant.resource)
+    if policy is None:
+        yield of.refused(
+            "there is no such repository", "no image of it can be pulled", "name another"
+        )
+        return
+    members = set(pulling(policy.get("bindings") or ()))
+    if members & {grant.member, *naming.PUBLIC_MEMBERS}:
+        yield of.ok("yes")
+    else:
+        # a role on the whole project, a group or a condition is not seen here
+        meets = "what runs it fails at its image, unless a role on the project lets it"
+        yield of.refused("not by its IAM policy", meets, external_grants.command(grant))
 
 
 def pulling(bindings: Iterable[Any]) -> Iterator[str]:

@@ -12,24 +12,17 @@ from typing import Any, Final
 
 from vertex_training.catalog import resource_types
 from vertex_training.catalog.resource_types import ACCOUNT, BUCKET, ON_BUCKET, REPOSITORY, SECRET
+from vertex_training.settings.alerts import Channel
+from vertex_training_cli import rest
 from vertex_training_cli.declared import DeclaredResource
 from vertex_training_cli.preflight.answers import Answer, question
+from vertex_training_cli.preflight.asking import UnansweredError, answered
 from vertex_training_cli.preflight.context import PreflightContext
 
-_BUCKETS: Final = "https://storage.googleapis.com/storage/v1/b/"
-#: Type -> where one is read, and what that asks for.
-READ: Final = {
-    ACCOUNT: ("https://iam.googleapis.com/v1/", "iam.serviceAccounts.get"),
-    REPOSITORY: (
-        "https://artifactregistry.googleapis.com/v1/",
-        "artifactregistry.repositories.get",
-    ),
-    SECRET: ("https://secretmanager.googleapis.com/v1/", "secretmanager.secrets.get"),
-}
-_PROJECTS: Final = "https://cloudresourcemanager.googleapis.com/v3/projects/"
-_MONITORING: Final = "https://monitoring.googleapis.com/v3/"
-_KMS: Final = "https://cloudkms.googleapis.com/v1/"
+#: Type -> how one is read.
+READ: Final = {ACCOUNT: rest.ACCOUNT, REPOSITORY: rest.REPOSITORY, SECRET: rest.SECRET}
 _KEY: Final = re.compile(r"projects/[\w.:-]+/locations/[\w-]+/keyRings/[\w-]+/cryptoKeys/[\w-]+")
+_SHARED: Final = "409: the names of buckets are shared by everybody"
 
 
 def ask(context: PreflightContext) -> Iterator[Answer]:
@@ -38,24 +31,32 @@ def ask(context: PreflightContext) -> Iterator[Answer]:
         yield from _bucket(context, each)
     for token in READ:
         for each in context.of_type(token):
-            yield _other(context, each)
-    yield from _used_buckets(context)
-    yield from _secret_versions(context)
-    yield from _keys(context)
-    yield from _channels(context)
+            yield from _other(context, each)
+    for name in _used_buckets(context):
+        yield from _used_bucket(context, name)
+    for secret in _used_secrets(context):
+        yield from _secret_version(context, secret)
+    texts = (str(value) for each in context.declared.resources for value in each.inputs.values())
+    for key in sorted({match[0] for text in texts for match in _KEY.finditer(text)}):
+        yield from _key(context, key)
+    for key, channel in context.declared.stack.declared.channels.items():
+        if channel.existing:
+            yield from _channel(context, key, channel)
 
 
+@answered
 def _bucket(context: PreflightContext, bucket: DeclaredResource) -> Iterator[Answer]:
     name = str(bucket.inputs["name"])
     of = question(f"gs://{name}", "whether the name is free")
-    found = context.client.get(f"{_BUCKETS}{name}", of, "storage.buckets.get")
     mend = f"give it another name in Pulumi.{context.ref.stack}.yaml (buckets.KEY.name)"
-    if isinstance(found, Answer):
+    try:
+        found = context.client.get(rest.BUCKET, of, name)
+    except UnansweredError as error:
         # it is there, and of somebody else if the caller may read those of the project
-        if found.permission and not context.is_made(bucket) and _may_read_buckets(context, of):
-            meets = "409: the names of buckets are shared by everybody"
-            found = of.refused("taken, by a project that the caller may not read", meets, mend)
-        yield found
+        is_theirs = error.answer.permission and not context.is_made(bucket)
+        if not (is_theirs and _may_read_buckets(context, of)):
+            raise error from None
+        yield of.refused("taken, by a project that the caller may not read", _SHARED, mend)
         return
     if found is None:
         gone = "it was deleted: `vt drift` says what to restore" if context.is_made(bucket) else ""
@@ -63,35 +64,34 @@ def _bucket(context: PreflightContext, bucket: DeclaredResource) -> Iterator[Ans
         return
     number = str(found.get("projectNumber", ""))
     if number not in ("", context.number):
-        meets = "409: the names of buckets are shared by everybody"
-        yield of.refused(f"taken, by project {number}", meets, mend)
+        yield of.refused(f"taken, by project {number}", _SHARED, mend)
     elif not context.is_made(bucket) and context.recorded is not None:
         yield _not_of_the_state(context, of, bucket)
     else:
         yield of.ok("the stack's own" if context.recorded is not None else "in the project")
-        yield from _settings(bucket, found, name)
+        yield _settings(bucket, found, name)
 
 
 def _may_read_buckets(context: PreflightContext, of: Answer) -> bool:
-    url = f"{_PROJECTS}{context.project}:testIamPermissions"
-    held = context.client.held(url, {"storage.buckets.get"}, of)
-    return isinstance(held, set) and bool(held)
+    url = f"{rest.PROJECT.url(context.project)}:testIamPermissions"
+    try:
+        return bool(context.client.held(url, {"storage.buckets.get"}, of))
+    except UnansweredError:
+        return False
 
 
-def _settings(bucket: DeclaredResource, found: dict[str, Any], name: str) -> Iterator[Answer]:
+def _settings(bucket: DeclaredResource, found: dict[str, Any], name: str) -> Answer:
     """Location and class of a bucket that exists: the one never changes."""
     of = question(f"gs://{name}", "location and class")
     declared, there = str(bucket.inputs["location"]).upper(), str(found.get("location")).upper()
     if declared != there:
         meets = "the bucket is replaced, with all its objects; a protected one is refused"
-        yield of.refused(f"{there}, and {declared} is declared", meets, f"declare {there}")
-        return
+        return of.refused(f"{there}, and {declared} is declared", meets, f"declare {there}")
     declared, there = str(bucket.inputs.get("storageClass")), str(found.get("storageClass"))
     if declared != there:
         meets = "the default class changes; objects keep theirs"
-        yield of.warning(f"{there}, and {declared} is declared", meets, f"declare {there}")
-    else:
-        yield of.ok(f"{found.get('location')}, {there}")
+        return of.warning(f"{there}, and {declared} is declared", meets, f"declare {there}")
+    return of.ok(f"{found.get('location')}, {there}")
 
 
 def _not_of_the_state(context: PreflightContext, of: Answer, resource: DeclaredResource) -> Answer:
@@ -103,111 +103,100 @@ def _not_of_the_state(context: PreflightContext, of: Answer, resource: DeclaredR
     )
 
 
-def _other(context: PreflightContext, resource: DeclaredResource) -> Answer:
+@answered
+def _other(context: PreflightContext, resource: DeclaredResource) -> Iterator[Answer]:
     """An account, a repository or a secret that the stack makes."""
-    base, permission = READ[resource.type]
     word = resource_types.find(resource.type).word
     of = question(resource.id, f"whether the {word} is there already")
-    found = context.client.get(f"{base}{resource.id}", of, permission)
-    if isinstance(found, Answer):
-        return found
-    if found is None:
-        return of.ok("no")
-    if context.is_made(resource):
-        return of.ok("yes, the stack's own")
-    if context.recorded is None:
-        return of.unknown("it is there, and the state could not be read")
-    return _not_of_the_state(context, of, resource)
+    if context.client.get(READ[resource.type], of, resource.id) is None:
+        yield of.ok("no")
+    elif context.is_made(resource):
+        yield of.ok("yes, the stack's own")
+    elif context.recorded is None:
+        yield of.unknown("it is there, and the state could not be read")
+    else:
+        yield _not_of_the_state(context, of, resource)
 
 
-def _used_buckets(context: PreflightContext) -> Iterator[Answer]:
-    """Buckets of others that the stack grants something on, or names: they must be there."""
+def _used_buckets(context: PreflightContext) -> list[str]:
+    """Buckets of others that the stack grants something on, or names."""
     made = {str(each.inputs["name"]) for each in context.of_type(BUCKET)}
     used = {str(each.inputs["bucket"]) for each in context.of_type(ON_BUCKET)}
     buckets = context.declared.stack.declared.buckets.values()
     used |= {each.existing for each in buckets if each.existing}
-    for name in sorted(used - made):
-        of = question(f"gs://{name}", "whether the bucket that the stack uses is there")
-        found = context.client.get(f"{_BUCKETS}{name}", of, "storage.buckets.get")
-        if isinstance(found, Answer):
-            yield found
-        elif found is None:
-            mend = f"gcloud storage buckets create gs://{name}, or name another"
-            yield of.refused("no", "404 at grants on it, and in its jobs", mend)
-        else:
-            yield of.ok("yes")
+    return sorted(used - made)
 
 
-def _secret_versions(context: PreflightContext) -> Iterator[Answer]:
-    """Secrets hold no value when they are made; a job that reads one without fails."""
+@answered
+def _used_bucket(context: PreflightContext, name: str) -> Iterator[Answer]:
+    of = question(f"gs://{name}", "whether the bucket that the stack uses is there")
+    if context.client.get(rest.BUCKET, of, name) is None:
+        mend = f"gcloud storage buckets create gs://{name}, or name another"
+        yield of.refused("no", "404 at grants on it, and in its jobs", mend)
+    else:
+        yield of.ok("yes")
+
+
+def _used_secrets(context: PreflightContext) -> list[str]:
+    """Ids of secrets that exist; one has no version before it is made."""
     declared = {each.id: each for each in context.of_type(SECRET)}
-    secrets = context.declared.stack.declared.secrets
-    used = {each.existing: None for each in secrets.values() if each.existing}
-    for id_, resource in {**declared, **used}.items():
-        base, _ = READ[SECRET]
-        of = question(f"{id_}/versions/latest", "whether there is a version, and enabled")
-        if resource is not None and not context.is_made(resource):
-            continue  # it has no version before it is made
-        found = context.client.get(f"{base}{id_}/versions/latest", of, "secretmanager.versions.get")
-        name, project = id_.rpartition("/")[2], id_.split("/")[1]
+    made = [id_ for id_, each in declared.items() if context.is_made(each)]
+    secrets = context.declared.stack.declared.secrets.values()
+    used = [each.existing for each in secrets if each.existing]
+    return list(dict.fromkeys([*(id_ for id_ in made if id_ not in used), *used]))
+
+
+@answered
+def _secret_version(context: PreflightContext, secret: str) -> Iterator[Answer]:
+    """Secrets hold no value when they are made; a job that reads one without fails."""
+    of = question(f"{secret}/versions/latest", "whether there is a version, and enabled")
+    found = context.client.get(rest.SECRET_VERSION, of, secret)
+    name, project = secret.rpartition("/")[2], secret.split("/")[1]
+    if found is None:
         add = f"gcloud secrets versions add {name} --project={project} --data-file=FILE"
-        if isinstance(found, Answer):
-            yield found
-        elif found is None:
-            yield of.warning("no version", "a job that reads it fails", add)
-        elif (state := str(found.get("state"))) != "ENABLED":
-            enable = f"gcloud secrets versions enable latest --secret={name} --project={project}"
-            yield of.warning(state, "a job that reads it fails", enable)
-        else:
-            yield of.ok("ENABLED")
+        yield of.warning("no version", "a job that reads it fails", add)
+    elif (state := str(found.get("state"))) != "ENABLED":
+        enable = f"gcloud secrets versions enable latest --secret={name} --project={project}"
+        yield of.warning(state, "a job that reads it fails", enable)
+    else:
+        yield of.ok("ENABLED")
 
 
-def _keys(context: PreflightContext) -> Iterator[Answer]:
-    """Keys that the stack encrypts with: their primary version must be enabled."""
-    texts = (str(value) for each in context.declared.resources for value in each.inputs.values())
-    keys = {match[0] for text in texts for match in _KEY.finditer(text)}
-    for key in sorted(keys):
-        of = question(key, "state of the primary version of the key")
-        found = context.client.get(f"{_KMS}{key}", of, "cloudkms.cryptoKeys.get")
-        if isinstance(found, Answer):
-            yield found
-            continue
-        state = "it is not there"
-        if found is not None:
-            state = str((found.get("primary") or {}).get("state", "it has no primary version"))
-        if state == "ENABLED":
-            yield of.ok(state)
-            continue
-        meets = "what is encrypted with it cannot be made, and what exists cannot be read"
-        ring, _, name = key.rpartition("/cryptoKeys/")
-        yield of.refused(
-            state,
-            meets,
-            f"gcloud kms keys versions list --key={name} --keyring={ring} shows its versions; "
-            "enable one and make it primary",
-        )
+@answered
+def _key(context: PreflightContext, key: str) -> Iterator[Answer]:
+    """A key that the stack encrypts with: its primary version must be enabled."""
+    of = question(key, "state of the primary version of the key")
+    found = context.client.get(rest.KEY, of, key)
+    state = "it is not there"
+    if found is not None:
+        state = str((found.get("primary") or {}).get("state", "it has no primary version"))
+    if state == "ENABLED":
+        yield of.ok(state)
+        return
+    ring, _, name = key.rpartition("/cryptoKeys/")
+    yield of.refused(
+        state,
+        "what is encrypted with it cannot be made, and what exists cannot be read",
+        f"gcloud kms keys versions list --key={name} --keyring={ring} shows its versions; "
+        "enable one and make it primary",
+    )
 
 
-def _channels(context: PreflightContext) -> Iterator[Answer]:
-    """Channels that are named by ``existing``: an alert on one that is not there is refused."""
-    settings = context.declared.stack.declared
-    of_budget = settings.budget.channels if settings.budget else ()
-    for key, channel in settings.channels.items():
-        if not channel.existing:
-            continue
-        of = question(channel.existing, "whether the channel that alerts name is there")
-        permission = "monitoring.notificationChannels.get"
-        found = context.client.get(f"{_MONITORING}{channel.existing}", of, permission)
-        listing = f"gcloud beta monitoring channels list --project={context.project}"
-        mend = f"name another in channels.{key}: {listing} shows those there are"
-        if isinstance(found, Answer):
-            yield found
-        elif found is None:
-            yield of.refused("no", "404 at the alert or the budget that names it", mend)
-        elif found.get("enabled") is False:
-            on = f"gcloud beta monitoring channels update {channel.existing} --enabled"
-            yield of.warning("it is off", "it is told nothing", on)
-        elif (type_ := str(found.get("type"))) != "email" and key in of_budget:
-            yield of.warning(f"{type_}, and a budget names it", "budgets tell email alone", mend)
-        else:
-            yield of.ok(f"yes, {type_}")
+@answered
+def _channel(context: PreflightContext, key: str, channel: Channel) -> Iterator[Answer]:
+    """A channel that is named by ``existing``: an alert on one that is not there is refused."""
+    assert channel.existing
+    budget = context.declared.stack.declared.budget
+    of = question(channel.existing, "whether the channel that alerts name is there")
+    found = context.client.get(rest.CHANNEL, of, channel.existing)
+    listing = f"gcloud beta monitoring channels list --project={context.project}"
+    mend = f"name another in channels.{key}: {listing} shows those there are"
+    if found is None:
+        yield of.refused("no", "404 at the alert or the budget that names it", mend)
+    elif found.get("enabled") is False:
+        on = f"gcloud beta monitoring channels update {channel.existing} --enabled"
+        yield of.warning("it is off", "it is told nothing", on)
+    elif (type_ := str(found.get("type"))) != "email" and budget and key in budget.channels:
+        yield of.warning(f"{type_}, and a budget names it", "budgets tell email alone", mend)
+    else:
+        yield of.ok(f"yes, {type_}")

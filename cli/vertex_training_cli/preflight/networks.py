@@ -7,24 +7,20 @@ https://docs.cloud.google.com/dns/docs/reference/rest/v1/managedZones/list
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import ipaddress
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import urlencode
 
 from vertex_training.plan.network import NetworkPlan
-from vertex_training_cli.drift.networks import API as COMPUTE
-from vertex_training_cli.preflight.address_ranges import (
-    Block,
-    held_blocks,
-    in_the_way,
-    wanted_blocks,
-)
+from vertex_training.stack import Stack
+from vertex_training_cli import rest
 from vertex_training_cli.preflight.answers import Answer, question
+from vertex_training_cli.preflight.asking import answered
 from vertex_training_cli.preflight.context import PreflightContext
 
 SERVICE: Final = "servicenetworking.googleapis.com"
-CONNECTIONS: Final = f"https://{SERVICE}/v1/services/{SERVICE}/connections"
-ZONES: Final = "https://dns.googleapis.com/dns/v1/projects/{}/managedZones"
 #: Addresses of a subnet that Google keeps: https://docs.cloud.google.com/vpc/docs/subnets
 KEPT: Final = 4
 Items = list[dict[str, Any]]
@@ -36,35 +32,40 @@ def ask(context: PreflightContext) -> Iterator[Answer]:
     if plan is None:
         return
     if plan.host:
-        yield _ask_host(context, plan.host.host_project)
+        yield from _ask_host(context, plan.host.host_project)
+    yield from _ask_network(context, plan)
+    if path := context.declared.stack.settings.network.attachment.existing:
+        yield from _ask_attachment(context, path)
+    for peering in plan.dns_peering:
+        yield from _ask_zones(context, peering)
+
+
+@answered
+def _ask_network(context: PreflightContext, plan: NetworkPlan) -> Iterator[Answer]:
     asked = question(plan.id, "whether the network is there")
-    network = context.client.get(COMPUTE + plan.id, asked, "compute.networks.get")
-    if isinstance(network, Answer):
-        yield network
-    elif context.declared.stack.settings.network.existing:
-        yield _judge_existing(asked, network)
-    if isinstance(network, dict):
+    network = context.client.get(rest.NETWORK, asked, plan.id)
+    if context.declared.stack.settings.network.existing:
+        if network is None:
+            meets = "what the stack makes in it is refused, and so are its jobs"
+            mend = "network.existing: one that is there"
+            yield asked.refused("not there", meets, mend)
+        else:
+            yield asked.ok("there")
+    if network is not None:
         yield from _ask_addresses(context, plan)
         if plan.mode == "peering":
-            yield _ask_connection(context, plan, network)
-    yield from _ask_attachment(context)
-    yield from _ask_zones(context, plan)
+            yield from _ask_connection(context, plan, network)
 
 
-def _judge_existing(asked: Answer, found: dict[str, Any] | None) -> Answer:
-    if found is None:
-        meets = "what the stack makes in it is refused, and so are its jobs"
-        return asked.refused("not there", meets, "network.existing: one that is there")
-    return asked.ok("there")
-
-
-def _ask_host(context: PreflightContext, host: str) -> Answer:
+@answered
+def _ask_host(context: PreflightContext, host: str) -> Iterator[Answer]:
     asked = question(f"project {context.project}", "host project of its Shared VPC")
-    url = f"{COMPUTE}projects/{context.project}/getXpnHost"
-    found = context.client.get(url, asked, "compute.projects.get")
-    if isinstance(found, Answer):
-        return found
-    name = str((found or {}).get("name", ""))
+    found = context.client.get(rest.SHARED_VPC_HOST, asked, context.project)
+    yield _judge_host(context, asked, host, str((found or {}).get("name", "")))
+
+
+def _judge_host(context: PreflightContext, asked: Answer, host: str, name: str) -> Answer:
+    """What it means that ``name`` is the host, and ``host`` is declared."""
     if name == host:
         return asked.ok(host)
     attach = f"gcloud compute shared-vpc associated-projects add {context.project}"
@@ -79,6 +80,7 @@ def _ask_host(context: PreflightContext, host: str) -> Answer:
     return asked.refused("none", f"jobs may not use networks of {host}", attach)
 
 
+@answered
 def _ask_addresses(context: PreflightContext, plan: NetworkPlan) -> Iterator[Answer]:
     """Whether blocks are free, and whether existing subnets and ranges are there."""
     settings = context.declared.stack.settings.network
@@ -86,18 +88,11 @@ def _ask_addresses(context: PreflightContext, plan: NetworkPlan) -> Iterator[Ans
     existing = bool(settings.subnet and settings.subnet.existing)
     if not wanted and not existing:
         return
-    asked, project = question(plan.id, "addresses in it"), f"{COMPUTE}projects/{plan.project}"
-    lists = list[Items]()
-    for path, permission, within in (
-        ("aggregated/subnetworks", "compute.subnetworks.list", "subnetworks"),
-        ("global/addresses", "compute.globalAddresses.list", ""),
-        ("global/routes", "compute.routes.list", ""),
-    ):
-        found = context.client.items(f"{project}/{path}", asked, permission, "items", within)
-        if isinstance(found, Answer):
-            yield found
-            return
-        lists.append(found)
+    asked = question(plan.id, "addresses in it")
+    lists = [
+        context.client.items(read, asked, plan.project)
+        for read in (rest.SUBNETWORKS, rest.ADDRESSES, rest.ROUTES)
+    ]
     held = list(held_blocks(plan.id, *lists))
     for each in wanted:
         asked = question(each.what, f"whether {each.block} is free in {plan.id}")
@@ -144,15 +139,24 @@ def _machines(context: PreflightContext) -> int:
     return sum(sorted(found, reverse=True)[:at_once])
 
 
+@answered
 def _ask_connection(
     context: PreflightContext, plan: NetworkPlan, network: Mapping[str, Any]
-) -> Answer:
+) -> Iterator[Answer]:
     """The connection with Google's services: one a network, with ranges that it was made with."""
     asked = question(plan.id, f"its connection with {SERVICE}")
-    url = f"{CONNECTIONS}?{urlencode({'network': plan.path})}"
-    found = context.client.items(url, asked, "servicenetworking.services.get", "connections")
-    if isinstance(found, Answer):
-        return found
+    query = urlencode({"network": plan.path})
+    found = context.client.items(rest.CONNECTIONS, asked, SERVICE, query)
+    yield _judge_connection(context, plan, network, asked, found)
+
+
+def _judge_connection(
+    context: PreflightContext,
+    plan: NetworkPlan,
+    network: Mapping[str, Any],
+    asked: Answer,
+    found: Items,
+) -> Answer:
     has = [name for each in found for name in each.get("reservedPeeringRanges") or ()]
     ranges = context.declared.stack.declared.network.ranges
     existing = [plan.ranges[key] for key, each in ranges.items() if each.existing]
@@ -173,45 +177,34 @@ def _ask_connection(
     return asked.ok(f"ranges: {', '.join(has)}" if found else "none yet: the stack makes it")
 
 
-def _ask_attachment(context: PreflightContext) -> Iterator[Answer]:
+@answered
+def _ask_attachment(context: PreflightContext, path: str) -> Iterator[Answer]:
     """An attachment that exists."""
-    if path := context.declared.stack.settings.network.attachment.existing:
-        asked = question(path, "whether the attachment is there")
-        permission = "compute.networkAttachments.get"
-        found = context.client.get(COMPUTE + path, asked, permission)
-        if found is None:
-            mend = "network.attachment.existing: one that is there"
-            yield asked.refused("not there", "jobs are refused", mend)
-        else:
-            yield found if isinstance(found, Answer) else asked.ok("there")
+    asked = question(path, "whether the attachment is there")
+    if context.client.get(rest.ATTACHMENT, asked, path) is None:
+        mend = "network.attachment.existing: one that is there"
+        yield asked.refused("not there", "jobs are refused", mend)
+    else:
+        yield asked.ok("there")
 
 
-def _ask_zones(context: PreflightContext, plan: NetworkPlan) -> Iterator[Answer]:
-    """Private zones that jobs look names up in."""
-    zones: dict[str, Items | Answer] = {}
-    for peering in plan.dns_peering:
-        domain, project = peering["domain"], peering["targetProject"]
-        asked = question(f"names of {domain}", f"private zones of {project}")
-        if project not in zones:
-            url = ZONES.format(project)
-            zones[project] = context.client.items(
-                url, asked, "dns.managedZones.list", "managedZones"
-            )
-        found = zones[project]
-        if isinstance(found, Answer):
-            yield asked.unknown(found.answer, found.permission, found.mend)
-            continue
-        network = f"projects/{project}/global/networks/{peering['targetNetwork']}"
-        names = [str(each["dnsName"]) for each in found if _serves(each, network, domain)]
-        if names:
-            yield asked.ok(", ".join(names))
-        else:
-            meets = f"jobs find no name of {domain}"
-            mend = f"gcloud dns managed-zones create NAME --visibility=private --dns-name={domain}"
-            mend += (
-                f" --networks={peering['targetNetwork']} --project={project} --description=NAMES"
-            )
-            yield asked.warning(f"none that {peering['targetNetwork']} sees", meets, mend)
+@answered
+def _ask_zones(context: PreflightContext, peering: Mapping[str, str]) -> Iterator[Answer]:
+    """Private zones that jobs look the names of a domain up in."""
+    domain, project = peering["domain"], peering["targetProject"]
+    asked = question(f"names of {domain}", f"private zones of {project}")
+    found = context.client.items(rest.ZONES, asked, project)
+    network = f"projects/{project}/global/networks/{peering['targetNetwork']}"
+    names = [str(each["dnsName"]) for each in found if _serves(each, network, domain)]
+    if names:
+        yield asked.ok(", ".join(names))
+        return
+    mend = (
+        f"gcloud dns managed-zones create NAME --visibility=private --dns-name={domain}"
+        f" --networks={peering['targetNetwork']} --project={project} --description=NAMES"
+    )
+    missing = f"none that {peering['targetNetwork']} sees"
+    yield asked.warning(missing, f"jobs find no name of {domain}", mend)
 
 
 def _serves(zone: Mapping[str, Any], network: str, domain: str) -> bool:
@@ -221,3 +214,104 @@ def _serves(zone: Mapping[str, Any], network: str, domain: str) -> bool:
         return False
     zone_name, name = (f".{text.rstrip('.')}" for text in (str(zone.get("dnsName")), domain))
     return zone_name == "." or name.endswith(zone_name) or zone_name.endswith(name)
+
+
+Block = ipaddress.IPv4Network
+
+
+@dataclass(frozen=True, slots=True)
+class WantedBlock:
+    """Addresses that the stack asks for."""
+
+    block: Block
+    what: str
+    """As a message names it."""
+    name: str
+    """``REGION/NAME`` of the subnet, or ``global/NAME`` of the range, in the cloud."""
+
+
+@dataclass(frozen=True, slots=True)
+class HeldBlock:
+    """Addresses that something in the network has."""
+
+    block: Block
+    what: str
+    name: str
+    only_within: bool = False
+    """Whether it stands in the way only of a block that it lies within: a static route."""
+
+    def conflicts(self, wanted: WantedBlock) -> bool:
+        """Whether the wanted block is refused because of this one."""
+        if self.only_within:
+            return self.block.subnet_of(wanted.block)
+        return self.name != wanted.name and self.block.overlaps(wanted.block)
+
+
+def wanted_blocks(stack: Stack) -> Iterator[WantedBlock]:
+    """What the stack makes at addresses of its own choice."""
+    network, plan = stack.declared.network, stack.network
+    if plan is None:
+        return
+    if network.subnet and network.subnet.range and not network.subnet.existing:
+        region, _, name = plan.subnet.split("/")[-3:]
+        yield WantedBlock(Block(network.subnet.range), f"subnet {name}", f"{region}/{name}")
+    for key, wanted in network.ranges.items():
+        if wanted.address and wanted.prefix_length and not wanted.existing:
+            block, name = Block(f"{wanted.address}/{wanted.prefix_length}"), plan.ranges[key]
+            yield WantedBlock(block, f"range {name}", f"global/{name}")
+
+
+def in_the_way(wanted: WantedBlock, held: Iterable[HeldBlock]) -> list[HeldBlock]:
+    """What stands in the way of a block; nothing of one that is there already.
+
+    Once jobs ran in a range of peering, routes lead to Google's machines in it.
+    """
+    held = list(held)
+    if any((each.name, each.block) == (wanted.name, wanted.block) for each in held):
+        return []
+    return [each for each in held if each.conflicts(wanted)]
+
+
+def held_blocks(
+    network: str,
+    subnetworks: Iterable[Mapping[str, Any]],
+    addresses: Iterable[Mapping[str, Any]],
+    routes: Iterable[Mapping[str, Any]],
+) -> Iterator[HeldBlock]:
+    """What has addresses in ``network``, of the lists of its project."""
+    for each in _inside(network, subnetworks):
+        blocks = [each.get("ipCidrRange")]
+        blocks += [other.get("ipCidrRange") for other in each.get("secondaryIpRanges") or ()]
+        where = str(each.get("region", "")).rpartition("/")[2]
+        yield from _held(blocks, f"subnet {each['name']} in {where}", f"{where}/{each['name']}")
+    for each in _inside(network, addresses):
+        if each.get("purpose") == "VPC_PEERING":
+            block = f"{each.get('address')}/{each.get('prefixLength')}"
+            yield from _held([block], f"range {each['name']}", f"global/{each['name']}")
+    for each in _inside(network, routes):
+        if each.get("nextHopPeering"):
+            what = f"peering {each['nextHopPeering']}"
+            yield from _held([each.get("destRange")], what, each["name"])
+        elif not each.get("nextHopNetwork"):  # that of a subnet
+            what = f"route {each['name']}"
+            yield from _held([each.get("destRange")], what, each["name"], only_within=True)
+
+
+def _inside(network: str, items: Iterable[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
+    short = network.rpartition("/")[2]
+    project = network.split("/")[1]
+    for each in items:
+        link = str(each.get("network"))
+        if link.endswith(f"projects/{project}/global/networks/{short}"):
+            yield each
+
+
+def _held(
+    blocks: Iterable[Any], what: str, name: str, *, only_within: bool = False
+) -> Iterator[HeldBlock]:
+    for block in blocks:
+        try:
+            found = Block(str(block), strict=False)
+        except ValueError:  # none, or of IPv6
+            continue
+        yield HeldBlock(found, f"{what} ({found})", name, only_within)

@@ -33,14 +33,13 @@ from vertex_training.catalog.resource_types import (
     TENSORBOARD,
 )
 from vertex_training.naming import PUBLIC_MEMBERS
+from vertex_training_cli import rest
 from vertex_training_cli.declared import DeclaredResource, DeclaredStack
 from vertex_training_cli.preflight.answers import Answer, question
+from vertex_training_cli.preflight.asking import answered
 from vertex_training_cli.preflight.context import PreflightContext
 from vertex_training_cli.preflight.identity import SERVICE
 
-URL: Final = "https://orgpolicy.googleapis.com/v2/projects/{}/policies/{}:getEffectivePolicy"
-#: https://docs.cloud.google.com/iam/docs/roles-permissions/orgpolicy
-PERMISSION: Final = "orgpolicy.policy.get"
 #: Resources that one answer names; more are counted.
 SHOWN: Final = 12
 _MEMBERS: Final = ("user", "group", "domain")
@@ -99,19 +98,21 @@ def ask(context: PreflightContext) -> Iterator[Answer]:
     for constraint in CONSTRAINTS:
         subjects = sorted(constraint.subjects(declared), key=attrgetter("project"))
         for project, judged in groupby(subjects, key=attrgetter("project")):
-            yield _answer(context, constraint, project, list(judged))
+            yield from _judge(context, constraint, project, list(judged))
 
 
-def _answer(
+@answered
+def _judge(
     context: PreflightContext, constraint: Constraint, project: str, subjects: Sequence[Subject]
-) -> Answer:
+) -> Iterator[Answer]:
     """What the policy of a project means for ``subjects``."""
     asked = question(f"project {project}", f"policy {constraint.name}")
-    document = context.client.get(URL.format(project, constraint.name), asked, PERMISSION)
-    if isinstance(document, Answer):
-        return document
+    read = rest.ORGANIZATION_POLICY
+    document = context.client.get(read, asked, project, constraint.name)
     if document is None:
-        return asked.unknown("there is no such project, or no such constraint", PERMISSION)
+        missing = "there is no such project, or no such constraint"
+        yield asked.unknown(missing, read.permission)
+        return
     policy = EffectivePolicy.parse(document)
     allowed = [(policy.allows(each), each) for each in subjects]
     stopped = [each for verdict, each in allowed if verdict is False]
@@ -119,11 +120,12 @@ def _answer(
     mend = f"ask its administrator for an exception of projects/{project}"
     mend += f"; or {constraint.mend}" if constraint.mend else ""
     if stopped:
-        return asked.refused(str(policy), f"{_shown(stopped)}: {constraint.stops}", mend)
-    if unclear:
+        yield asked.refused(str(policy), f"{_shown(stopped)}: {constraint.stops}", mend)
+    elif unclear:
         answer = f"{policy}: whether that covers {_shown(unclear)} cannot be asked"
-        return asked.unknown(answer, mend=mend)
-    return asked.ok(f"{policy}: stops none of {len(subjects)}")
+        yield asked.unknown(answer, mend=mend)
+    else:
+        yield asked.ok(f"{policy}: stops none of {len(subjects)}")
 
 
 def _shown(subjects: Sequence[Subject]) -> str:

@@ -8,17 +8,16 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from typing import Any
 
 from vertex_training.catalog import machines
 from vertex_training.customjob.protocol.prerequisites import named_reservations
 from vertex_training.customjob.request.job_file import JobRequest
 from vertex_training.plan.reservations import ReservationPlan
-from vertex_training_cli.drift.networks import API as COMPUTE
+from vertex_training_cli import rest
 from vertex_training_cli.preflight.answers import Answer, question
+from vertex_training_cli.preflight.asking import answered
 from vertex_training_cli.preflight.context import PreflightContext
-
-PERMISSION: Final = "compute.reservations.get"
 
 
 def ask(context: PreflightContext) -> Iterator[Answer]:
@@ -27,13 +26,16 @@ def ask(context: PreflightContext) -> Iterator[Answer]:
     wanted = _machines_of_jobs(context)
     existing = [path for path, plan in plans.items() if plan.settings.existing]
     for path in dict.fromkeys([*existing, *(each for each in wanted if each not in plans)]):
-        asked = question(path, "whether the reservation is there, and what it matches")
-        found = context.client.get(COMPUTE + path, asked, PERMISSION)
-        if isinstance(found, Answer):
-            yield found
-        else:
-            projects = (context.project, context.number)
-            yield judge(asked, found, plans.get(path), projects, wanted[path])
+        yield from _reservation(context, path, plans.get(path), wanted[path])
+
+
+@answered
+def _reservation(
+    context: PreflightContext, path: str, plan: ReservationPlan | None, wanted: int
+) -> Iterator[Answer]:
+    asked = question(path, "whether the reservation is there, and what it matches")
+    found = context.client.get(rest.RESERVATION, asked, path)
+    yield judge(asked, found, plan, (context.project, context.number), wanted)
 
 
 def _machines_of_jobs(context: PreflightContext) -> Counter[str]:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -22,6 +22,7 @@ from vertex_training.foundation.conditions import LIMITED
 from vertex_training_cli.declared import DeclaredResource
 from vertex_training_cli.engine import stacks
 from vertex_training_cli.preflight.answers import Answer, question
+from vertex_training_cli.preflight.asking import UnansweredError, answered
 from vertex_training_cli.preflight.context import PreflightContext
 
 ACT_AS: Final = "iam.serviceAccounts.actAs"
@@ -75,7 +76,7 @@ def ask(context: PreflightContext) -> Iterator[Answer]:
     needed, elsewhere = _needed(context)
     for target, needs in needed.items():
         for service, permissions in sorted(needs.services().items()):
-            yield _held(context, target, f"{service} permissions", permissions, needs)
+            yield from _held(context, target, service, permissions, needs)
     yield from (_of_organization(each) for each in elsewhere)
     yield from _accounts(context)
     yield from _state(context)
@@ -114,65 +115,65 @@ def _address(target: str) -> str:
     return ""
 
 
+@answered
 def _held(
-    context: PreflightContext, target: str, what: str, permissions: set[str], needs: Needs
-) -> Answer:
-    of = question(target, what)
+    context: PreflightContext, target: str, service: str, permissions: set[str], needs: Needs
+) -> Iterator[Answer]:
+    of = question(target, f"{service} permissions")
     held = context.client.held(_address(target), permissions, of)
-    if isinstance(held, Answer):
-        return held
     if held is None:
-        return of.refused("it is not there", needs.reason(permissions), f"make {target} first")
+        yield of.refused("it is not there", needs.reason(permissions), f"make {target} first")
+        return
     missing = permissions - held
     is_project = target.count("/") == 1 and not target.startswith("b/")
     conditional = {each for each in missing if is_project and _CONDITIONAL.fullmatch(each)}
     if conditional:
-        held_there = _held_on_resources(context, conditional, of)
-        if isinstance(held_there, Answer):
+        try:
+            missing -= _held_on_resources(context, conditional, of)
+        except UnansweredError:
             if missing == conditional:
-                return held_there
-        else:
-            missing -= held_there
+                raise
     if not missing:
-        return of.ok(f"all {len(permissions)} held")
+        yield of.ok(f"all {len(permissions)} held")
+        return
     # A test sets no policy: whether the roles that it would grant are those of the condition of
     # CI's role (``conditions.only_these_roles``) is decided at the grant.
-    granting = {
-        each for each in missing if each.endswith(".setIamPolicy") and what.split()[0] in LIMITED
-    }
-    if context.as_ci and is_project and missing == granting:
-        return of.warning(
+    is_granting = service in LIMITED and all(each.endswith(".setIamPolicy") for each in missing)
+    if context.as_ci and is_project and is_granting:
+        yield of.warning(
             f"{', '.join(sorted(missing))}: not held without a condition",
             f"{needs.reason(missing)}, unless a role of bootstrap/ grants it under a condition",
             "`pulumi up` in bootstrap/, if that is older than what the stack declares",
         )
-    return of.refused(
+        return
+    yield of.refused(
         f"lacks {', '.join(sorted(missing))}", needs.reason(missing), _grant(target, missing)
     )
 
 
-def _held_on_resources(
-    context: PreflightContext, permissions: set[str], of: Answer
-) -> set[str] | Answer:
-    """Those that are held on every bucket, or secret, that the stack has made already."""
+def _held_on_resources(context: PreflightContext, permissions: set[str], of: Answer) -> set[str]:
+    """Those that are held on every bucket, or secret, that the stack has made already.
+
+    Raises:
+        UnansweredError: it has made none, or nobody answers.
+    """
     if any(each.startswith("bigquery.") for each in permissions):
-        return of.unknown(
+        unknown = of.unknown(
             f"{', '.join(sorted(permissions))}: datasets cannot be asked, and not all are held",
             mend="`datasets` in bootstrap/ lists those on which CI may grant",
         )
+        raise UnansweredError(unknown)
     is_bucket = any(each.startswith("storage.") for each in permissions)
     kind = BUCKET if is_bucket else resource_types.SECRET
     made = [each for each in context.of_type(kind) if context.is_made(each)]
     if not made:
         names, word = ", ".join(sorted(permissions)), resource_types.find(kind).word
-        return of.unknown(f"{names}: not held on all, and the stack has made no {word} to ask of")
+        reason = f"{names}: not held on all, and the stack has made no {word} to ask of"
+        raise UnansweredError(of.unknown(reason))
     left = set(permissions)
     for each in made:
         target = resource_types.find(kind).policy_name(each.inputs)
-        held = context.client.held(_address(target), permissions, of)
-        if isinstance(held, Answer):
-            return held
-        left &= held or set()
+        left &= context.client.held(_address(target), permissions, of) or set()
     return left
 
 
@@ -218,24 +219,28 @@ def _accounts(context: PreflightContext) -> Iterator[Answer]:
             meets = f"403 where a version is deployed to endpoint {key}"
             used.setdefault(endpoint.account, meets)
     for email, meets in sorted(used.items()):
-        project = email.partition("@")[2].partition(".")[0]
-        name = f"projects/{project}/serviceAccounts/{email}"
-        of = question(email, f"whether who deploys may act as it ({ACT_AS})")
-        address = f"{_IAM}projects/-/serviceAccounts/{email}:testIamPermissions"
-        held = context.client.held(address, {ACT_AS}, of)
-        if isinstance(held, Answer):
-            yield held
-        elif held:
-            yield of.ok("yes")
-        elif name in declared and not context.is_made(declared[name]):
-            yield of.ok("the stack makes the account, and its grants")
-        else:
-            yield of.refused(
-                "no, or it does not exist",
-                meets,
-                f"gcloud iam service-accounts add-iam-policy-binding {email} --member=MEMBER "
-                "--role=roles/iam.serviceAccountUser",
-            )
+        yield from _account(context, email, meets, declared)
+
+
+@answered
+def _account(
+    context: PreflightContext, email: str, meets: str, declared: Mapping[str, DeclaredResource]
+) -> Iterator[Answer]:
+    project = email.partition("@")[2].partition(".")[0]
+    name = f"projects/{project}/serviceAccounts/{email}"
+    of = question(email, f"whether who deploys may act as it ({ACT_AS})")
+    address = f"{_IAM}projects/-/serviceAccounts/{email}:testIamPermissions"
+    if context.client.held(address, {ACT_AS}, of):
+        yield of.ok("yes")
+    elif name in declared and not context.is_made(declared[name]):
+        yield of.ok("the stack makes the account, and its grants")
+    else:
+        yield of.refused(
+            "no, or it does not exist",
+            meets,
+            f"gcloud iam service-accounts add-iam-policy-binding {email} --member=MEMBER "
+            "--role=roles/iam.serviceAccountUser",
+        )
 
 
 def _emails(body: Any) -> Iterator[str]:
@@ -249,23 +254,24 @@ def _state(context: PreflightContext) -> Iterator[Answer]:
     """The bucket of the state, and the key of the secrets in it."""
     if bucket := re.match(r"gs://([^/?]+)", context.backend):
         permissions = {f"storage.objects.{verb}" for verb in STATE}
-        yield _on_state(context, f"b/{bucket[1]}", permissions, "roles/storage.objectUser")
+        yield from _on_state(context, f"b/{bucket[1]}", permissions, "roles/storage.objectUser")
     file = stacks.read_stack_file(context.ref.root, context.ref.stack)
     if key := re.match(r"gcpkms://(projects/[^?]+)", str(file.get("secretsprovider"))):
         role = "roles/cloudkms.cryptoKeyEncrypterDecrypter"
-        yield _on_state(context, key[1], set(KEY), role)
+        yield from _on_state(context, key[1], set(KEY), role)
 
 
-def _on_state(context: PreflightContext, target: str, permissions: set[str], role: str) -> Answer:
+@answered
+def _on_state(
+    context: PreflightContext, target: str, permissions: set[str], role: str
+) -> Iterator[Answer]:
     of = question(target, "permissions on the state")
-    address = _address(target)
-    held = context.client.held(address, permissions, of)
-    if isinstance(held, Answer):
-        return held
+    held = context.client.held(_address(target), permissions, of)
     missing = permissions - (held or set())
-    if held is not None and not missing:
-        return of.ok(f"all {len(permissions)} held")
-    return of.refused(
+    if not missing:
+        yield of.ok(f"all {len(permissions)} held")
+        return
+    yield of.refused(
         "it is not there" if held is None else f"lacks {', '.join(sorted(missing))}",
         "the engine can neither read nor lock the state",
         f"`pulumi up` in bootstrap/ grants {role} on it to the accounts of CI",

@@ -139,10 +139,10 @@ def bindings_of(step: Step, state: ResourceState | None) -> Iterator[IamBinding]
         )
     if not is_iam(step):
         return
-    key = _target_input(inputs)
+    key = target_input(inputs)
     kind = resource_types.words_of_inputs().get(key, key)
     target = _target(step, str(inputs.get(key, "")))
-    for binding in _bindings(inputs):
+    for binding in bindings_in(inputs):
         role = str(binding.get("role") or "a whole policy")
         members = binding.get("members") or [binding.get("member") or "everybody named in it"]
         condition, is_derived = as_mapping(binding.get("condition")), _is_derived(step)
@@ -163,7 +163,7 @@ def _target(step: Step, name: str) -> str:
     return f"new, see {step.name}" if UNKNOWN in name else name
 
 
-def _bindings(inputs: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+def bindings_in(inputs: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     """Return the bindings of a whole policy, or the one binding of other inputs."""
     try:
         found = as_mapping(json.loads(inputs["policyData"])).get("bindings")
@@ -254,7 +254,7 @@ def _retained(plan: Plan) -> set[IamBinding]:
     return {binding for step, state in states for binding in bindings_of(step, state)}
 
 
-def _target_input(inputs: Mapping[str, Any]) -> str:
+def target_input(inputs: Mapping[str, Any]) -> str:
     """Return the input that names the resource of the grant; empty if none does."""
     named = {key: value for key, value in inputs.items() if key not in GRANT_INPUTS and value}
     narrow = [key for key in named if key not in LOCATION_INPUTS] or list(named)

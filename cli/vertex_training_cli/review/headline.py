@@ -40,7 +40,7 @@ PARTS: Final = 12
 BESIDE_THE_PLAN: Final = (
     (("image-missing", "image-platform"), "image", "cannot be run"),
     (("job-changes-stacks",), "running job", "would change stacks"),
-    ((SAME_REQUEST,), "job", "cannot be replaced by its own request"),
+    ((SAME_REQUEST,), "job", "cannot be replaced by the same request"),
 )
 #: Why nothing may be deployed though no policy forbids it.
 REFUSED: Final = "refused: what is protected would be made anew, empty"

@@ -14,6 +14,8 @@ from vertex_training.customjob.batch.offers import Offer, offers
 from vertex_training.customjob.kinds import CUSTOM_JOB, kind_of_fields
 from vertex_training.customjob.protocol.ports import IDLE_STOP, LADDER, RECORD_DELETED
 from vertex_training.customjob.protocol.waiting import format_duration
+from vertex_training.customjob.rules.command_lines import started_processes
+from vertex_training.customjob.rules.job import Job
 from vertex_training.errors import Problem
 from vertex_training_cli.engine.fields import FieldDifference, diff_fields
 from vertex_training_cli.engine.plan import (
@@ -84,6 +86,8 @@ class JobChange:
     """The peered network or the attachment; empty if it has none."""
     images: tuple[str, ...]
     """What each worker pool runs, each once."""
+    starts: tuple[str, ...]
+    """Nodes and processes that its launchers start."""
     cost: JobCost
     offers: tuple[Offer, Offer]
     """Of the service that runs it, with the same cost, then of the other one."""
@@ -225,6 +229,7 @@ def _job(step: Step, observed: Observations, *, subnet: bool) -> JobChange:
         account=spec.get("serviceAccount", ""),
         network=_network(spec),
         images=images_of(spec),
+        starts=started_processes(Job({"jobSpec": spec}).pools),
         cost=_cost(inputs),
         differences=tuple(differences(step)),
         # A word of the API: it stands in a report as it is.

@@ -28,7 +28,6 @@ from vertex_training.catalog.resource_types import (
     value_at,
 )
 from vertex_training.images import cleanup
-from vertex_training.images.cleanup import ImageVersion
 from vertex_training.plan.access import VERBS
 from vertex_training_cli.engine.plan import WITH_REQUEST, Plan, Step
 from vertex_training_cli.engine.values import as_mapping
@@ -93,10 +92,9 @@ def _pinned_images(plan: Plan) -> Iterator[Finding]:
         parts = (f"{new.get('location')}-docker.pkg.dev", new.get("project"))
         prefix = re.escape("/".join(map(str, (*parts, new.get("repositoryId")))))
         named = set(re.findall(rf"{prefix}/([a-z0-9._/-]{{1,200}})@(sha256:[0-9a-f]{{64}})", text))
-        versions = [ImageVersion(package, digest) for package, digest in sorted(named)]
         before, after = (cleanup.parse(_policies(inputs)) for inputs in (old, new))
-        for lost in cleanup.endangered(before, after, versions):
-            name = f"{lost.package}@{lost.digest[: len('sha256:') + 12]}"
+        for package, digest in cleanup.endangered(before, after, sorted(named)):
+            name = f"{package}@{digest[: len('sha256:') + 12]}"
             what = f"clean-up of {name}, which is in use"
             yield Finding(step.name, what, "kept", "not kept", also=False)
 

@@ -317,7 +317,7 @@ def _job_table(
     columns: dict[str, Callable[[JobChange], str | tuple[str, ...]]] = {
         "job": lambda job: quote(job.name),
         "what happens": fate,
-        "machines": lambda job: lines(*job.machines, job.trials),
+        "machines": lambda job: lines(*job.machines, *job.starts, job.trials),
         "strategy": lambda job: lines(job.strategy),
         "reservation": lambda job: lines(job.reservation),
         "region": lambda job: lines(job.region),

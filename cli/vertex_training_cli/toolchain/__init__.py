@@ -10,8 +10,8 @@
 
 ``offline_engine/`` pins the modules of the engine, and has the stand-in Python language host.
 
-Exceptions: :class:`SetupError` ends setup with a message and a hint. :class:`SubprocessError` and
-:class:`SourceUnavailableError` are caught on the way and become its reasons.
+Exceptions: :class:`SetupError` ends setup with a message and a hint. :class:`SubprocessError` is
+caught on the way and becomes its reason.
 
 Standard library only, Python 3.11 or newer.
 """

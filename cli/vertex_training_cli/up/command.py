@@ -15,7 +15,7 @@ from typing import Annotated, Any, Final
 import typer
 
 from localgcp.home import Home
-from localgcp.home.orphaned_plugins import end_orphaned_plugins
+from localgcp.lifecycle import end_orphaned_plugins
 from vertex_training.catalog.resource_types import ENDPOINT_TRAFFIC, SCHEDULE
 from vertex_training.customjob.protocol.waiting import format_duration
 from vertex_training.customjob.protocol.withdrawal import CANCELLED_JOBS, CancelledJob

@@ -26,8 +26,8 @@ from vertex_training.customjob.refusal_lookup import COMPARES
 from vertex_training.errors import CommandError, ConfigError, OperatorError, UnknownStackError
 from vertex_training.naming import CONTROL
 from vertex_training.settings.model import Settings
+from vertex_training_cli import rest
 from vertex_training_cli.console import plain
-from vertex_training_cli.drift import rest
 from vertex_training_cli.engine.pulumi_cli import PulumiCli, error_diagnostics
 from vertex_training_cli.engine.stacks import StackRef
 from vertex_training_cli.engine.values import WIRE_UNKNOWN, redact

@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 from vertex_training.catalog.resource_types import JOB
 from vertex_training.customjob.google import job_service
 from vertex_training.errors import CommandError, ConfigError, OperatorError, PreviewParseError
-from vertex_training_cli.drift import rest
+from vertex_training_cli import rest
 from vertex_training_cli.drift.command import compare_stack
 from vertex_training_cli.engine.plan import PROVIDER
 from vertex_training_cli.engine.pulumi_cli import PulumiCli
@@ -23,11 +23,11 @@ from vertex_training_cli.engine.values import redact
 from vertex_training_cli.jobs import view
 from vertex_training_cli.jobs.service import Jobs
 from vertex_training_cli.policy_levels import up_options
-from vertex_training_cli.preflight import context, parts
+from vertex_training_cli.preflight import command, context
 from vertex_training_cli.preflight.answers import summary
 from vertex_training_cli.up.command import bring_up
 from vertex_training_cli.up.destroy import destroy_stack
-from vertex_training_cli.verify import edits
+from vertex_training_cli.verify import refusals
 from vertex_training_cli.verify.observations import error_text, shape
 from vertex_training_cli.verify.refusals import Subject, stack_jobs
 
@@ -143,7 +143,7 @@ def preflight(run: Run) -> None:
     """Ask what a deployment would be refused. The run goes on: it shows whether that is true."""
     with contextlib.suppress(*FAILURES), run.step("preflight"):
         made, unread = context.connect(run.ref)
-        answers = [*unread, *parts.ask_all(made)]
+        answers = [*unread, *command.ask_all(made)]
         for each in answers:
             run.note("preflight", f"asked {each.part}: {each.asked}", each.verdict.value)
         run.log(f"preflight: {summary(each.verdict for each in answers)}")
@@ -200,7 +200,7 @@ def edit(run: Run) -> str:
         jobs = list[str]()
         for name in (REPLACED, REPLACING):
             display = f"{run.subject.job}-{name}-{run.number}"
-            file = edits.write_edit(run.ref, run.folder, run.subject.job, display, deployment)
+            file = refusals.write_edit(run.ref, run.folder, run.subject.job, display, deployment)
             run.up("--config-file", str(file))
             jobs.append(run.job())
             run.watch("edit", name, jobs[-1], _runs_or_ended)

@@ -25,8 +25,6 @@
 ``metrics``               names of metrics of training
 ``costs``                 what a job can cost at most
 ========================  ============================================================
-
-``tools/generate/catalogue.py`` writes machines, accelerators, regions and sources.
 """
 
 from __future__ import annotations

@@ -214,7 +214,7 @@ class Arguments:
             return int(value)  # the wire between languages has no integers
         if value is None or isinstance(value, str | int | float | bool):
             return value
-        self._problem(f"cannot be a {type(value).__name__}", "give its name, as text", path)
+        self._problem(f"has the type {type(value).__name__}", "give its name, as text", path)
         return None
 
     def alias(self, given: ProblemPath, at: ProblemPath) -> None:

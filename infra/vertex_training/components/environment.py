@@ -16,9 +16,9 @@ from vertex_training.components.snapshots import Snapshots
 from vertex_training.components.storage import Storage
 from vertex_training.components.training import Training
 from vertex_training.customjob.resource import CustomJob
-from vertex_training.schedules.resource import JobSchedule
+from vertex_training.schedules.provider import JobSchedule
 from vertex_training.settings.model import Settings
-from vertex_training.snapshots.resource import Snapshot
+from vertex_training.snapshots.provider import Snapshot
 from vertex_training.stack import Stack
 
 

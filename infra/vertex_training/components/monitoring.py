@@ -1,4 +1,4 @@
-"""Who is told of what: channels, alerts, the budget, and dashboards."""
+"""Who is told of what: channels, alerts, the budget, and dashboards with their charts."""
 
 from __future__ import annotations
 
@@ -12,13 +12,16 @@ from vertex_training.catalog.metrics import ACCELERATOR, metric_filter
 from vertex_training.components.apis import Apis
 from vertex_training.components.ordering import Scope
 from vertex_training.customjob.request.job_file import JobRequest
-from vertex_training.plan import monitoring
 from vertex_training.settings.alerts import Channel, idle_rule
 from vertex_training.settings.model import Settings
 
 if TYPE_CHECKING:
     Condition: TypeAlias = gcp.monitoring.AlertPolicyConditionArgsDict
     Strategy: TypeAlias = gcp.monitoring.AlertPolicyAlertStrategyArgsDict
+import json
+from typing import Any
+
+from vertex_training.settings.alerts import Dashboard
 
 #: Between two notifications of one job, which fails once. The API wants some.
 RATE_LIMIT: Final = "300s"
@@ -45,7 +48,7 @@ class Monitoring(pulumi.ComponentResource):
             gcp.monitoring.Dashboard(
                 f"{self._name}-dashboard-{key}",
                 project=settings.project,
-                dashboard_json=monitoring.dashboard_json(settings, key, dashboard),
+                dashboard_json=dashboard_json(settings, key, dashboard),
                 opts=self._opts,
             )
         self.register_outputs({})
@@ -70,11 +73,11 @@ class Monitoring(pulumi.ComponentResource):
             match: Condition = {
                 "display_name": "Vertex AI logged that a job failed",
                 "condition_matched_log": {
-                    "filter": monitoring.FAILED,
-                    "label_extractors": {monitoring.JOB_LABEL: monitoring.EXTRACTOR},
+                    "filter": FAILED,
+                    "label_extractors": {JOB_LABEL: EXTRACTOR},
                 },
             }
-            job = f"${{log.extracted_label.{monitoring.JOB_LABEL}}}"
+            job = f"${{log.extracted_label.{JOB_LABEL}}}"
             limit: Strategy = {"notification_rate_limit": {"period": RATE_LIMIT}}
             self._alert("failed", f"A job failed ({stack})", job, match, limit)
         if alerts and alerts.gpu_idle_below:
@@ -95,7 +98,7 @@ class Monitoring(pulumi.ComponentResource):
             alert_strategy={"auto_close": AUTO_CLOSE, **strategy},
             notification_channels=[self._channels[k] for k in self._settings.alerts.channels],
             documentation={
-                "content": monitoring.runbook(self._settings, job, failed=name == "failed"),
+                "content": runbook(self._settings, job, failed=name == "failed"),
                 "mime_type": "text/markdown",
             },
             user_labels=self._labels,
@@ -182,3 +185,105 @@ def _log_publisher(what: str, resource: str, member: str) -> None:
         f"add-iam-policy-binding {topic} --project={project} --member=serviceAccount:"
         f"{member} --role=roles/pubsub.publisher"
     )
+
+
+#: Observed in public logs: the service tells the end of a job that failed by this line, at INFO.
+#: Errors of a job's own code are other lines.
+FAILED: Final = (
+    'resource.type="ml_job" AND resource.labels.task_name="service" AND textPayload="Job failed."'
+)
+#: What the service itself logs of jobs.
+SERVICE_LINES: Final = 'resource.type="ml_job" AND resource.labels.task_name="service"'
+#: Each job is told on its own: ``AlertPolicy.Condition.LogMatch.label_extractors``.
+JOB_LABEL: Final = "job_id"
+EXTRACTOR: Final = "EXTRACT(resource.labels.job_id)"
+#: Panel -> title, metric and unit of its axis.
+_CHARTS: Final[Mapping[str, tuple[str, tuple[str, ...]]]] = {
+    "accelerator": ("Accelerators in use", (ACCELERATOR,)),
+    "acceleratorMemory": (
+        "Memory of accelerators in use",
+        ("accelerator/memory/utilization",),
+    ),
+    "cpu": ("CPU in use", ("cpu/utilization",)),
+    "memory": ("Memory in use", ("memory/utilization",)),
+    "network": (
+        "Network, bytes a second",
+        ("network/received_bytes_count", "network/sent_bytes_count"),
+    ),
+}
+#: What no metric tells, as the last tile of a dashboard says.
+MISSING: Final = (
+    "No metric of Google's has what a job costs, how long it was queued, or its state. "
+    "`vt jobs list --stack {stack}` has states and times, `vt jobs compare` costs at list prices, "
+    "reports of Cloud Billing what was billed."
+)
+#: Columns of a dashboard, and size of a tile.
+_COLUMNS: Final = 48
+_SIZE: Final = (24, 16)
+
+
+def runbook(settings: Settings, job: str, *, failed: bool) -> str:
+    """How to get the reason; ``job`` stands for the job's id in a notification."""
+    stack, project = settings.stack, settings.project
+    lines = [
+        f"Job {job} in project {project}. No log and no metric says which stack sent it.",
+        f"The reason: `vt jobs show {job} --stack {stack}`, or without a checkout `gcloud ai "
+        f"custom-jobs describe {job} --project={project} --region={settings.region} "
+        "--format='value(state,error.message)'` (a tuning job: `gcloud ai hp-tuning-jobs`).",
+    ]
+    if not failed:
+        lines[1] = (
+            f"What it does: `vt jobs logs {job} --stack {stack}`. It is paid for until it ends; "
+            f"`vt jobs cancel {job} --stack {stack}` ends it."
+        )
+    return "\n\n".join(lines)
+
+
+def dashboard_json(settings: Settings, key: str, dashboard: Dashboard) -> str:
+    """``projects.dashboards`` of the API as JSON, keys sorted."""
+    tiles = [_tile(_widget(settings, panel)) for panel in dashboard.panels]
+    text = {"content": MISSING.format(stack=settings.stack), "format": "MARKDOWN"}
+    tiles.append(_tile({"title": "Not on this page", "text": text}))
+    width, height = _SIZE
+    for index, tile in enumerate(tiles):
+        tile["xPos"] = index * width % _COLUMNS
+        tile["yPos"] = index * width // _COLUMNS * height
+    found = {
+        "displayName": dashboard.title or f"Training {settings.stack}: {key}",
+        "mosaicLayout": {"columns": _COLUMNS, "tiles": tiles},
+    }
+    return json.dumps(found, sort_keys=True)
+
+
+def _tile(widget: Mapping[str, Any]) -> dict[str, Any]:
+    width, height = _SIZE
+    return {"width": width, "height": height, "widget": widget}
+
+
+def _widget(settings: Settings, panel: str) -> dict[str, Any]:
+    if panel == "ends":
+        names = [f"projects/{settings.project}"]
+        logs = {"filter": SERVICE_LINES, "resourceNames": names}
+        return {"title": "What Vertex AI logs of jobs, their ends among it", "logsPanel": logs}
+    title, metrics = _CHARTS[panel]
+    return {
+        "title": title,
+        "xyChart": {"dataSets": [_series(metric) for metric in metrics]},
+    }
+
+
+def _series(metric: str) -> dict[str, Any]:
+    aligner = "ALIGN_RATE" if metric.endswith("_count") else "ALIGN_MEAN"
+    aggregation = {
+        "alignmentPeriod": "60s",
+        "perSeriesAligner": aligner,
+        "crossSeriesReducer": "REDUCE_MEAN" if aligner == "ALIGN_MEAN" else "REDUCE_SUM",
+        "groupByFields": ["resource.label.job_id"],
+    }
+    return {
+        "plotType": "LINE",
+        "legendTemplate": "${resource.labels.job_id} " + metric.partition("/")[2],
+        "timeSeriesQuery": {
+            "timeSeriesFilter": {"filter": metric_filter(metric), "aggregation": aggregation}
+        },
+    }

@@ -11,7 +11,7 @@ from vertex_training.components.apis import Apis
 from vertex_training.components.ordering import Scope
 from vertex_training.components.storage import Storage
 from vertex_training.naming import CONTROL
-from vertex_training.snapshots.resource import Snapshot
+from vertex_training.snapshots.provider import Snapshot
 from vertex_training.stack import Stack
 
 

@@ -18,8 +18,8 @@ from vertex_training.components.iam import grants_beside
 from vertex_training.components.ordering import Scope, child_options
 from vertex_training.components.sections import BucketArgs
 from vertex_training.naming import CONTROL, STAGING, Names
+from vertex_training.plan.facts import package_object
 from vertex_training.plan.grants import EXTRA_GRANTS
-from vertex_training.plan.references import package_object
 from vertex_training.plan.stack_grants import extra_grants
 from vertex_training.settings.model import Bucket, Settings
 from vertex_training.stack import Stack

@@ -28,12 +28,13 @@ from vertex_training.customjob.rules.context import FILE_ONLY
 from vertex_training.engine import HOSTED, MESSAGE_SHOWN
 from vertex_training.errors import Location, OperatorError, Problem, dotted
 from vertex_training.plan.facts import job_limits
-from vertex_training.schedules.resource import JobSchedule
+from vertex_training.schedules.provider import JobSchedule
 from vertex_training.settings.model import JobOptions, Settings
 from vertex_training.settings.reader import STAND_INS
 from vertex_training.settings.section import Key, Section
 from vertex_training.stack import Stack
-from vertex_training.stack_rules import files, job_rules
+from vertex_training.stack_rules import files
+from vertex_training.stack_rules import jobs as job_rules
 
 if TYPE_CHECKING:
     from vertex_training.customjob.google.backends import BackendJobs

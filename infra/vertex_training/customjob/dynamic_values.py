@@ -1,20 +1,38 @@
-"""What the dynamic providers of this package share: their values, and what they print."""
+"""What the dynamic providers share: their base, their values, and what they print."""
 
 from __future__ import annotations
 
 import sys
 import traceback
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
+from pulumi import dynamic
+
+from vertex_training.customjob.protocol.ports import Timing
 from vertex_training.errors import OperatorError
-from vertex_training.pulumi_internals import Unknown
+from vertex_training.pulumi_internals import Unknown, format_exceptions
 from vertex_training.secret_rules.redaction import redacted
 
 #: Key of ``options``: the account that acts for the caller, which ``delete`` needs as well.
 IMPERSONATE: Final = "impersonate"
 #: Key of the pickled provider in the inputs of a dynamic resource.
 PROVIDER_KEY: Final = "__provider"
+
+
+class BoundedProvider(dynamic.ResourceProvider):
+    """Base of the providers. Instances have no attributes: the SDK would pickle them as well."""
+
+    # Captures nothing secret. As a secret it would cost a key operation for each resource.
+    serialize_as_secret_always = False
+
+    timing: ClassVar[Timing] = Timing()
+    """Bounds of the protocol. Tests that need shorter ones subclass the provider: no setting and no
+    environment variable shortens them for a real stack."""
+
+    def configure(self, req: dynamic.ConfigureRequest) -> None:  # noqa: ARG002 (the SDK's name)
+        """Prepare the process; the SDK calls it once. A resource's settings are in its inputs."""
+        format_exceptions(format_exception)
 
 
 def format_exception(*args: Any, **kwargs: Any) -> str:

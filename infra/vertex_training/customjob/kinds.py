@@ -12,9 +12,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
+from urllib.parse import quote
 
 from vertex_training.errors import Path
-from vertex_training.naming import JOB_LABEL_PREFIX
+from vertex_training.naming import JOB_LABEL_PREFIX, is_local
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,3 +164,24 @@ def kind_of_name(name: str) -> JobKind | None:
     parts = name.split("/")
     kinds = (*KINDS, BATCH_JOB)
     return next((kind for kind in kinds if kind.collection in parts[4:5]), None)
+
+
+def console_urls(
+    project: str, region: str, number: str, kind: JobKind = CUSTOM_JOB
+) -> tuple[str, str]:
+    """URLs of the job and of its logs, or the commands for a local job. ``number`` is its id."""
+    if is_local(project):  # the local cloud has no console
+        if kind is CUSTOM_JOB:
+            return "vt local status", f"vt local logs {number}"
+        return f"vt jobs show {number}", f"vt jobs logs {number}"
+    console = "https://console.cloud.google.com"
+    if kind is BATCH_JOB:
+        # The uid that log entries have begins with the job's id.
+        text = f'resource.type="batch.googleapis.com/Job" labels.job_uid:"{number}"'
+        query = quote(text, safe="")
+        job = f"{console}/batch/jobsDetail/regions/{region}/jobs/{number}/details?project={project}"
+        return job, f"{console}/logs/query;query={query}?project={project}"
+    query = quote(f'resource.type="ml_job" resource.labels.job_id="{number}"', safe="")
+    # The path since the product was renamed, as the official SDK prints it (2.7.0, jobs.py).
+    job = f"{console}/agent-platform/locations/{region}/training/{number}?project={project}"
+    return job, f"{console}/logs/query;query={query}?project={project}"

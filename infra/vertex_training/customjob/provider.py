@@ -13,14 +13,14 @@ import json
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from typing import Any, ClassVar, Final
+from typing import Any, Final
 
 from pulumi import dynamic
 
 from vertex_training.customjob.dynamic_values import (
     IMPERSONATE,
     PROVIDER_KEY,
-    format_exception,
+    BoundedProvider,
     has_unknown,
     print_line,
     without_provider,
@@ -62,18 +62,21 @@ from vertex_training.customjob.protocol.prerequisites import (
     ask_until_settled,
     questions,
 )
-from vertex_training.customjob.protocol.refusal import ReplacedJob, refusal_reason
-from vertex_training.customjob.protocol.timing import Timing
 from vertex_training.customjob.protocol.withdrawal import (
     CANCELLED_JOBS,
     CancelledJob,
     release,
     withdraw,
 )
-from vertex_training.customjob.refusal_lookup import RefusalLookup, is_offline
+from vertex_training.customjob.refusal_lookup import (
+    RefusalLookup,
+    ReplacedJob,
+    is_offline,
+    refusal_reason,
+)
 from vertex_training.customjob.request.job_file import JobRequest, digest_of
 from vertex_training.errors import JobRefusedError, NotSubmittedError, OperatorError
-from vertex_training.pulumi_internals import format_exceptions, is_engine_alive
+from vertex_training.pulumi_internals import is_engine_alive
 
 #: Keys of ``submission``: with the request, the identity of a job.
 SUBMISSION_KEYS: Final = ("project", "region", "stack", "job", "run")
@@ -91,19 +94,8 @@ NOT_KEPT: Final = frozenset({"filledIn", "labels", "onChange", LADDER})
 DEFERRED: Final = "deferredRequestId"
 
 
-class CustomJobProvider(dynamic.ResourceProvider):
+class CustomJobProvider(BoundedProvider):
     """check, diff, create, read, update and delete of one job of either kind."""
-
-    # The provider captures nothing secret. As a secret it would cost a key operation for each job.
-    serialize_as_secret_always = False
-
-    timing: ClassVar[Timing] = Timing()
-    """Bounds of the protocol. Tests that need shorter ones subclass the provider: no setting and no
-    environment variable shortens them for a real stack."""
-
-    def configure(self, req: dynamic.ConfigureRequest) -> None:  # noqa: ARG002 (the SDK's name)
-        """Prepare the process; the SDK calls it once. A job's settings come with its inputs."""
-        format_exceptions(format_exception)
 
     def check(self, olds: dict[str, Any], news: dict[str, Any]) -> dynamic.CheckResult:
         """Re-check inputs that the program validated. Accept unknown values.

@@ -8,7 +8,7 @@ from typing import Any
 import pulumi
 from pulumi import dynamic
 
-from vertex_training.customjob.google import console
+from vertex_training.customjob import kinds
 from vertex_training.customjob.protocol.ports import LADDER
 from vertex_training.customjob.provider import (
     CustomJobProvider,
@@ -121,7 +121,7 @@ class CustomJob(dynamic.Resource, module="vertex", name="CustomJob"):
         return self.id.apply(lambda name: self._urls(name)[1])
 
     def _urls(self, name: str) -> tuple[str, str]:
-        return console.of_job(*self._place, _number(name), self._kind)
+        return kinds.console_urls(*self._place, _number(name), self._kind)
 
 
 class HyperparameterTuningJob(CustomJob, module="vertex", name="HyperparameterTuningJob"):

@@ -10,7 +10,7 @@ https://docs.cloud.google.com/artifact-registry/docs/repositories/cleanup-policy
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
@@ -41,21 +41,6 @@ class CleanupPolicy:
     """Newest versions of each package: instead of a condition."""
 
 
-@dataclass(frozen=True, slots=True)
-class ImageVersion:
-    """A version of an image, as far as it is known."""
-
-    package: str
-    """The image's name in the repository."""
-    digest: str
-    tags: tuple[str, ...] | None = None
-    """None if unknown."""
-    age: float | None = None
-    """Seconds since the upload; None if unknown."""
-    newer: int | None = None
-    """How many versions of the package are newer; None if unknown."""
-
-
 def declared(settings: Registry, pinned: Iterable[str]) -> tuple[CleanupPolicy, ...]:
     """The policies of a stack's repository. ``pinned`` are digests in it that stack files name.
 
@@ -78,29 +63,28 @@ def parse(inputs: object) -> tuple[CleanupPolicy, ...]:
     return tuple(_policy(row) for row in rows if isinstance(row, dict))
 
 
-def deletes(policies: Sequence[CleanupPolicy], version: ImageVersion) -> bool | None:
-    """Whether the policies delete a version: yes, no, or None where that is not known.
+def deletes(policies: Sequence[CleanupPolicy], package: str, digest: str) -> bool | None:
+    """Return whether the policies delete an image: yes, no, or None where that is not known.
 
-    Time counts against a version: one that is too young today is old enough some day.
+    Tags and age are not known, and time counts against an image: one that is too young today is
+    old enough some day.
     """
-    kept = _any(_matches(each, version) for each in policies if each.action == "KEEP")
-    if kept:
+    kept = {_matches(each, package, digest) for each in policies if each.action == "KEEP"}
+    gone = {_matches(each, package, digest) for each in policies if each.action == "DELETE"}
+    if True in kept or gone <= {False}:
         return False
-    gone = _any(_matches(each, version) for each in policies if each.action == "DELETE")
-    return None if gone and kept is None else gone
+    return True if True in gone and None not in kept else None
 
 
 def endangered(
     before: Sequence[CleanupPolicy],
     after: Sequence[CleanupPolicy],
-    versions: Iterable[ImageVersion],
-) -> list[ImageVersion]:
-    """Versions that ``after`` deletes, or may delete, and that ``before`` did not."""
+    images: Iterable[tuple[str, str]],
+) -> list[tuple[str, str]]:
+    """Return images (package, digest) that ``after`` deletes, or may, and ``before`` did not."""
     rank = {False: 0, None: 1, True: 2}
     return [
-        version
-        for version in versions
-        if rank[deletes(after, version)] > rank[deletes(before, version)]
+        image for image in images if rank[deletes(after, *image)] > rank[deletes(before, *image)]
     ]
 
 
@@ -134,53 +118,14 @@ def _seconds(found: object, unclear: int | None) -> int | None:
     return int(match[1]) * _UNITS[match[2]] if match else unclear
 
 
-def _matches(policy: CleanupPolicy, version: ImageVersion) -> bool | None:
-    """Whether a policy matches a version; a deletion by age matches as if time had passed."""
-    parts = [
-        _begins(policy.package_name_prefixes, (version.package,)),
-        _begins(policy.version_name_prefixes, (version.digest,)),
-        _begins(policy.tag_prefixes, version.tags),
-        _tag_state(policy.tag_state, version.tags),
-    ]
-    if policy.keep_count is not None:
-        # Newer versions come, unless the repository is looked at as it is now.
-        parts.append(None if version.newer is None else version.newer < policy.keep_count)
-    if policy.action == "KEEP":
-        parts += _age(policy, version.age)
-    return _all(parts)
-
-
-def _age(policy: CleanupPolicy, age: float | None) -> list[bool | None]:
-    """Parts about the age, for what is to be kept: it is kept only as long as they hold."""
-    tests: list[tuple[int | None, Callable[[float, int], bool]]] = [
-        (policy.older_than, lambda one, other: one > other),
-        (policy.newer_than, lambda one, other: one < other),
-    ]
-    return [
-        None if age is None else holds(age, limit) for limit, holds in tests if limit is not None
-    ]
-
-
-def _begins(prefixes: Sequence[str], names: Sequence[str] | None) -> bool | None:
-    if not prefixes:
-        return True
-    return None if names is None else any(name.startswith(tuple(prefixes)) for name in names)
-
-
-def _tag_state(state: str, tags: Sequence[str] | None) -> bool | None:
-    if state not in ("TAGGED", "UNTAGGED"):
-        return True
-    return None if tags is None else bool(tags) == (state == "TAGGED")
-
-
-def _all(parts: Sequence[bool | None]) -> bool | None:
-    if False in parts:
-        return False
-    return None if None in parts else True
-
-
-def _any(parts: Iterable[bool | None]) -> bool | None:
-    found = list(parts)
-    if True in found:
-        return True
-    return None if None in found else False
+def _matches(policy: CleanupPolicy, package: str, digest: str) -> bool | None:
+    """Return whether a policy matches an image; None where tags, age or newer images decide."""
+    for prefixes, name in (
+        (policy.package_name_prefixes, package),
+        (policy.version_name_prefixes, digest),
+    ):
+        if prefixes and not name.startswith(prefixes):
+            return False
+    by_tags = policy.tag_state in ("TAGGED", "UNTAGGED") or policy.tag_prefixes
+    by_age = policy.action == "KEEP" and (policy.older_than, policy.newer_than) != (None, None)
+    return None if by_tags or by_age or policy.keep_count is not None else True

@@ -10,7 +10,6 @@ from typing import Any, Final, Literal
 
 from vertex_training.errors import ConfigError, Problem
 from vertex_training.images import identity
-from vertex_training.images.cleanup import ImageVersion
 from vertex_training.images.identity import Source
 from vertex_training.located_yaml import document
 from vertex_training.naming import Names
@@ -159,12 +158,6 @@ class PinRecord:
     """The folder, where the file has one."""
     built_from: str
     """``context-…``, where the file says it."""
-
-    @property
-    def version(self) -> ImageVersion:
-        """The version of the image; its tag is known where the file says what it was built from."""
-        tags = (self.built_from,) if self.built_from else None
-        return ImageVersion(self.uri.split("/", 3)[-1], self.digest, tags)
 
 
 def records(root: Path) -> list[PinRecord]:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from vertex_training.customjob.protocol.ports import STACK_LABEL
 from vertex_training.customjob.request import references
 from vertex_training.naming import PUBLIC_LABEL
-from vertex_training.plan.references import image_uri
+from vertex_training.plan.facts import image_uri
 from vertex_training.serving.declared import (
     ENDPOINT_LABEL,
     DeclaredDeployment,

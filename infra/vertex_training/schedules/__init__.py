@@ -3,7 +3,7 @@
 ================  =====================================================================
 ``deployed``      a schedule as the state has it, and the request of each of its slots
 ``slots``         which slot is due, what waits and what was missed; ends a schedule
-``provider``      the dynamic provider; ``resource`` is what the program declares
+``provider``      ``JobSchedule``, which the program declares, and its dynamic provider
 ================  =====================================================================
 
 The slots of a cron line are ``vertex_training.settings.cron``'s, submissions those of

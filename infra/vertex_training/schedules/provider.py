@@ -9,35 +9,30 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from dataclasses import asdict
+from typing import Any
 
+import pulumi
 from pulumi import dynamic
 
 from vertex_training.customjob.dynamic_values import (
-    format_exception,
+    BoundedProvider,
     has_unknown,
     print_line,
     without_provider,
 )
-from vertex_training.customjob.protocol.timing import Timing
-from vertex_training.pulumi_internals import format_exceptions
+from vertex_training.customjob.kinds import SECTION
+from vertex_training.customjob.protocol.ports import Timing
+from vertex_training.customjob.provider import input_options
+from vertex_training.customjob.request.job_file import JobRequest
 from vertex_training.schedules.deployed import KEPT, SINCE, DeployedSchedule
 from vertex_training.schedules.slots import SchedulePorts, remove
 from vertex_training.settings.cron import UTC, name_of
+from vertex_training.settings.limits import Schedule
 
 
-class JobScheduleProvider(dynamic.ResourceProvider):
+class JobScheduleProvider(BoundedProvider):
     """check, diff, create, read, update and delete of the schedule of one job."""
-
-    # The provider captures nothing secret. As a secret it would cost a key operation for each.
-    serialize_as_secret_always = False
-
-    timing: ClassVar[Timing] = Timing()
-    """Bounds of the protocol; see ``CustomJobProvider``."""
-
-    def configure(self, req: dynamic.ConfigureRequest) -> None:  # noqa: ARG002 (the SDK's name)
-        """Prepare the process; the SDK calls it once."""
-        format_exceptions(format_exception)
 
     def check(self, olds: dict[str, Any], news: dict[str, Any]) -> dynamic.CheckResult:  # noqa: ARG002
         """Re-check inputs that the program validated. Accept unknown values."""
@@ -113,3 +108,41 @@ def connect(schedule: DeployedSchedule, timing: Timing = Timing()) -> SchedulePo
 
 def _outputs(props: Mapping[str, Any], since: str) -> dict[str, Any]:
     return {**{key: props[key] for key in KEPT}, SINCE: since}
+
+
+class JobSchedule(dynamic.Resource, module="vertex", name="JobSchedule"):
+    """When a job is submitted, and what is submitted for each slot.
+
+    Never replaced: slots that had their turn stay past, whatever changes.
+    """
+
+    # Not annotated: the SDK makes an output of each annotation. Tests override it.
+    PROVIDER = JobScheduleProvider
+
+    since: pulumi.Output[str]
+    """Slots up to this time never run."""
+
+    def __init__(
+        self,
+        resource_name: str,
+        *,
+        request: JobRequest,
+        schedule: Schedule,
+        labels: Mapping[str, str],
+        control_bucket: pulumi.Input[str],
+        options: Mapping[str, Any],
+        impersonate: str = "",
+        records: str = "",
+        opts: pulumi.ResourceOptions,
+    ) -> None:
+        """Declare it; arguments as those of ``CustomJob``."""
+        inputs: Mapping[str, object] = {
+            "submission": {**asdict(request.submission), SECTION: request.kind.section},
+            "schedule": schedule.model_dump(by_alias=True),
+            "requestId": request.request_id,
+            "request": request.body,
+            "options": input_options(
+                request, options, labels, control_bucket, impersonate, records
+            ),
+        }
+        super().__init__(self.PROVIDER(), resource_name, {**inputs, "since": None}, opts)

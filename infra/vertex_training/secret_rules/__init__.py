@@ -1,9 +1,8 @@
 """What looks like a secret, in any text: one set of rules, for rules of jobs, reports and scans.
 
 =============  =======================================================================
-``forms``      forms of well-known tokens, and what stands before a secret in a command
 ``names``      names whose value is a secret, and values that only refer to one
-``redaction``  the secrets of a text, and the text without them
+``redaction``  forms of well-known tokens, the secrets of a text, and the text without them
 ``files``      secrets in files that leave the machine, and which of them are allowed
 =============  =======================================================================
 

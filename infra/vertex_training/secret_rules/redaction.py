@@ -6,7 +6,6 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final, NamedTuple
 
-from vertex_training.secret_rules import forms
 from vertex_training.secret_rules.names import fetches, is_secret, looks_random, strength
 
 #: The last word of a secret's name, and what stands between the name and its value.
@@ -52,7 +51,7 @@ class SecretMatch(NamedTuple):
 
 def secrets_of(text: str) -> list[SecretMatch]:
     """The secrets of a text from the left, none inside of another one."""
-    found = [SecretMatch(*each) for each in forms.secrets(text)]
+    found = [SecretMatch(*each) for each in secrets(text)]
     found = sorted([*found, *_named_secrets(text)])
     apart: list[SecretMatch] = []
     for each in found:
@@ -207,3 +206,199 @@ def _structure(text: str, at: int) -> tuple[int, int] | None:
     if inside is None or text.startswith(("{{", "[secret]"), at):
         return None
     return (at, inside.end()) if re.search(r"\w", inside[0]) else None
+
+
+#: Tokens by how they begin: name of the rule -> form.
+TOKENS: Final = {
+    "hugging-face-token": r"hf_[A-Za-z0-9]{20}|api_org_[A-Za-z0-9]{30}",
+    "wandb-key": r"wandb_v1_[A-Za-z0-9_]{30}",
+    # sk-learn-… is a name.
+    "openai-key": r"sk-(?=[A-Za-z]{0,60}[0-9])[A-Za-z0-9]{20}|"
+    r"sk-(?:proj|svcacct|admin|None)-(?=[\w-]{0,60}[A-Z])(?=[\w-]{0,60}[0-9])[A-Za-z0-9_-]{20}",
+    "anthropic-key": r"sk-ant-[a-z]{3,5}[0-9]{2}-[A-Za-z0-9_-]{20}",
+    "openrouter-key": r"sk-or-v1-[0-9a-f]{32}",
+    "langfuse-key": r"sk-lf-[0-9a-f]{8}-[0-9a-f]{4}-",
+    "langsmith-key": r"lsv2_(?:pt|sk)_[0-9a-f]{32}",
+    "nvidia-key": r"nvapi-[A-Za-z0-9_-]{40}",
+    "pinecone-key": r"pcsk_[A-Za-z0-9_]{30}",
+    "xai-key": r"xai-[A-Za-z0-9]{40}",
+    "tavily-key": r"tvly-[A-Za-z0-9-]{20}",
+    "groq-key": r"gsk_[A-Za-z0-9]{40}",
+    "replicate-token": r"r8_[A-Za-z0-9]{30}",
+    "perplexity-key": r"pplx-[A-Za-z0-9]{40}",
+    "fireworks-key": r"fw_[A-Za-z0-9]{22,24}\b",
+    "e2b-key": r"e2b_[0-9a-f]{40}",
+    "modal-token": r"a[ks]-(?=[A-Za-z]{0,21}[0-9])[A-Za-z0-9]{22}\b",
+    "prefect-key": r"pn[ub]_[A-Za-z0-9]{36}",
+    "github-token": r"gh[pousr]_[A-Za-z0-9]{30}|github_pat_[A-Za-z0-9_]{30}",
+    "gitlab-token": r"gl(?:pat|dt|rt|rtr|ptt|soat|ft|imt|oas|agent|cbt)-[A-Za-z0-9_-]{20}|"
+    r"GR1348941[A-Za-z0-9_-]{20}|_gitlab_session=[0-9a-z]{32}",
+    "google-key": r"AIza[A-Za-z0-9_-]{35}",
+    "google-token": r"ya29\.[A-Za-z0-9_-]{20}|1//0[A-Za-z0-9_-]{30}",
+    "google-client-secret": r"GOCSPX-[A-Za-z0-9_-]{24}",
+    # A service account's key in base64, by how its JSON begins.
+    "google-service-account-key": r"(?:eyJ0eXBlIjogInNlcnZpY2VfYWNjb3Vu|eyJ0eXBlIjoic2VydmljZV9h"
+    r"Y2NvdW50|ewogICJ0eXBlIjogInNlcnZpY2VfYWNjb3Vu|ewogICAgInR5cGUiOiAic2VydmljZV9h)[A-Za-z0-9+/]{20}",
+    "aws-access-key": r"(?:AKIA|ASIA|ABIA|ACCA|A3T[A-Z0-9])[A-Z0-9]{16}|ABSK[A-Za-z0-9+/]{100}",
+    "alibaba-access-key": r"LTAI[A-Za-z0-9]{20}",
+    "tencent-access-key": r"AKID[A-Za-z0-9]{32}",
+    "azure-client-secret": r"[A-Za-z0-9_.-]{3}[0-9]Q~[A-Za-z0-9_.~-]{31}",
+    "digitalocean-token": r"do[opr]_v1_[0-9a-f]{64}",
+    "databricks-token": r"dapi[0-9a-f]{32}",
+    "heroku-key": r"HRKU-AA[A-Za-z0-9_-]{50}",
+    "fly-token": r"fo1_[\w-]{40}|fm(?:1[ar]|2)_[A-Za-z0-9+/]{80}",
+    "render-key": r"rnd_[A-Za-z0-9]{32}",
+    "scalingo-token": r"tk-us-[\w-]{48}",
+    "cloudflare-key": r"v1\.0-[0-9a-f]{24}-[0-9a-f]{100}",
+    "slack-token": r"xox(?:[abeoprs]|e\.xox[bp])-[A-Za-z0-9-]{10}|xapp-[0-9]-[A-Za-z0-9-]{20}",
+    "stripe-key": r"(?:sk|rk)_(?:live|test|prod)_[A-Za-z0-9]{10}|whsec_[A-Za-z0-9+/]{20}",
+    "square-token": r"sq0(?:atp|csp)-[\w-]{22}|EAAA[\w-]{50}",
+    "shopify-token": r"shp(?:at|ca|pa|ss)_[0-9A-Fa-f]{32}",
+    "plaid-token": r"access-(?:sandbox|development|production)-[0-9a-f]{8}-[0-9a-f]{4}-",
+    "flutterwave-key": r"FLWSECK(?:_TEST)?-[A-Za-z0-9]{12}",
+    "braintree-token": r"access_token\$(?:production|sandbox)\$[0-9a-z]{16}\$[0-9a-f]{32}",
+    "easypost-key": r"EZ[AT]K[A-Za-z0-9]{54}",
+    "shippo-token": r"shippo_(?:live|test)_[0-9a-fA-F]{40}",
+    "duffel-token": r"duffel_(?:test|live)_[A-Za-z0-9_=-]{40}",
+    "sendgrid-key": r"SG\.[A-Za-z0-9_-]{16,32}\.[A-Za-z0-9_-]{32}",
+    "brevo-key": r"xkeysib-[0-9a-f]{64}-",
+    "mailchimp-key": r"[0-9a-f]{32}-us[0-9]{1,2}\b",
+    "mailgun-key": r"key-[0-9a-f]{32}\b|[0-9a-f]{32}-[0-9a-f]{8}-[0-9a-f]{8}\b",
+    "twilio-key": r"SK[0-9a-f]{32}\b",
+    "telegram-token": r"[0-9]{8,10}:AA[A-Za-z0-9_-]{33}",
+    "facebook-token": r"EAA[MC][A-Za-z0-9]{80}",
+    "npm-token": r"npm_[A-Za-z0-9]{36}",
+    "pypi-token": r"pypi-AgE[A-Za-z0-9_-]{30}",
+    "rubygems-key": r"rubygems_[0-9a-f]{48}",
+    "nuget-key": r"oy2[a-z0-9]{43}\b",
+    "clojars-token": r"CLOJARS_[A-Za-z0-9]{60}",
+    "crates-token": r"cio[A-Za-z0-9]{32}\b",
+    "artifactory-token": r"AKCp[A-Za-z0-9]{60}|cmVmd[A-Za-z0-9]{59}",
+    "docker-token": r"dckr_(?:pat|oat)_[A-Za-z0-9_-]{20}",
+    "octopus-key": r"API-[A-Z0-9]{26}\b",
+    "vault-token": r"hv[sbr]\.[A-Za-z0-9_-]{20}",
+    "terraform-token": r"[A-Za-z0-9]{14}\.atlasv1\.[A-Za-z0-9_=-]{40}",
+    "pulumi-token": r"pul-[0-9a-f]{40}",
+    "doppler-token": r"dp\.(?:pt|st|ct|sa|scim|audit)\.[A-Za-z0-9._]{30}",
+    "infisical-token": r"st\.[0-9a-f]{24}\.[0-9a-f]{32}",
+    "onepassword-key": r"A3-[A-Z0-9]{6}-[A-Z0-9-]{20}|ops_eyJ[A-Za-z0-9+/]{100}",
+    "age-key": r"AGE-SECRET-KEY-1[A-Z0-9]{50}",
+    "grafana-token": r"gl(?:sa|c)_[A-Za-z0-9+/_]{30}|eyJrIjoi[A-Za-z0-9]{60}",
+    "new-relic-key": r"NRAK-[A-Z0-9]{27}|NRJS-[0-9a-f]{19}|NRII-[A-Za-z0-9-]{32}",
+    "sentry-token": r"sntry[us]_[A-Za-z0-9+/=_]{43}",
+    "dynatrace-token": r"dt0[a-z][0-9]{2}\.[A-Za-z0-9]{24}\.[A-Za-z0-9]{64}",
+    "sonar-token": r"sq[upa]_[0-9a-f]{40}",
+    "sourcegraph-token": r"sgp_(?:(?:[0-9a-fA-F]{16}|local)_)?[0-9a-fA-F]{40}",
+    "launchdarkly-key": r"(?:sdk|api)-[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}",
+    "posthog-key": r"ph[cx]_[A-Za-z0-9]{40}",
+    "linear-key": r"lin_(?:api|oauth)_[A-Za-z0-9]{30}",
+    "postman-key": r"PMAK-[0-9a-f]{24}-[0-9a-f]{30}",
+    "atlassian-token": r"ATATT3[A-Za-z0-9_=-]{40}|ATBB[A-Za-z0-9]{32}|ATCTT3[A-Za-z0-9_=-]{40}",
+    "notion-token": r"ntn_[A-Za-z0-9]{40}|secret_[A-Za-z0-9]{43}\b",
+    "airtable-token": r"pat[A-Za-z0-9]{14}\.[0-9a-f]{64}",
+    "figma-token": r"fig[dou]_[A-Za-z0-9_-]{36}",
+    "hubspot-token": r"pat-(?:na|eu)[0-9]-[0-9a-f]{8}-[0-9a-f]{4}-",
+    "typeform-token": r"tfp_[A-Za-z0-9_.=-]{40}",
+    "frameio-token": r"fio-u-[A-Za-z0-9_=-]{64}",
+    "readme-key": r"rdme_[a-z0-9]{70}",
+    "planetscale-token": r"pscale_(?:tkn|oauth|pw)_[A-Za-z0-9_.=-]{32}",
+    "supabase-key": r"sbp_[0-9a-f]{40}|sb_secret_[A-Za-z0-9_-]{20}",
+    "neon-key": r"napi_[a-z0-9]{40}",
+    "clickhouse-key": r"4b1d[A-Za-z0-9]{38}\b",
+    "maxmind-key": r"[A-Za-z0-9]{6}_[A-Za-z0-9]{29}_mmk\b",
+    "openshift-token": r"sha256~[\w-]{43}",
+    "buildkite-token": r"bk(?:ua|aj|ct)_[A-Za-z0-9]{40}",
+    "circleci-token": r"CCIP(?:AT|RJ)_[A-Za-z0-9]{20,24}_[0-9a-f]{40}",
+    "harness-token": r"(?:pat|sat)\.[A-Za-z0-9_-]{22}\.[0-9a-f]{24}\.[A-Za-z0-9]{20}",
+    "infracost-key": r"ico-[A-Za-z0-9]{32}",
+    "tailscale-key": r"tskey-(?:auth|api|client|scim|webhook)-[A-Za-z0-9-]{20}",
+    "ngrok-key": r"ak_2[A-Za-z0-9]{25,30}\b",
+    "defined-token": r"dnkey-[A-Za-z0-9_=-]{26}-[A-Za-z0-9_=-]{50}",
+    "settlemint-token": r"sm_[aps]at_[A-Za-z0-9]{16}",
+    "adobe-client-secret": r"p8e-[A-Za-z0-9]{32}",
+    "dropbox-token": r"sl\.[A-Za-z0-9_=-]{100}",
+    "json-web-token": r"eyJ[A-Za-z0-9_-]{10,200}\.eyJ[A-Za-z0-9_-]{10}",
+}  # fmt: skip
+
+#: Between the words of a command: of a shell, or of a list in JSON or YAML.
+_SEP: Final = r"[\s\"',\\]{1,8}"
+#: A word of a command that is no option, no variable and no number.
+_WORD: Final = r"(?![$<{\-]|[0-9:./]{1,40}(?![^\s\"',\\]))[^\s\"',\\]{1,200}"
+_LOGINS: Final = r"\b(?:docker|podman|buildah|skopeo|helm|oras|crane|nerdctl|twine|az|cf|oc)"
+#: Secrets that only the text before (and after) them tells from other text:
+#: name of the rule -> (text before, secret with the text after it in a look-ahead).
+PLACES: Final = {
+    "password-in-url": (r"://[^\s/:@\"']{0,100}:", r"(?![$<{*%])[^\s/@\"']{1,2000}(?=@)"),
+    "token-in-url": (r"://", r"[A-Za-z0-9_.~%+=-]{16,500}(?=@)"),
+    "azure-storage-key": (r"(?i:(?:Account|SharedAccess)Key=)", r"[A-Za-z0-9+/]{40}"),
+    "slack-webhook": (r"hooks\.slack\.com/(?:services|workflows|triggers)/", r"[\w+/]{30}"),
+    "office-webhook": (r"\.webhook\.office\.com/", r"[A-Za-z0-9]{1,20}/[\w@-]{20}[\w@/-]*"),
+    "discord-webhook": (r"discord(?:app)?\.com/api/webhooks/[0-9]{5,25}/", r"[A-Za-z0-9_-]{30}"),
+    "google-chat-webhook": (
+        r"chat\.googleapis\.com/v1/spaces/[\w-]{1,40}/messages\?", r"[\w&=%-]{30}[\w&=%-]*",
+    ),
+    "signed-url": (r"(?i:X-(?:Goog|Amz)-Signature=)", r"[0-9a-fA-F]{64}"),
+    "shared-access-signature": (r"(?i:[?&]sig=)", r"[A-Za-z0-9%+/]{40}"),
+    "authorization-header": (
+        r"(?i:Authorization\\?[\"']?\s?[:=]\s?\\?[\"']?(?:Bearer|Basic|Token|Bot|ApiKey)\s+)",
+        r"[A-Za-z0-9+/=._~-]{8}",
+    ),
+    "curl-user": (
+        r"curl\b[^\n]{0,200}?\s(?:-u|--user)[ =]?\\?[\"']?[^\s:\"'$]{1,100}:",
+        r"(?![$<{*])[^\s\"'\\]{1,200}",
+    ),
+    "wandb-login": (rf"wandb{_SEP}login{_SEP}(?:--\w+{_SEP}){{0,3}}", r"[0-9a-f]{40}\b"),
+    "login-password": (
+        rf"{_LOGINS}{_SEP}[^|;\n]{{0,60}}?\blogin\b[^|;\n]{{0,200}}?{_SEP}-p(?:{_SEP}|=)?", _WORD,
+    ),
+    # Letters alone may be anything: `mysql -u trainer -p runs`.
+    "user-and-password": (
+        rf"(?<![\w-])(?:-u|--user(?:name)?)(?:{_SEP}|=)[^\s\"',\\]{{1,100}}{_SEP}[^|;\n]{{0,60}}?"
+        rf"(?<![\w-])-p{_SEP}",
+        rf"(?![A-Za-z]{{1,200}}(?:{_SEP}|\Z)){_WORD}",
+    ),
+    "sshpass": (rf"sshpass{_SEP}-p(?:{_SEP})?", _WORD),
+    "database-password": (
+        rf"(?:mysql|mariadb)(?:-?dump|admin)?\b[^|;\n]{{0,200}}?{_SEP}-p", _WORD,
+    ),
+    "redis-password": (rf"redis-cli\b[^|;\n]{{0,100}}?{_SEP}-a{_SEP}", _WORD),
+    "machine-login": (r"machine\s+\S{1,100}\s+login\s+\S{1,100}\s+password\s+", r"\S{1,200}"),
+    "piped-password": (
+        r"\b(?:echo|printf)\s+(?:-n\s+)?\\?[\"']?",
+        r"(?![$\-%\\])[^\s\"'|\\]{3,200}(?=\\?[\"']?\s{0,4}\|[^|\n]{0,80}?"
+        r"(?:--password-stdin|\blogin\b|sudo\s+-S|--with-token|--stdin\b))",
+    ),
+}  # fmt: skip
+#: Rules whose form is not enough: the secret must also be like one that a program made.
+_CHECKS: Final[dict[str, Callable[[str], bool]]] = {"token-in-url": looks_random}
+_KEY_LABEL: Final = r"[A-Z0-9 ]{0,20}PRIVATE KEY(?: BLOCK)?-----"
+#: How a private key begins.
+PRIVATE_KEY: Final = rf"-----BEGIN {_KEY_LABEL}"
+#: What follows the form of a token belongs to it.
+_TAIL: Final = r"[A-Za-z0-9_.~%+/=-]*"
+
+
+#: Without groups: `re` tells by its first character that an alternative cannot match, if it begins
+#: with one.
+_TOKEN: Final = re.compile(rf"(?<![A-Za-z0-9])(?:{'|'.join(TOKENS.values())}){_TAIL}")
+_KEY: Final = re.compile(
+    rf"{PRIVATE_KEY}[^\"']*?(?:-----END {_KEY_LABEL}|(?=\\?[\"'])|\Z)", re.DOTALL
+)
+#: One pattern each: `re` looks for the text that one begins with far faster than for many.
+_PLACES: Final = {
+    rule: re.compile(f"{before}(?P<secret>{secret}{_TAIL})")
+    for rule, (before, secret) in PLACES.items()
+}
+
+
+def secrets(text: str) -> Iterator[tuple[int, int, str]]:
+    """(start, end, rule) of each secret that its form tells, in the order of the rules."""
+    for match in _KEY.finditer(text):
+        yield *match.span(), "private-key"
+    for match in _TOKEN.finditer(text):
+        rules = (rule for rule, form in TOKENS.items() if re.match(form, match[0]))
+        yield *match.span(), next(rules, "token")
+    for rule, pattern in _PLACES.items():
+        for match in pattern.finditer(text):
+            if rule not in _CHECKS or _CHECKS[rule](match["secret"]):
+                yield *match.span("secret"), rule

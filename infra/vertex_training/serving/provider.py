@@ -15,7 +15,7 @@ from pulumi import dynamic
 from vertex_training.customjob.dynamic_values import (
     IMPERSONATE,
     PROVIDER_KEY,
-    format_exception,
+    BoundedProvider,
     has_unknown,
     print_line,
     without_provider,
@@ -29,7 +29,6 @@ from vertex_training.customjob.protocol.ports import (
     STACK_LABEL,
     ProcessEnvironment,
 )
-from vertex_training.customjob.protocol.timing import Timing
 from vertex_training.customjob.protocol.withdrawal import release
 from vertex_training.customjob.refusal_lookup import (
     BOUND,
@@ -40,7 +39,7 @@ from vertex_training.customjob.refusal_lookup import (
 )
 from vertex_training.customjob.request.job_file import canonical, digest_of
 from vertex_training.errors import JobRefusedError, OperatorError
-from vertex_training.pulumi_internals import format_exceptions, is_engine_alive
+from vertex_training.pulumi_internals import is_engine_alive
 from vertex_training.serving.declared import ALIAS_PREFIX, MODEL_LABEL, ModelSource
 from vertex_training.serving.protocol.operations import OperationWait
 from vertex_training.serving.protocol.ports import (
@@ -77,19 +76,11 @@ _made: Final[set[str]] = set()
 _unreachable: Final[set[str]] = set()
 
 
-class _ServingProvider(dynamic.ResourceProvider):
+class _ServingProvider(BoundedProvider):
     """What both providers share."""
 
-    serialize_as_secret_always = False
-
-    timing: ClassVar[Timing] = Timing()
-    """Bounds of the protocol; tests that need shorter ones subclass the provider."""
     wait: ClassVar[OperationWait] = OperationWait()
-    """Bounds of long operations, likewise."""
-
-    def configure(self, req: dynamic.ConfigureRequest) -> None:  # noqa: ARG002 (the SDK's name)
-        """Prepare the process; the SDK calls it once."""
-        format_exceptions(format_exception)
+    """Bounds of long operations, as ``timing``."""
 
     def _wait(self) -> OperationWait:
         bounds = self.wait

@@ -6,6 +6,6 @@
 ``protocol``     one request, one query, one export, one manifest; its ports
 ``estimate``     what a preview says: bytes, price, tables that changed
 ``google``       the ports by REST and Google's client
-``provider``     the dynamic provider; ``resource`` is what the program declares
+``provider``     ``Snapshot``, which the program declares, and its dynamic provider
 ===============  =====================================================================
 """

@@ -27,8 +27,8 @@ from vertex_training.customjob.protocol.ports import (
     IntentState,
     IntentStore,
     ProcessEnvironment,
+    Timing,
 )
-from vertex_training.customjob.protocol.timing import Timing
 from vertex_training.errors import (
     JobRefusedError,
     NotSubmittedError,

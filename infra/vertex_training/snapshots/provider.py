@@ -9,26 +9,27 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
-from typing import Any, ClassVar, Final
+from typing import Any, Final
 
+import pulumi
 from pulumi import dynamic
 
 from vertex_training.customjob.dynamic_values import (
-    format_exception,
+    BoundedProvider,
     has_unknown,
     print_line,
     without_provider,
 )
 from vertex_training.customjob.protocol.ports import ProcessEnvironment
-from vertex_training.customjob.protocol.timing import Timing
 from vertex_training.customjob.refusal_lookup import (
     BOUND,
     answer_within,
     is_comparison,
     is_offline,
 )
+from vertex_training.customjob.request.job_file import canonical
 from vertex_training.errors import JobRefusedError, NotSubmittedError, OperatorError
-from vertex_training.pulumi_internals import format_exceptions, is_engine_alive
+from vertex_training.pulumi_internals import is_engine_alive
 from vertex_training.secret_rules.redaction import redacted
 from vertex_training.snapshots import estimate
 from vertex_training.snapshots.estimate import RESOLVED, REVIEWS, words
@@ -41,18 +42,8 @@ KEPT: Final = ("snapshot", "requestId", "request", "options")
 NO_ANSWER: Final = {"unanswered": f"no answer within {BOUND:.0f} seconds"}
 
 
-class SnapshotProvider(dynamic.ResourceProvider):
+class SnapshotProvider(BoundedProvider):
     """check, diff, create, read, update and delete of one run of one snapshot."""
-
-    # The provider captures nothing secret. As a secret it would cost a key operation for each.
-    serialize_as_secret_always = False
-
-    timing: ClassVar[Timing] = Timing()
-    """Bounds of the protocol; see ``CustomJobProvider``."""
-
-    def configure(self, req: dynamic.ConfigureRequest) -> None:  # noqa: ARG002 (the SDK's name)
-        """Prepare the process; the SDK calls it once."""
-        format_exceptions(format_exception)
 
     def check(self, olds: dict[str, Any], news: dict[str, Any]) -> dynamic.CheckResult:  # noqa: ARG002
         """Say what is known of the snapshot; in a review, by inputs that its events have.
@@ -166,3 +157,56 @@ def _ports(props: Mapping[str, Any]) -> SnapshotPorts:
 
 def _outputs(props: Mapping[str, Any], manifest: str, state: str) -> dict[str, Any]:
     return {**{key: props[key] for key in KEPT}, "manifest": manifest, "state": state}
+
+
+class Snapshot(dynamic.Resource, module="vertex", name="Snapshot"):
+    """One run of a query in BigQuery, kept as files.
+
+    A changed request is another snapshot beside the first: nothing is deleted with it.
+    """
+
+    # Not annotated: the SDK makes an output of each annotation. Tests override it.
+    PROVIDER = SnapshotProvider
+
+    manifest: pulumi.Output[str]
+    """``gs://…/manifest.json#GENERATION``."""
+    state: pulumi.Output[str]
+    """``READY``; after a refresh ``CHANGED`` if the manifest is gone or another one."""
+
+    def __init__(
+        self,
+        resource_name: str,
+        *,
+        request: SnapshotRequest,
+        control_bucket: pulumi.Input[str],
+        impersonate: str = "",
+        opts: pulumi.ResourceOptions,
+    ) -> None:
+        """Declare it. ``impersonate`` is the account that runs the query."""
+        content = {
+            "sql": request.sql,
+            "parameters": dict(request.parameters),
+            "asOf": request.as_of,
+            "location": request.location,
+            "format": request.format,
+        }
+        inputs: Mapping[str, object] = {
+            "snapshot": {
+                "project": request.project,
+                "stack": request.stack,
+                "name": request.name,
+                "run": request.run,
+                "bucket": request.bucket,
+            },
+            "requestId": request.request_id,
+            "request": canonical(content),
+            "options": {
+                "controlBucket": control_bucket,
+                # Text: the engine's numbers are floats.
+                "maxBytesBilled": str(request.max_bytes_billed),
+                **({"impersonate": impersonate} if impersonate else {}),
+            },
+        }
+        super().__init__(
+            self.PROVIDER(), resource_name, {**inputs, "manifest": None, "state": None}, opts
+        )

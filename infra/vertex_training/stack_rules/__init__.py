@@ -1,20 +1,44 @@
 """Rules across the keys of a stack file. Pure.
 
+A rule is a function in one of these modules, registered with ``registry.rule``: it needs no other
+line. They report in this order:
+
 ===================  =================================================================
-``names``            names and numbers that Google Cloud would refuse; unknown keys
-``extra_grants``     ``members``, ``roles``, ``datasets``; limits of deployers
-``existing``         ``existing`` and ``name``: what is not the stack's, and names given twice
-``retention``        what a stack could no longer do where nothing can be deleted; where its key is
-``teams``            the section ``teams``: what a team owns
-``files``            files that the stack file names, and secrets in what a stack sends
-``code``             code that talks to BigQuery in nobody's project
-``snapshots``        the section ``snapshots``: one query each, and its parameters
-``network``          the sections ``network`` and ``sharedVpc``
-``reservations``     the section ``reservations``
-``serving``          the sections ``models`` and ``endpoints``; endpoints on TPUs
-``alerts``           the sections ``channels``, ``alerts`` and ``budget``: whom alerts reach
-``job_rules``        ``jobDefaults`` and ``rules``: known references and rules; ladders
-``limits``           the section ``limits``, for the stack as a whole
-``advice``           warnings: valid, but a surprise to the stack's owner
+``names``            names, numbers and labels that Google Cloud would refuse; unknown keys;
+                     ``existing`` and ``name``
+``access``           ``teams``, ``members``, ``roles``, ``datasets``; what CI may not grant
+``files``            files that the stack file names, secrets in what it sends, code that
+                     names no project
+``storage``          encryption, retention and classes of buckets; ``snapshots``
+``network``          ``network`` and ``sharedVpc``
+``reservations``     ``reservations``
+``limits``           ``limits``, for the stack as a whole
+``jobs``             ``jobDefaults``, ``rules`` and ladders
+``serving``          ``models`` and ``endpoints``; endpoints on TPUs
+``alerts``           ``channels``, ``alerts`` and ``budget``
+``registry``         the list of rules
 ===================  =================================================================
 """
+
+import importlib
+from typing import Final
+
+from vertex_training.stack_rules.registry import StackFile, findings
+
+#: Modules with rules, in the order in which these report.
+SUBJECTS: Final = (
+    "names",
+    "access",
+    "files",
+    "storage",
+    "network",
+    "reservations",
+    "limits",
+    "jobs",
+    "serving",
+    "alerts",
+)
+for subject in SUBJECTS:
+    importlib.import_module(f"{__name__}.{subject}")
+
+__all__ = ["StackFile", "findings"]

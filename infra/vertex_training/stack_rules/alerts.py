@@ -6,14 +6,16 @@ from collections.abc import Iterator
 from pathlib import Path as Folder
 from typing import Any
 
-from vertex_training.errors import Path, Problem, did_you_mean
+from vertex_training.errors import Path, Problem
 from vertex_training.settings import project_files
 from vertex_training.settings.model import Settings
 from vertex_training.stack_rules.names import config_of
+from vertex_training.stack_rules.registry import StackFile, file_rule, rule, unknown_entry
 
 
-def problems(settings: Settings) -> Iterator[Problem]:
-    """Everything that does not hold."""
+@rule()
+def channels(settings: Settings) -> Iterator[Problem]:
+    """Channels are of the project, exist, and reach whoever is notified by them."""
     own = (settings.project, settings.project_number)
     for key, channel in settings.channels.items():
         if channel.existing and channel.existing.split("/")[1] not in own:
@@ -24,15 +26,14 @@ def problems(settings: Settings) -> Iterator[Problem]:
         if (key := job.messages and job.messages.channel) is not None:
             path = ("jobs", name, "messages", "channel")
             if key not in settings.channels:
-                hint = did_you_mean(key, settings.channels) or "add it to channels"
-                yield Problem("this stack has no such channel", key, hint, path)
+                yield unknown_entry("channel", key, settings.channels, "channels", path)
             elif not settings.channels[key].pubsub:
                 yield Problem("Batch writes to topics alone", key, "a channel with pubsub", path)
     for path, keys in _named(settings):
         for index, key in enumerate(keys):
             if key not in settings.channels:
-                hint = did_you_mean(key, settings.channels) or "add it to channels"
-                yield Problem("this stack has no such channel", key, hint, (*path, index))
+                at = (*path, index)
+                yield unknown_entry("channel", key, settings.channels, "channels", at)
             elif key in keys[:index]:
                 yield Problem("is named twice", key, "remove one", (*path, index))
             elif path[0] == "budget" and settings.channels[key].pubsub:
@@ -40,13 +41,15 @@ def problems(settings: Settings) -> Iterator[Problem]:
                 yield Problem(what, key, "a channel with email", (*path, index))
 
 
-def warnings(settings: Settings, root: Folder) -> Iterator[Problem]:
-    """Channels that nothing uses; alerts of two stacks that are about the same jobs."""
+@file_rule("warning")
+def shared_alerts(file: StackFile) -> Iterator[Problem]:
+    """Channels are used, and no other stack has alerts about the same jobs."""
+    settings, root = file.settings, file.root
     used = {key for _, keys in _named(settings) for key in keys}
     used |= {job.messages.channel for job in settings.jobs.values() if job.messages}
     for key in (each for each in settings.channels if each not in used):
         what, hint = "nothing is told to it", "name it in alerts or budget, or remove it"
-        yield Problem(what, key, hint, ("channels", key), level="warning")
+        yield Problem(what, key, hint, ("channels", key))
     for section in ("alerts", "budget"):
         if getattr(settings, section) is None:
             continue
@@ -54,7 +57,7 @@ def warnings(settings: Settings, root: Folder) -> Iterator[Problem]:
         if others:
             what = f"is about all of {settings.project}, and so is that of {', '.join(others)}"
             hint = "keep one of them: each tells of the jobs and costs of both stacks"
-            yield Problem(what, hint=hint, path=(section,), level="warning")
+            yield Problem(what, hint=hint, path=(section,))
 
 
 def _named(settings: Settings) -> Iterator[tuple[Path, list[str]]]:

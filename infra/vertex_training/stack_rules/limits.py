@@ -22,14 +22,16 @@ from vertex_training.settings.limits import Limits, TeamLimits
 from vertex_training.settings.model import Settings
 from vertex_training.settings.serving import Endpoint
 from vertex_training.snapshots import estimate
+from vertex_training.stack_rules.registry import rule
 
 #: What helps where something costs too much.
 SHORTER: Final = "shorten timeouts, use fewer machines, or raise the limit"
 FEWER: Final = "fewer replicas or versions, a smaller machine, or raise the limit"
 
 
-def problems(settings: Settings) -> Iterator[Problem]:
-    """Limits that would limit nothing: of what does not exist, or above another one."""
+@rule()
+def limits_of_a_stack(settings: Settings) -> Iterator[Problem]:
+    """Limits limit something: what they name exists, and none is above another one."""
     limits = settings.limits
     for index, region in enumerate(limits.regions or ()):
         if region not in machines.regions():

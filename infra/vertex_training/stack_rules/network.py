@@ -16,6 +16,7 @@ from vertex_training.errors import Path, Problem, dotted
 from vertex_training.plan import network as network_plan
 from vertex_training.settings.model import Settings
 from vertex_training.settings.network import IpRange, Network
+from vertex_training.stack_rules.registry import rule
 
 #: Keys that have a meaning in one mode only.
 ONLY_IN: Final = {
@@ -29,22 +30,14 @@ ONLY_IN: Final = {
 SMALLEST_SUBNET: Final = 28
 #: What the page on private services access asks for; others ask for more: general/vpc-peering.
 SMALLEST_RANGE: Final = 19
+#: The shortest prefix in Google's table of jobs by range: training/using-private-ip.
+SMALLEST_IN_TABLE: Final = 18
 
 
-def problems(settings: Settings) -> list[Problem]:
-    """Everything that does not hold."""
+@rule()
+def network_mode(settings: Settings) -> Iterator[Problem]:
+    """Keys belong to the mode of the network."""
     network = settings.network
-    found = [*_mode(network), *_host(settings)]
-    if network.mode == "none":
-        return found
-    found += [*_parts(settings), *_names(settings)]
-    if network.mode == "peering":
-        found += _peering(settings)
-    return found + list(_overlaps(settings))
-
-
-def _mode(network: Network) -> Iterator[Problem]:
-    """Keys that belong to another mode."""
     for name in sorted(network.model_fields_set - {"mode"}):
         key = to_camel(name)
         wanted = ONLY_IN.get(name, network.mode)
@@ -57,8 +50,9 @@ def _mode(network: Network) -> Iterator[Problem]:
             )
 
 
-def _host(settings: Settings) -> Iterator[Problem]:
-    """The host project of a Shared VPC."""
+@rule()
+def host_project(settings: Settings) -> Iterator[Problem]:
+    """The host project of a Shared VPC is another one, and nothing is made in it without right."""
     host, network = settings.shared_vpc, settings.network
     if host is None:
         return
@@ -94,9 +88,12 @@ def _host_of_others(settings: Settings) -> Iterator[Problem]:
             yield Problem(what, "", hint, ("network", *path))
 
 
-def _parts(settings: Settings) -> Iterator[Problem]:
-    """A network, subnet, range or attachment that is neither made nor named, or wrongly."""
+@rule()
+def network_parts(settings: Settings) -> Iterator[Problem]:
+    """A network, subnet, range and attachment are made or named, and rightly."""
     network = settings.network
+    if network.mode == "none":
+        return
     project, _ = network_plan.owner(settings)
     host = settings.shared_vpc
     allowed = {settings.project, *([host.host_project] if host else [])}
@@ -154,8 +151,38 @@ def _regions(settings: Settings) -> Iterator[Problem]:
             yield Problem(what, name, "name one of that region", path)
 
 
-def _peering(settings: Settings) -> Iterator[Problem]:
+@rule()
+def names_in_network(settings: Settings) -> Iterator[Problem]:
+    """Names that follow from the keys are short enough for Compute Engine."""
+    names = settings.names
     network = settings.network
+    if network.mode == "none":
+        return
+    made: dict[Path, str] = {("network",): names.network()}
+    for key, wanted in network.ranges.items():
+        made[("network", "ranges", key)] = wanted.name or names.ip_range(key)
+    for key in network.allow:
+        made[("network", "allow", key)] = names.firewall(key)
+    for path, name in made.items():
+        if not naming.COMPUTE.match(name):
+            yield Problem(
+                "makes a name that Compute Engine refuses", name, naming.COMPUTE_RULE, path
+            )
+    if "workers" in settings.network.allow:
+        yield Problem(
+            "the stack makes this rule itself",
+            "workers",
+            "rename it",
+            ("network", "allow", "workers"),
+        )
+
+
+@rule()
+def peered_network(settings: Settings) -> Iterator[Problem]:
+    """A peered network has ranges, each large enough, of its own or of its owner's connection."""
+    network = settings.network
+    if network.mode != "peering":
+        return
     if not network.ranges:
         hint = "ranges: {workers: {prefixLength: 16}}, or {workers: {existing: NAME}}"
         yield Problem(
@@ -191,32 +218,12 @@ def _peering(settings: Settings) -> Iterator[Problem]:
         yield Problem(what, "", "its owner sets this", ("network", key))
 
 
-def _names(settings: Settings) -> Iterator[Problem]:
-    """Names that follow from the keys and are too long for Compute Engine."""
-    names = settings.names
+@rule()
+def overlapping_ranges(settings: Settings) -> Iterator[Problem]:
+    """Blocks overlap neither each other, nor those in use elsewhere, nor reserved ones."""
     network = settings.network
-    made: dict[Path, str] = {("network",): names.network()}
-    for key, wanted in network.ranges.items():
-        made[("network", "ranges", key)] = wanted.name or names.ip_range(key)
-    for key in network.allow:
-        made[("network", "allow", key)] = names.firewall(key)
-    for path, name in made.items():
-        if not naming.COMPUTE.match(name):
-            yield Problem(
-                "makes a name that Compute Engine refuses", name, naming.COMPUTE_RULE, path
-            )
-    if "workers" in settings.network.allow:
-        yield Problem(
-            "the stack makes this rule itself",
-            "workers",
-            "rename it",
-            ("network", "allow", "workers"),
-        )
-
-
-def _overlaps(settings: Settings) -> Iterator[Problem]:
-    """Blocks that overlap each other, those in use elsewhere, or those that are reserved."""
-    network = settings.network
+    if network.mode == "none":
+        return
     blocks: list[tuple[Path, ipaddress.IPv4Network]] = []
     if network.subnet and network.subnet.range:
         path = ("network", "subnet", "range")
@@ -257,3 +264,36 @@ def _workers_known(network: Network) -> bool:
     if network.mode == "psc":
         return bool(network.subnet and network.subnet.range)
     return any(not r.existing or (r.address and r.prefix_length) for r in network.ranges.values())
+
+
+def _public(path: Path, block: str) -> Iterator[Problem]:
+    """Addresses that belong to somebody on the internet: https://docs.cloud.google.com/vpc/docs/subnets#valid-ranges"""
+    if ipaddress.IPv4Network(block, strict=False).is_global:
+        what = "are public addresses: machines here no longer reach their owner on the internet"
+        yield Problem(what, block, "private ones, such as 10.20.0.0/26", path)
+
+
+@rule("warning")
+def surprising_network(settings: Settings) -> Iterator[Problem]:
+    """Addresses are private, a range has room for jobs, and no NAT is meant for jobs."""
+    network = settings.network
+    if (subnet := network.subnet) and subnet.range and not subnet.existing:
+        yield from _public(("network", "subnet", "range"), subnet.range)
+    for key, wanted in network.ranges.items():
+        if wanted.address and wanted.prefix_length and not wanted.existing:
+            block = f"{wanted.address}/{wanted.prefix_length}"
+            yield from _public(("network", "ranges", key, "address"), block)
+    if network.nat:
+        # training/psc-i-egress; peered jobs run in Google's network, which this NAT does not serve
+        what = "does not serve jobs: they reach the internet by Google's own gateways"
+        hint = "with psc and a VPC Service Controls perimeter it does; else it is for your machines"
+        yield Problem(what, "", hint, ("network", "nat"))
+    for key, wanted in network.ranges.items():
+        if wanted.prefix_length and wanted.prefix_length > SMALLEST_IN_TABLE:
+            what = "is smaller than any range in Google's table of parallel jobs"
+            yield Problem(
+                what,
+                str(wanted.prefix_length),
+                "16 to 18",
+                ("network", "ranges", key, "prefixLength"),
+            )

@@ -3,29 +3,26 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 from vertex_training import catalog, naming
 from vertex_training.catalog import machines
 from vertex_training.errors import Path, Problem, did_you_mean
-from vertex_training.plan.reservations import ReservationPlan
+from vertex_training.plan.reservations import ReservationPlan, plan_reservations
 from vertex_training.settings.model import Settings
+from vertex_training.stack_rules.registry import StackFile, file_rule, rule
 
 
-def problems(
-    settings: Settings, plans: Mapping[str, ReservationPlan], now: datetime.datetime
-) -> list[Problem]:
-    """Everything that does not hold."""
-    found = list[Problem]()
-    for key, plan in plans.items():
+@rule()
+def reservations(settings: Settings) -> Iterator[Problem]:
+    """Reservations have machines that jobs request, in reach of the jobs, and not in the past."""
+    now = datetime.datetime.now(tz=datetime.UTC)
+    for key, plan in plan_reservations(settings).items():
         path = ("reservations", key)
-        found += [
-            *_machine(path, plan),
-            *_place(path, plan, settings),
-            *_sharing(path, plan, settings),
-            *_end(path, plan, now),
-        ]
-    return found
+        yield from _machine(path, plan)
+        yield from _place(path, plan, settings)
+        yield from _sharing(path, plan, settings)
+        yield from _end(path, plan, now)
 
 
 def _machine(path: Path, plan: ReservationPlan) -> Iterator[Problem]:
@@ -113,3 +110,19 @@ def _sharing(path: Path, plan: ReservationPlan, settings: Settings) -> Iterator[
         yield Problem(what, "", f"add {settings.project}", (*path, "shareWith"))
     if owner in given.share_with:
         yield Problem("names the project that owns it", owner, "remove it", (*path, "shareWith"))
+
+
+@file_rule("warning")
+def unused_reservations(file: StackFile) -> Iterator[Problem]:
+    """Each reservation that the stack makes is named by a job."""
+    requests, plans = file.requests, file.reservations
+    used = {name for request in requests.values() for name in request.used}
+    bodies = [rung.body for request in requests.values() for rung in request.rungs]
+    for key, plan in plans.items():
+        path, given = ("reservations", key), plan.settings
+        named = {f"reservations.{key}", f"reservations.{key}.name"} & used
+        if not named and not any(plan.path in body for body in bodies) and not given.existing:
+            what = "no job of this stack names it, and it is paid for all the same"
+            yield Problem(
+                what, "", f"reservationAffinity: ${{reservations.{key}}} in a job file", path
+            )

@@ -15,6 +15,7 @@ from vertex_training.errors import Path, Problem, UnknownReferenceError, did_you
 from vertex_training.plan import serving
 from vertex_training.settings.model import Settings
 from vertex_training.settings.serving import Endpoint, Model
+from vertex_training.stack_rules.registry import rule
 
 #: An image where a container may be of: location, project.
 _IMAGE: Final = re.compile(r"([a-z0-9-]+)-docker\.pkg\.dev/([^/]+)/[^/]+/.")
@@ -27,8 +28,9 @@ _PREBUILT_UNTIL: Final = datetime.date(2027, 1, 14)
 _LATEST: Final = re.compile(r"sklearn-[a-z]+\.1-6")
 
 
-def problems(settings: Settings) -> Iterator[Problem]:
-    """Everything that does not hold."""
+@rule()
+def models_and_endpoints(settings: Settings) -> Iterator[Problem]:
+    """Models and endpoints name what there is, and it fits together."""
     for key, model in settings.models.items():
         yield from _model(settings, key, model)
     ids: dict[str, str] = {}
@@ -41,8 +43,9 @@ def problems(settings: Settings) -> Iterator[Problem]:
         yield from _endpoint(settings, key, endpoint)
 
 
-def warnings(settings: Settings) -> Iterator[Problem]:
-    """What is valid and probably not meant."""
+@rule("warning")
+def serving_machines(settings: Settings) -> Iterator[Problem]:
+    """Images of models last, and machines of endpoints are known with their prices."""
     for key, model in settings.models.items():
         image = _PREBUILT.match(model.container.image)
         if image and not _LATEST.match(image[1]):
@@ -82,7 +85,6 @@ def _model(settings: Settings, key: str, model: Model) -> Iterator[Problem]:
             what = f"job '{model.job or key}' has had {job.run} run{'s'[: job.run - 1]}"
             hint = "train first: raise run on the job, and name it here once it has succeeded"
             yield Problem(what, str(run), hint, (*path, "run", index))
-    yield from _team(settings, model.team, path)
     yield from _image(settings, model, (*path, "container", "image"))
 
 
@@ -122,7 +124,6 @@ def _endpoint(settings: Settings, key: str, endpoint: Endpoint) -> Iterator[Prob
             yield Problem(what, name, hint, (*path, "model"))
     yield from _accelerator(endpoint, (*path, "accelerator"))
     yield from tpu_problems(endpoint, settings.region, path)
-    yield from _team(settings, endpoint.team, path)
     if endpoint.account is None:
         return
     account, place = settings.service_accounts.get(endpoint.account), (*path, "account")
@@ -162,12 +163,6 @@ def _accelerator(endpoint: Endpoint, path: Path) -> Iterator[Problem]:
     elif given.count not in counts:
         what = f"{name} takes {', '.join(map(str, counts))} of {given.type}"
         yield Problem(what, str(given.count), hint, (*path, "count"))
-
-
-def _team(settings: Settings, team: str | None, path: Path) -> Iterator[Problem]:
-    if team is not None and team not in settings.teams:
-        hint = did_you_mean(team, settings.teams) or "add it to teams"
-        yield Problem("this stack has no such team", team, hint, (*path, "team"))
 
 
 def tpu_problems(endpoint: Endpoint, region: str, path: Path) -> Iterator[Problem]:

@@ -1,19 +1,15 @@
 """Who gets in: processes of the user who started the local cloud, and of root.
 
 ====================  ==================================================================
-``owners``            which user has the other end of a connection, as the system reports it
-``guests``            processes of jobs that run as another user
-``callers``           ``caller(connection)``: may this process call?
+``callers``           ``caller(connection)``: may this process call? Its user, or its job
 ``web``               for HTTP servers: refuses other users and web pages
-``grpc_server``       for gRPC servers: the same
-``gate``              accepts connections of a gRPC server, and passes on those that get in
+``gate``              for gRPC servers: the same
 ``network``           a network of its own for a server that checks nothing
 ``engine_network``    the same for ``pulumi`` and what it starts, which reaches the local cloud
-``network_launcher``  the program that becomes such a server
 ``pulumi_shim``       ``pulumi`` of the local shell, which runs the engine in that network
 ``isolation``         a command with no network but ports of ours, no capability and no other socket
 ====================  ==================================================================
 
-A server of HTTP takes ``web.LocalHandler`` for its handler. A server of gRPC is started by
-``grpc_server.start``. Another kind of server asks ``callers.caller`` once for each connection.
+A server of HTTP takes ``web.LocalHandler`` for its handler. A server of gRPC is a
+``gate.GatedServer``. Another kind of server asks ``callers.caller`` once for each connection.
 """

@@ -17,7 +17,7 @@ from collections.abc import Collection
 from contextlib import suppress
 from typing import Final
 
-from localgcp.access.network_launcher import enter_network
+from localgcp.system.namespaces import enter_network
 from localgcp.system.threads import make_thread
 
 _LOOPBACK: Final = "127.0.0.1"

@@ -1,5 +1,7 @@
 """Accepts the connections of a gRPC server, and passes on those that get in.
 
+Calls of other users and of web pages end with PERMISSION_DENIED.
+
 gRPC's server in Python shows of a connection only the peer's address, and only with a call. By
 then the peer may have hung up, and its address may be another's. So the gate accepts, asks for the
 owner of the connection that it holds, and copies bytes to a server at a Unix socket in a folder of
@@ -14,20 +16,22 @@ import os
 import secrets
 import socket
 import struct
+import tempfile
 import threading
 from collections.abc import Callable, Iterator
+from concurrent import futures
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 from weakref import WeakKeyDictionary
 
 import grpc
 
-from localgcp.access import guests
-from localgcp.access.callers import Caller, RefusalLog, caller
-from localgcp.access.owners import plain_address
+from localgcp.access import callers
+from localgcp.access.callers import REFUSAL, Caller, Guest, RefusalLog, caller, plain_address
 from localgcp.access.web import refuse
 from localgcp.errors import ApiError, LocalCloudError
+from localgcp.system.folders import delete_folder
 from localgcp.system.threads import make_thread
 
 #: Key of metadata: the name of the connection that a call came by.
@@ -35,6 +39,9 @@ CONNECTION: Final = "vt-connection"
 #: What a client of HTTP/2 sends first (RFC 9113, 3.4); no page in a browser can.
 _PREFACE: Final = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 _BLOCK: Final = 1 << 16
+_PAGE: Final = "local cloud: calls of web pages are refused."
+#: Longest path of a Unix socket on every system (macOS: 104 bytes with the end).
+_LONGEST_PATH: Final = 100
 #: For connections of other users: how many at once, and how long one may be silent.
 _REFUSED_AT_ONCE: Final = 16
 _REFUSED_SECONDS: Final = 5.0
@@ -50,9 +57,7 @@ _OPEN: Final[dict[str, socket.socket]] = {}
 _NAMED: Final[dict[str, socket.socket]] = {}
 #: Whose a connection is, and how many replicas had begun or ended when that was looked up: a
 #: look takes up to 0.1 s, and predictions come many a second over one connection.
-_GUESTS: Final[WeakKeyDictionary[socket.socket, tuple[int, guests.Guest | None]]] = (
-    WeakKeyDictionary()
-)
+_GUESTS: Final[WeakKeyDictionary[socket.socket, tuple[int, Guest | None]]] = WeakKeyDictionary()
 
 
 @contextmanager
@@ -69,7 +74,7 @@ def known_by_name(connection: socket.socket) -> Iterator[str]:
         _NAMED.pop(name, None)
 
 
-def guest_behind(context: grpc.ServicerContext) -> guests.Guest | None:
+def guest_behind(context: grpc.ServicerContext) -> Guest | None:
     """The job whose process made this call; None for a program of the owner."""
     metadata = {key: value for key, value in context.invocation_metadata() or ()}
     named = metadata.get(CONNECTION)
@@ -84,13 +89,13 @@ def named_connection(name: str) -> socket.socket | None:
     return _NAMED.get(name)
 
 
-def guest_at(connection: socket.socket) -> guests.Guest | None:
+def guest_at(connection: socket.socket) -> Guest | None:
     """The job whose process has the other end of a connection; None for a program of the owner."""
-    changes = guests.changes()
+    changes = callers.guest_changes()
     known = _GUESTS.get(connection)
     if known is None or known[0] != changes:
         client = plain_address(connection.getpeername())
-        found = guests.holder(client, plain_address(connection.getsockname()))
+        found = callers.find_guest(client, plain_address(connection.getsockname()))
         known = _GUESTS[connection] = changes, found
     return known[1]
 
@@ -100,37 +105,74 @@ def connection_of(peer: str) -> socket.socket | None:
     return _OPEN.get(peer.removeprefix("unix:"))
 
 
-class Gate:
-    """Listens on 127.0.0.1. ``server`` and ``refusal`` are Unix sockets in ``folder``."""
+class PageInterceptor(grpc.ServerInterceptor):
+    """Refuses calls with ``origin``: each call of gRPC-Web has it, and no other client."""
+
+    def intercept_service(
+        self,
+        continuation: Callable[[grpc.HandlerCallDetails], grpc.RpcMethodHandler[Any, Any] | None],
+        handler_call_details: grpc.HandlerCallDetails,
+    ) -> grpc.RpcMethodHandler[Any, Any] | None:
+        metadata = handler_call_details.invocation_metadata or ()
+        if any(key == "origin" for key, _ in metadata):
+            return _refusal(_PAGE)
+        return continuation(handler_call_details)
+
+
+class _RefusingHandler(grpc.GenericRpcHandler):
+    """Answers every method with PERMISSION_DENIED."""
+
+    def service(
+        self, handler_call_details: grpc.HandlerCallDetails
+    ) -> grpc.RpcMethodHandler[Any, Any]:
+        return _refusal(f"local cloud: {REFUSAL}")
+
+
+class GatedServer:
+    """A gRPC server at a port of 127.0.0.1, for processes of this user."""
 
     def __init__(
-        self, at: int | socket.socket, folder: Path, server: Path, refusal: Path, service: str
+        self,
+        server: grpc.Server,
+        at: int | socket.socket,
+        service: str,
+        folder: Path | None = None,
+        rest: Callable[[Path, int], HttpServer] | None = None,
     ) -> None:
-        """Take a port (0: any free one) or a socket that listens; connections wait until ``open``.
+        """Start ``server``, which has its handlers and no port. Raises LocalCloudError.
 
-        Raises LocalCloudError if the port is taken.
+        Make it with ``interceptors=[PageInterceptor()]``. ``at`` is a port (0: any free one) or a
+        socket that listens. ``service`` is its name in the log. Its sockets lie in ``folder`` if
+        their paths are short enough, else below the folder for temporary files. ``rest`` makes what
+        answers HTTP/1 at this port, of the server's Unix socket and the port; without it such
+        connections are refused.
         """
-        self.serve_http: HttpServer | None = None
-        """Answers connections of HTTP/1 of this user; None: they are refused."""
-        self._folder, self._server, self._refusal = folder, str(server), str(refusal)
-        self._numbers = itertools.count()
-        self._log = RefusalLog(service)
-        self._refused = threading.BoundedSemaphore(_REFUSED_AT_ONCE)
         try:
             self._listener = socket.create_server(("127.0.0.1", at)) if isinstance(at, int) else at
         except OSError as error:
             raise LocalCloudError(f"port {at} is taken by another program.") from error
         self.port: int = self._listener.getsockname()[1]
-
-    def open(self) -> None:
-        """Begin to accept: both servers are there."""
+        self._numbers, self._log = itertools.count(), RefusalLog(service)
+        self._refused = threading.BoundedSemaphore(_REFUSED_AT_ONCE)
+        self._server = server
+        self._refusing = grpc.server(futures.ThreadPoolExecutor(1), handlers=[_RefusingHandler()])
+        self._folder = _private_folder(folder, service)
+        self._inner, self._refusal = self._folder / "server", self._folder / "refusal"
+        for each, path in ((server, self._inner), (self._refusing, self._refusal)):
+            each.add_insecure_port(f"unix:{path}")
+            each.start()
+        self._serve_http = rest(self._inner, self.port) if rest else None
         make_thread(self._accept).start()
 
-    def close(self) -> None:
-        """Listen no more; connections go on. Repeatable."""
+    def stop(self, grace: float | None) -> threading.Event:
+        """Accept no more, end after ``grace`` seconds as ``grpc.Server.stop``; set when over."""
         with suppress(OSError):
             self._listener.shutdown(socket.SHUT_RDWR)  # wakes the thread that accepts
         self._listener.close()
+        self._refusing.stop(0)  # None would wait, and gRPC rarely never tells of a server's end
+        over = self._server.stop(grace)
+        delete_folder(self._folder)
+        return over
 
     def _accept(self) -> None:
         while True:
@@ -150,7 +192,7 @@ class Gate:
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             who = caller(connection)
             if who.allowed:
-                self._pass_on(connection, self._server, self.serve_http)
+                self._pass_on(connection, self._inner, self._serve_http)
             elif self._refused.acquire(blocking=False):
                 try:
                     self._turn_away(connection, who)
@@ -162,7 +204,7 @@ class Gate:
         connection.settimeout(_REFUSED_SECONDS)
         self._pass_on(connection, self._refusal, None)
 
-    def _pass_on(self, connection: socket.socket, server: str, http: HttpServer | None) -> None:
+    def _pass_on(self, connection: socket.socket, server: Path, http: HttpServer | None) -> None:
         """Copy both ways until one side ends, or let ``http`` answer. Without it HTTP gets 403."""
         begin = b""
         while begin != _PREFACE and _PREFACE.startswith(begin):
@@ -179,7 +221,7 @@ class Gate:
         with socket.socket(socket.AF_UNIX) as inner:
             inner.bind(name)  # what gRPC takes for the peer's address
             try:
-                inner.connect(server)
+                inner.connect(str(server))
                 _OPEN[name] = connection
                 inner.sendall(begin)
                 back = make_thread(_copy, inner, connection)
@@ -189,6 +231,21 @@ class Gate:
             finally:
                 _OPEN.pop(name, None)
                 os.unlink(name)
+
+
+def _private_folder(wanted: Path | None, service: str) -> Path:
+    """A new folder that is 0700."""
+    longest = len("/plugin-12345678/c1234567")
+    if wanted is not None and wanted.is_dir() and len(bytes(wanted)) + longest < _LONGEST_PATH:
+        return Path(tempfile.mkdtemp(prefix=f"{service}-", dir=wanted))
+    return Path(tempfile.mkdtemp(prefix="vt-grpc-"))
+
+
+def _refusal(text: str) -> grpc.RpcMethodHandler[Any, Any]:
+    def refuse(_requests: Any, context: grpc.ServicerContext) -> Any:
+        context.abort(grpc.StatusCode.PERMISSION_DENIED, text)
+
+    return grpc.stream_stream_rpc_method_handler(refuse)
 
 
 def _copy(source: socket.socket, sink: socket.socket) -> None:

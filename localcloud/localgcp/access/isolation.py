@@ -18,7 +18,6 @@ few hundredths of a second.
 
 from __future__ import annotations
 
-import ctypes
 import errno
 import os
 import re
@@ -32,11 +31,13 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-#: include/uapi/linux/sched.h: mounts, IPC, users, processes.
-_NAMESPACES: Final = 0x00020000 | 0x08000000 | 0x10000000 | 0x20000000
-#: include/uapi/linux/mount.h
-_MS_BIND: Final = 0x1000
-_MS_PRIVATE: Final = 0x4000 | 1 << 18
+if not __package__:  # a script
+    sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+from localgcp.access import engine_network, network
+from localgcp.system import namespaces
+from localgcp.system.namespaces import call, mount
+
 #: nosuid, nodev, noexec.
 _MS_HARMLESS: Final = 0x2 | 0x4 | 0x8
 #: include/uapi/linux/prctl.h
@@ -44,7 +45,9 @@ _PR_SET_PDEATHSIG: Final = 1
 _PR_CAPBSET_DROP: Final = 24
 #: Signals that Python ignores, or this file, and PROGRAM does not.
 _RESTORED: Final = (signal.SIGPIPE, signal.SIGXFSZ, signal.SIGTERM)
-_START_SECONDS: Final = 15.0
+_NAMESPACES: Final = (
+    namespaces.NEW_MOUNTS | namespaces.NEW_IPC | namespaces.NEW_USER | namespaces.NEW_PROCESSES
+)
 
 
 def start(
@@ -55,31 +58,12 @@ def start(
     The process leads a session: SIGTERM to its group reaches the command and what it started,
     SIGKILL ends all of it. Raises NoPrivateNetworkError if this system has no such namespaces.
     """
-    from localgcp.errors import NoPrivateNetworkError
-
-    if not sys.platform.startswith("linux"):
-        raise NoPrivateNetworkError("only Linux has network namespaces")
-    ours, theirs = socket.socketpair()
-    ours.settimeout(_START_SECONDS)
-    with ours:
-        with theirs:
-            launcher = [sys.executable, "-I", "-S", __file__, str(theirs.fileno())]
-            process = subprocess.Popen(
-                [*launcher, ",".join(map(str, ports)), *command],
-                env=dict(env),
-                stdout=output,
-                start_new_session=True,
-                pass_fds=[theirs.fileno()],
-            )
-        try:
-            answer = ours.recv(4096)
-        except OSError as error:
-            answer = f"n{error}".encode()
-    if answer[:1] == b"y":
-        return process
-    process.kill()
-    process.wait()
-    raise NoPrivateNetworkError(answer[1:].decode(errors="replace") or "the launcher ended")
+    listed = ",".join(map(str, ports))
+    process, control = network.launch(
+        Path(__file__), [listed, *command], env=dict(env), stdout=output
+    )
+    control.close()
+    return process
 
 
 def main() -> int:
@@ -103,20 +87,17 @@ def main() -> int:
 
 def _isolate(ports: Collection[int]) -> None:
     """Give this process, and its children, the namespaces. Raises OSError."""
-    sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
-    from localgcp.access import engine_network, network_launcher
-
     sockets = _sockets()
     if not engine_network.enter(ports):
         raise OSError("no network namespace can be made")
     user, group = os.geteuid(), os.getegid()
-    _call("unshare", _NAMESPACES)
-    network_launcher.keep_user(user, group)
-    _call("prctl", _PR_SET_PDEATHSIG, signal.SIGKILL)
-    _mount(None, "/", None, _MS_PRIVATE)
+    call("unshare", _NAMESPACES)
+    namespaces.keep_user(user, group)
+    call("prctl", _PR_SET_PDEATHSIG, signal.SIGKILL)
+    mount(None, "/", namespaces.RECURSIVE | namespaces.PRIVATE)
     for path in sockets:
         try:
-            _mount("/dev/null", path, None, _MS_BIND)
+            mount("/dev/null", path, namespaces.BIND)
         except OSError as error:  # it is gone, or beyond the reach of this user
             if error.errno not in (errno.ENOENT, errno.EACCES):
                 raise
@@ -161,20 +142,20 @@ def _is_socket(path: str) -> bool:
 def _empty(folder: str) -> None:
     """Cover a folder by one with nothing but its links, as NixOS has to its programs."""
     links = {each.path: os.readlink(each) for each in os.scandir(folder) if each.is_symlink()}
-    _mount("none", folder, "tmpfs", _MS_HARMLESS)
+    mount("none", folder, _MS_HARMLESS, "tmpfs")
     for path, target in links.items():
         os.symlink(target, path)
 
 
 def _prepare_first() -> None:
     """Prepare the first process of the namespace, with which all others end. Raises OSError."""
-    _call("prctl", _PR_SET_PDEATHSIG, signal.SIGKILL)
+    call("prctl", _PR_SET_PDEATHSIG, signal.SIGKILL)
     with suppress(OSError):  # of a container that covers parts of it: those of outside are closed
-        _mount("proc", "/proc", "proc", _MS_HARMLESS)
+        mount("proc", "/proc", _MS_HARMLESS, "proc")
     number = 0
     with suppress(OSError):  # the kernel has no more
         while True:
-            _call("prctl", _PR_CAPBSET_DROP, number)
+            call("prctl", _PR_CAPBSET_DROP, number)
             number += 1
     if number == 0:
         raise OSError("capabilities cannot be dropped")
@@ -196,19 +177,6 @@ def _run(command: Sequence[str]) -> int:
 def _exit_code(status: int) -> int:
     code = os.waitstatus_to_exitcode(status)
     return code if code >= 0 else 128 - code
-
-
-def _mount(source: str | None, target: str, kind: str | None, flags: int) -> None:
-    texts = [None if each is None else os.fsencode(each) for each in (source, target, kind)]
-    _call("mount", *texts, flags, None)
-
-
-def _call(name: str, *arguments: bytes | int | None) -> None:
-    libc = ctypes.CDLL(None, use_errno=True)
-    passed = [ctypes.c_ulong(each) if isinstance(each, int) else each for each in arguments]
-    if getattr(libc, name)(*passed) != 0:
-        number = ctypes.get_errno()
-        raise OSError(number, os.strerror(number))
 
 
 if __name__ == "__main__":

@@ -3,21 +3,31 @@
 For servers that listen on TCP and check nothing. A network namespace of Linux has addresses and
 ports of its own. A socket belongs to the namespace that it was made in, whoever connects it: so a
 helper inside makes sockets and hands them out through a socket pair that only this process holds.
+
+``network.py FD PROGRAM ARGUMENT…`` is the script that becomes such a server. Its first byte to FD
+is ``y``; ``n`` and a reason mean that the system refuses such a network. It starts in a few
+hundredths of a second: standard library only.
 """
 
 from __future__ import annotations
 
+import os
 import socket
 import subprocess
 import sys
 import threading
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
-from typing import IO, Final
+from typing import IO, Any, Final
+
+if not __package__:  # a script
+    sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from localgcp.errors import NoPrivateNetworkError
+from localgcp.system.namespaces import enter_network
 
-_LAUNCHER: Final = Path(__file__).with_name("network_launcher.py")
+_LAUNCHER: Final = Path(__file__)
 _START_SECONDS: Final = 15.0
 
 
@@ -63,28 +73,66 @@ def start(
 
     It leads a session and writes to ``log``. Raises NoPrivateNetworkError if this system has none.
     """
+    null, log_too = subprocess.DEVNULL, subprocess.STDOUT
+    process, control = launch(
+        _LAUNCHER, command, stdin=null, stdout=log, stderr=log_too, umask=umask
+    )
+    return process, PrivateNetwork(control)
+
+
+def launch(
+    script: Path, arguments: Sequence[str], **options: Any
+) -> tuple[subprocess.Popen[bytes], socket.socket]:
+    """Start a script of this package, which leads a session, and return its process and its FD.
+
+    ``options`` are those of Popen. Raises NoPrivateNetworkError if the script's answer is not
+    ``y``, or this system has no namespaces.
+    """
     if not sys.platform.startswith("linux"):
-        raise NoPrivateNetworkError("only Linux has them")
+        raise NoPrivateNetworkError("only Linux has network namespaces")
     ours, theirs = socket.socketpair()
     ours.settimeout(_START_SECONDS)
     with theirs:
-        launcher = [sys.executable, "-I", "-S", str(_LAUNCHER), str(theirs.fileno())]
-        process = subprocess.Popen(
-            [*launcher, *command],
-            stdin=subprocess.DEVNULL,
-            stdout=log,
-            stderr=subprocess.STDOUT,
+        process: Any = subprocess.Popen(
+            [sys.executable, "-I", "-S", str(script), str(theirs.fileno()), *arguments],
             start_new_session=True,
             pass_fds=[theirs.fileno()],
-            umask=umask,
+            **options,
         )
     try:
         answer = ours.recv(4096)
     except OSError as error:
         answer = f"n{error}".encode()
     if answer[:1] == b"y":
-        return process, PrivateNetwork(ours)
+        return process, ours
     ours.close()
     process.kill()
     process.wait()
     raise NoPrivateNetworkError(answer[1:].decode(errors="replace") or "the launcher ended")
+
+
+def main() -> int:
+    """Return 1 if there is no such network here; else the process becomes the program.
+
+    A second process stays beside the program. It hands out a socket of the network for each byte
+    that it reads, until the other end closes.
+    """
+    control, command = socket.socket(fileno=int(sys.argv[1])), sys.argv[2:]
+    try:
+        enter_network()
+    except (OSError, AttributeError) as error:  # no such call, or a container that forbids it
+        control.sendall(f"n{error}".encode())
+        return 1
+    control.sendall(b"y")
+    if os.fork() == 0:
+        with suppress(OSError):
+            while control.recv(1):
+                with socket.socket() as made:
+                    socket.send_fds(control, [b"s"], [made.fileno()])
+        os._exit(0)
+    control.close()
+    os.execv(command[0], command)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

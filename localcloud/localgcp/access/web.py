@@ -71,7 +71,9 @@ class LocalServer(ThreadingHTTPServer):
     allow_reuse_address = True
     request_queue_size = 128
 
-    def __init__(self, port: int, handler: type[LocalHandler]) -> None:
+    def __init__(self, port: int, handler: type[LocalHandler], front: Any = None) -> None:
+        """``front``: what handlers serve."""
+        self.front = front
         super().__init__(("127.0.0.1", port), handler)
         # `shutdown` waits for the end of an interval: half a second, unless it is told otherwise.
         make_thread(self.serve_forever, 0.05).start()
@@ -97,6 +99,7 @@ class LocalHandler(BaseHTTPRequestHandler):
     # An answer in two small packets waits 40 ms for the acknowledgement of the first.
     wbufsize = -1
     refusals = RefusalLog("http")
+    disable_nagle_algorithm = True
 
     def log_message(self, format: str, *args: object) -> None:
         """Quiet: what stands behind has a log."""
@@ -110,6 +113,34 @@ class LocalHandler(BaseHTTPRequestHandler):
         else:
             self.refusals.refused(who)
             refuse(connection, REFUSAL)
+
+    def exchange(self) -> None:
+        """Answer one request. Raises ExchangeEndedError to end the connection."""
+        raise NotImplementedError
+
+    def _exchange(self) -> None:
+        try:
+            self.exchange()
+        except ExchangeEndedError:
+            self.close_connection = True
+
+    do_GET = do_POST = do_PUT = do_PATCH = do_DELETE = do_HEAD = do_OPTIONS = _exchange
+
+    def sent_headers(self) -> dict[str, list[str]]:
+        """All values of each header of the request, by its name in lower case."""
+        return {name.lower(): self.headers.get_all(name, []) for name in self.headers}
+
+    def answer(self, status: int, headers: Mapping[str, str], body: bytes) -> None:
+        """Send an answer as a whole."""
+        self.send_response_only(status)
+        for name, value in headers.items():
+            self.send_header(name, value)
+        self.send_header("Content-Length", str(len(body)))
+        if self.close_connection:  # unsaid, a client may send its next request into a closed one
+            self.send_header("Connection", "close")
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(body)
 
     def body_blocks(self) -> Iterator[bytes]:
         """The request's body, as it comes. Raises ExchangeEndedError if the client is gone."""

@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Final, Protocol
+from typing import Any, ClassVar, Final, Protocol
 from urllib.parse import unquote
 
 from google.longrunning import operations_pb2
@@ -32,10 +32,6 @@ _OTHER_RULES: Final[Mapping[str, Sequence[Mapping[str, str]]]] = {
     ],
     f"{_OPERATIONS}/ListOperations": [
         {"method": "get", "uri": f"/v1/{{name={target}}}/operations"} for target in _TARGETS
-    ],
-    f"{_OPERATIONS}/WaitOperation": [
-        {"method": "post", "uri": f"/v1/{{name={target}/operations/*}}:wait", "body": "*"}
-        for target in _TARGETS
     ],
     "google.logging.v2.LoggingServiceV2/ListLogEntries": [
         {"method": "post", "uri": "/v2/entries:list", "body": "*"}
@@ -84,8 +80,7 @@ class Implementation(Protocol):
     A method that has a parameter ``context`` gets the call's.
     """
 
-    @property
-    def api(self) -> Api: ...
+    api: ClassVar[Api]
 
 
 @dataclass(frozen=True)

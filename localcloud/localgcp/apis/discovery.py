@@ -68,6 +68,11 @@ class DescribedMethod:
         assert found is not None, path
         return unquote(found["name"]), found["rest"]
 
+    def variables(self, path: str) -> tuple[str, ...]:
+        """The variables in the path of a request, in the order of the template."""
+        segments = zip(path.split("/"), self.template.split("/"), strict=True)
+        return tuple(unquote(each.partition(":")[0]) for each, name in segments if "{" in name)
+
     def check_query(self, query: str, taken: Collection[str] = ()) -> None:
         """Raises InvalidRequestError with every parameter that it does not have, or not so.
 

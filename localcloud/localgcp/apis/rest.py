@@ -141,11 +141,10 @@ class _Exchange(LocalHandler):
         super().setup()
         self.rfile = io.BufferedReader(_Rest(self._begin, self.connection))
 
-    def _exchange(self) -> None:
+    def exchange(self) -> None:
         try:
-            sent = {name.lower(): self.headers.get_all(name, []) for name in self.headers}
             body = self._content()
-            check_page(sent, self._front.port)
+            check_page(self.sent_headers(), self._front.port)
             with known_by_name(self.connection) as name:
                 kind = self.headers.get("Content-Type", "")
                 answer = self._front.answer(self.command, self.path, body, name, kind)
@@ -157,16 +156,14 @@ class _Exchange(LocalHandler):
             code, text = _told(error)
             number = _STATUS.get(code, 500)
             self._answer(number, _error(number, code.name, text))
-        except (ExchangeEndedError, DecodeError):
-            self.close_connection = True  # the client is gone, or a fault cut the answer
-        except OSError:
+        except DecodeError:
+            raise ExchangeEndedError from None  # a fault cut the answer
+        except (ExchangeEndedError, OSError):
             raise
         except Exception as error:
             traceback.print_exc()  # to server.log; the client gets one line
             text = f"Internal error encountered: {type(error).__name__}."
             self._answer(500, _error(500, "INTERNAL", text))
-
-    do_GET = do_POST = do_PUT = do_PATCH = do_DELETE = do_HEAD = do_OPTIONS = _exchange
 
     def _content(self) -> bytes:
         body = bytearray()
@@ -177,17 +174,9 @@ class _Exchange(LocalHandler):
         return bytes(body)
 
     def _answer(self, status: int, body: bytes, kind: str = _JSON) -> None:
-        self.send_response_only(status)
-        self.send_header("Content-Type", kind)
-        self.send_header("Content-Length", str(len(body)))
-        self.send_header("Date", self.date_time_string())
-        self.send_header("Cache-Control", "private")
-        self.send_header("X-Content-Type-Options", "nosniff")
-        if self.close_connection:  # unsaid, a client may send its next request into a closed one
-            self.send_header("Connection", "close")
-        self.end_headers()
-        if self.command != "HEAD":
-            self.wfile.write(body)
+        headers = {"Content-Type": kind, "Date": self.date_time_string()}
+        headers |= {"Cache-Control": "private", "X-Content-Type-Options": "nosniff"}
+        self.answer(status, headers, body)
 
 
 class _Rest(io.RawIOBase):

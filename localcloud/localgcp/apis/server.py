@@ -18,7 +18,7 @@ from typing import Any, Final, Protocol
 import grpc
 from google.protobuf.json_format import SerializeToJsonError
 
-from localgcp.access import grpc_server
+from localgcp.access import gate
 from localgcp.apis.client import Implementation, Method
 from localgcp.apis.rest import Also, RestFront
 from localgcp.errors import ApiError
@@ -60,7 +60,7 @@ def serve(
     on_unserved: Callable[[str], None] = lambda _method: None,
     *,
     takes_beta: bool = False,
-) -> grpc_server.LocalServer:
+) -> gate.GatedServer:
     """Start a server on 127.0.0.1, at a port (0: any free one) or a socket that listens.
 
     Only processes of this user get in (``localgcp.access``); ``folder`` is for its sockets.
@@ -82,11 +82,11 @@ def serve(
             *(grpc.method_handlers_generic_handler(*each) for each in tables.items()),
             _Unserved(on_unserved),
         ],
-        interceptors=[grpc_server.PageInterceptor()],
+        interceptors=[gate.PageInterceptor()],
         options=[("grpc.max_receive_message_length", 32 << 20)],
     )
     rest = RestFront(methods, also, takes_beta=takes_beta)
-    return grpc_server.start(server, at, "vertex", folder, rest.at)
+    return gate.GatedServer(server, at, "vertex", folder, rest.at)
 
 
 class _Unserved(grpc.GenericRpcHandler):

@@ -35,21 +35,14 @@ _WELL_KNOWN: Final = frozenset(
     )
 )
 _SCALARS: Final = {
-    FieldDescriptor.TYPE_STRING: Scalar.STRING,
-    FieldDescriptor.TYPE_BOOL: Scalar.BOOL,
-    FieldDescriptor.TYPE_BYTES: Scalar.BYTES,
-    FieldDescriptor.TYPE_DOUBLE: Scalar.DOUBLE,
-    FieldDescriptor.TYPE_FLOAT: Scalar.DOUBLE,
-    FieldDescriptor.TYPE_INT32: Scalar.INT32,
-    FieldDescriptor.TYPE_SINT32: Scalar.INT32,
-    FieldDescriptor.TYPE_SFIXED32: Scalar.INT32,
-    FieldDescriptor.TYPE_UINT32: Scalar.UINT32,
-    FieldDescriptor.TYPE_FIXED32: Scalar.UINT32,
-    FieldDescriptor.TYPE_INT64: Scalar.INT64,
-    FieldDescriptor.TYPE_SINT64: Scalar.INT64,
-    FieldDescriptor.TYPE_SFIXED64: Scalar.INT64,
-    FieldDescriptor.TYPE_UINT64: Scalar.UINT64,
-    FieldDescriptor.TYPE_FIXED64: Scalar.UINT64,
+    FieldDescriptor.CPPTYPE_STRING: Scalar.STRING,
+    FieldDescriptor.CPPTYPE_BOOL: Scalar.BOOL,
+    FieldDescriptor.CPPTYPE_DOUBLE: Scalar.DOUBLE,
+    FieldDescriptor.CPPTYPE_FLOAT: Scalar.DOUBLE,
+    FieldDescriptor.CPPTYPE_INT32: Scalar.INT32,
+    FieldDescriptor.CPPTYPE_UINT32: Scalar.UINT32,
+    FieldDescriptor.CPPTYPE_INT64: Scalar.INT64,
+    FieldDescriptor.CPPTYPE_UINT64: Scalar.UINT64,
 }
 _M = TypeVar("_M", bound=Message)
 
@@ -128,7 +121,8 @@ def _field_shape(field: FieldDescriptor) -> Shape:
 
 def _scalar_shape(field: FieldDescriptor) -> Shape:
     if field.enum_type is None:
-        return Shape(scalar=_SCALARS[field.type])
+        is_bytes = field.type == FieldDescriptor.TYPE_BYTES
+        return Shape(scalar=Scalar.BYTES if is_bytes else _SCALARS[field.cpp_type])
     values = frozenset(each.name for each in field.enum_type.values)
     return Shape(scalar=Scalar.ENUM, values=values, name=field.enum_type.full_name)
 

@@ -12,7 +12,9 @@ import uuid
 from collections.abc import Iterator
 from typing import Any, Final
 
-from localgcp.access.guests import Guest
+import grpc
+
+from localgcp.access.callers import Guest
 from localgcp.apis.refusals import (
     failed_precondition,
     invalid_argument,
@@ -20,10 +22,9 @@ from localgcp.apis.refusals import (
     permission_denied,
 )
 from localgcp.batch import messages
-from localgcp.inventory import resource_paths
-from localgcp.inventory.projects import LOCAL_PREFIX, is_local
+from localgcp.errors import ApiError
 from localgcp.inventory.store import Store, project_number
-from localgcp.vertex.checks import FieldErrors, label_errors, no_act_as
+from localgcp.vertex.checks import FieldErrors, label_errors, no_act_as, usable_project
 
 API: Final = "batch.googleapis.com"
 _COMPUTE: Final = "compute.googleapis.com"
@@ -54,19 +55,8 @@ def resolve_parent(store: Store, parent: str, *, any_region: bool = False) -> tu
     region = match["region"]
     if not _REGION.fullmatch(region) and not (any_region and region == "-"):
         raise invalid_argument(f"Location {region[:80]!r} is no region of Batch.")
-    project = resource_paths.project_id(store, match["project"])
-    if project is None or not is_local(project):
-        raise permission_denied(
-            f"Permission denied on resource project {match['project'][:80]}. "
-            f"(The local cloud has only projects whose id begins with '{LOCAL_PREFIX}'.)"
-        )
-    for api, title in ((API, "Batch API"), (_COMPUTE, "Compute Engine API")):
-        if not store.service_enabled(project, api):
-            raise permission_denied(
-                f"{title} has not been used in project {project_number(project)} before or it is "
-                f"disabled. Enable it ({api}) then retry."
-            )
-    return project, region
+    apis = ((API, "Batch API"), (_COMPUTE, "Compute Engine API"))
+    return usable_project(store, match["project"], *apis), region
 
 
 def check_caller(store: Store, guest: Guest | None, project: str, permission: str, on: str) -> None:
@@ -117,6 +107,9 @@ def check_job(job: dict[str, Any], region: str) -> None:
     """Raise ApiError if Batch, or this machine, does not take the Job (in JSON form)."""
     if bad := [*_fields(job, region)]:
         raise invalid_fields(bad)
+    if unserved := next(_unserved(job["taskGroups"][0]), ""):
+        text = f"job.task_groups[0].{unserved}: the local cloud has no such jobs."
+        raise ApiError(grpc.StatusCode.UNIMPLEMENTED, text)
     if missing := next(_not_here(job), ""):
         raise failed_precondition(f"{missing} (The local cloud.)")
 
@@ -156,24 +149,15 @@ def _labels(field: str, labels: dict[str, str]) -> FieldErrors:
             yield field, f"Label {key}: the prefixes goog- and google- are reserved."
 
 
-def task_count(group: dict[str, Any]) -> int:
-    """How many tasks a group has: one of each environment, which ``taskCount`` does not change."""
-    return len(group.get("taskEnvironments", [])) or int(group.get("taskCount", 0)) or 1
-
-
 def _group(at: str, group: dict[str, Any]) -> FieldErrors:
-    count = task_count(group)
+    count = int(group.get("taskCount", 0)) or 1
     parallelism = int(group.get("parallelism", 0))
     if not 0 < count <= _MAX_TASKS:
         yield f"{at}.task_count", f"Must be between 1 and {_MAX_TASKS}, got {count}."
     if not 0 <= parallelism <= MAX_PARALLEL:
         yield f"{at}.parallelism", f"Must be at most {MAX_PARALLEL}, got {parallelism}."
-    if group.get("schedulingPolicy") == "IN_ORDER" and parallelism > 1:
-        yield f"{at}.parallelism", "Must be 1 where tasks run IN_ORDER."
     if int(group.get("taskCountPerNode", 0)) < 0:
         yield f"{at}.task_count_per_node", "Must not be negative."
-    for index, each in enumerate(group.get("taskEnvironments", [])):
-        yield from _environment(f"{at}.task_environments[{index}]", each)
     yield from _task(f"{at}.task_spec", group.get("taskSpec", {}))
 
 
@@ -213,10 +197,6 @@ def _runnable(at: str, each: dict[str, Any]) -> FieldErrors:
             yield f"{at}.script", "One of text and path is required."
     elif "barrier" not in each:
         yield at, "One of container, script and barrier is required."
-    if "barrier" in each and (each.get("background") or each.get("alwaysRun")):
-        yield at, "A barrier runs neither in the background nor always."
-    if each.get("background") and each.get("ignoreExitStatus"):
-        yield at, "A background runnable has no exit status to ignore."
     if seconds(each.get("timeout", "1s")) <= 0:
         yield f"{at}.timeout", "Must be positive."
     words = [*each.get("container", {}).get("commands", []), each.get("script", {}).get("text", "")]
@@ -269,12 +249,24 @@ def _instance(at: str, policy: dict[str, Any]) -> FieldErrors:
         yield f"{at}.reservation", "RESERVATION_BOUND needs the reservation."
 
 
+def _unserved(group: dict[str, Any]) -> Iterator[str]:
+    """Yield fields that no job of a stack has, and that are not carried out."""
+    if group.get("taskEnvironments"):
+        yield "task_environments"
+    if group.get("schedulingPolicy") == "IN_ORDER":
+        yield "scheduling_policy"
+    for index, each in enumerate(group["taskSpec"]["runnables"]):
+        at = f"task_spec.runnables[{index}]"
+        yield from (f"{at}.{field}" for field in ("barrier", "background") if field in each)
+        if "path" in each.get("script", {}):
+            yield f"{at}.script.path"
+
+
 def _not_here(job: dict[str, Any]) -> Iterator[str]:
     """What Batch runs and this machine does not."""
     group = job["taskGroups"][0]
-    spec, count = group["taskSpec"], task_count(group)
-    together = group.get("requireHostsFile") or any("barrier" in e for e in spec["runnables"])
-    if together and count > WIDTH:
+    spec, count = group["taskSpec"], int(group.get("taskCount", 0)) or 1
+    if group.get("requireHostsFile") and count > WIDTH:
         yield (
             f"{count} tasks that wait for each other cannot run here: {WIDTH} run at once. "
             "Rehearse the job with a lower taskCount."
@@ -282,9 +274,8 @@ def _not_here(job: dict[str, Any]) -> Iterator[str]:
     for volume in spec.get("volumes", []):
         if "gcs" not in volume:
             yield f"The volume at {volume['mountPath']} is no bucket: there are no other volumes."
-    of_tasks = ({"environment": each} for each in group.get("taskEnvironments", []))
-    environments = [spec, *spec["runnables"], *of_tasks]
-    if any(each.get("environment", {}).get("encryptedVariables") for each in environments):
+    environments = [each.get("environment", {}) for each in (spec, *spec["runnables"])]
+    if any(each.get("encryptedVariables") for each in environments):
         yield "encryptedVariables cannot be read: nothing is decrypted here. Use secretVariables."
 
 

@@ -7,7 +7,7 @@ They are there if ``logsPolicy.destination`` is CLOUD_LOGGING and the job's acco
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from datetime import datetime, timedelta
+from datetime import datetime
 from pathlib import Path
 from typing import Final
 
@@ -17,11 +17,10 @@ from google.cloud.logging_v2 import types
 from localgcp.batch.records import ENDED, GROUP, BatchJob, BatchTable
 from localgcp.home import Home
 from localgcp.inventory.store import Store
-from localgcp.vertex.agents import has_role
-from localgcp.vertex.log_times import LogTimes
+from localgcp.vertex.agents import LOG_WRITERS, has_role
+from localgcp.vertex.log_times import read_lines
 
 RESOURCE: Final = "batch.googleapis.com/Job"
-_WRITERS: Final = frozenset({"roles/logging.logWriter", "roles/logging.admin"})
 
 
 def entries_of(
@@ -34,7 +33,7 @@ def entries_of(
         for job in jobs.list(project):
             place = f"projects/{project}"
             kept = job.body.get("logsPolicy", {}).get("destination") == "CLOUD_LOGGING"
-            if uid in (None, job.uid) and kept and has_role(store, job.account, _WRITERS, place):
+            if uid in (None, job.uid) and kept and has_role(store, job.account, LOG_WRITERS, place):
                 for file in sorted((home.batch / job.uid / "logs").glob("*.log")):
                     yield from _of_file(job, file)
 
@@ -50,19 +49,15 @@ def _of_file(job: BatchJob, file: Path) -> Iterator[types.LogEntry]:
     resource = monitored_resource_pb2.MonitoredResource(
         type=RESOURCE, labels={**place, "job_id": job.uid}
     )
-    times, created, end = LogTimes(file), datetime.fromisoformat(job.create_time), 0
-    lines = file.read_bytes().split(b"\n")
-    if not lines[-1] or job.state not in ENDED:
-        lines.pop()  # nothing, or a line that is still being written
     kind = "agent" if task is None else "task"
-    for number, line in enumerate(lines):
-        end += len(line) + 1
+    created, ended = datetime.fromisoformat(job.create_time), job.state in ENDED
+    for number, text, time in read_lines(file, created, ended=ended):
         yield types.LogEntry(
             log_name=f"projects/{job.project}/logs/batch_{kind}_logs",
             resource=resource,
             labels=labels,
-            text_payload=line.decode(errors="replace"),
-            timestamp=times.of(end) or created + timedelta(milliseconds=number),
+            text_payload=text,
+            timestamp=time,
             insert_id=f"{job.uid}-{file.stem}-{number:09}",
             severity="INFO",
         )

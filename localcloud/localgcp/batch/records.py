@@ -1,7 +1,6 @@
 """Jobs and tasks of Batch as rows of SQLite: they outlive the server.
 
-A job is deleted 60 days after its end (doc:batch/create-run-job); then its name is free. The time
-is the clock's, which can be ahead of the machine's, so that those days can be rehearsed.
+A job is deleted 60 days after its end (doc:batch/create-run-job); then its name is free.
 """
 
 from __future__ import annotations
@@ -12,28 +11,20 @@ import sqlite3
 import threading
 from collections.abc import Collection, Iterable
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from typing import Any, Final
 
 from localgcp.batch import messages
-from localgcp.home import Home, open_private
+from localgcp.home import Home
+from localgcp.inventory.rows import Rows
 from localgcp.inventory.store import connection
 
 #: After its end.
 KEPT: Final = timedelta(days=60)
 GROUP: Final = "group0"
-_SCHEMA: Final = """
-CREATE TABLE IF NOT EXISTS batch_jobs (
-    name TEXT PRIMARY KEY, uid TEXT UNIQUE NOT NULL, project TEXT NOT NULL, region TEXT NOT NULL,
-    body TEXT NOT NULL, state TEXT NOT NULL, events TEXT NOT NULL, create_time TEXT NOT NULL,
-    update_time TEXT NOT NULL, start_time TEXT, end_time TEXT, operation TEXT NOT NULL
-) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS batch_tasks (
-    uid TEXT NOT NULL, number INTEGER NOT NULL, state TEXT NOT NULL, events TEXT NOT NULL,
-    PRIMARY KEY (uid, number)
-) WITHOUT ROWID;
+_REQUESTS: Final = """
 CREATE TABLE IF NOT EXISTS batch_requests (
     id TEXT NOT NULL, target TEXT NOT NULL, digest TEXT NOT NULL, answer TEXT NOT NULL,
     time TEXT NOT NULL, PRIMARY KEY (id, target)
@@ -157,81 +148,66 @@ class BatchJob:
 class BatchTask:
     """One task of a job."""
 
+    uid: str
+    """The job's."""
     number: int
-    state: TaskState
-    events: list[dict[str, Any]]
+    state: TaskState = TaskState.PENDING
+    events: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
 
 
-class Clock:
-    """The time of Batch: this machine's, and what it was moved ahead by."""
-
-    def __init__(self, home: Home) -> None:
-        self._file = home.batch / "clock"
-
-    def now(self) -> datetime:
-        """The time in UTC."""
-        try:
-            ahead = float(self._file.read_text(encoding="ascii"))
-        except (FileNotFoundError, ValueError):
-            ahead = 0.0
-        return datetime.now(UTC) + timedelta(seconds=ahead)
-
-    def text(self, ago: timedelta = timedelta()) -> str:
-        """A time as records hold it."""
-        return (self.now() - ago).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
-
-    def advance(self, by: timedelta) -> None:
-        """Move it ahead, for all jobs of this home."""
-        ahead = self.now() - datetime.now(UTC) + by
-        self._file.parent.mkdir(0o700, exist_ok=True)
-        with open_private(self._file, "w") as file:
-            file.write(f"{ahead.total_seconds():.3f}")
+_JOBS: Final = Rows(BatchJob, "batch_jobs", "name", unique="uid")
+_TASKS: Final = Rows(BatchTask, "batch_tasks", "uid", "number")
+_SCHEMA: Final = _JOBS.schema + _TASKS.schema + _REQUESTS
 
 
 class BatchTable:
     """All jobs; safe across threads and processes (a connection for each call)."""
 
     def __init__(self, home: Home) -> None:
-        self.path, self.clock = home.database, Clock(home)
-        self._told = home.notifications
+        self.path, self._told = home.database, home.notifications
         #: Held while a call changes a job, and while its end is settled.
         self.lock = threading.RLock()
+        #: How far the time of Batch is ahead of the machine's: limits of days can be rehearsed.
+        self.ahead = timedelta()
+
+    def now(self) -> datetime:
+        """The time of Batch, in UTC."""
+        return datetime.now(UTC) + self.ahead
+
+    def time(self, ago: timedelta = timedelta()) -> str:
+        """A time as records hold it."""
+        return (self.now() - ago).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
     def insert(self, job: BatchJob) -> bool:
         """Add a job with its tasks. False if its name is used, which it is until it is deleted."""
-        row = {**vars(job), "body": json.dumps(job.body), "events": json.dumps(job.events)}
         with self._connect() as db:
             db.execute("BEGIN IMMEDIATE")
-            marks = ", ".join("?" * len(row))
-            done = db.execute(f"INSERT OR IGNORE INTO batch_jobs VALUES ({marks})", [*row.values()])
-            if done.rowcount != 1:
+            if not _JOBS.insert(db, job, "INSERT OR IGNORE"):
                 return False
-            self._tell(job.body, job.name, job.state, 0, job.create_time)
-            db.executemany(
-                "INSERT INTO batch_tasks VALUES (?, ?, 'PENDING', '[]')",
-                ((job.uid, number) for number in range(job.task_count)),
-            )
+            self._tell(job, job.state, 0, job.create_time)
+            for number in range(job.task_count):
+                _TASKS.insert(db, BatchTask(job.uid, number))
             db.execute("COMMIT")
         return True
 
     def get(self, name: str) -> BatchJob | None:
         """The job, or None."""
-        return next(iter(self._select("name = ?", (name,))), None)
+        return next(iter(self._select("name = ?", name)), None)
 
     def of_uid(self, uid: str) -> BatchJob | None:
         """The job with this uid, or None."""
-        return next(iter(self._select("uid = ?", (uid,))), None)
+        return next(iter(self._select("uid = ?", uid)), None)
 
     def list(self, project: str | None = None, states: Iterable[State] = State) -> list[BatchJob]:
         """Jobs of a project (id; None: of any) in these states, newest first."""
         marks = ", ".join(f"'{state}'" for state in states)
         where = f"(?1 IS NULL OR project = ?1) AND state IN ({marks})"
-        return self._select(where, (project,))
+        return self._select(where, project)
 
     def expired(self) -> builtins.list[BatchJob]:
         """Jobs that Google would have deleted by now."""
         marks = ", ".join(f"'{state}'" for state in ENDED)
-        return self._select(f"end_time < ? AND state IN ({marks})", (self.clock.text(KEPT),))
+        return self._select(f"end_time < ? AND state IN ({marks})", self.time(KEPT))
 
     def move(self, name: str, to: State, only_from: Collection[State], why: str = "") -> bool:
         """Change the state if it is one of these, with an event. False if it was another.
@@ -240,21 +216,19 @@ class BatchTable:
         """
         with self._connect() as db:
             db.execute("BEGIN IMMEDIATE")
-            row = db.execute("SELECT * FROM batch_jobs WHERE name = ?", (name,)).fetchone()
-            if row is None or row["state"] not in only_from:
+            job = next(iter(_JOBS.select(db, "WHERE name = ?", name)), None)
+            if job is None or job.state not in only_from:
                 return False
-            time = self.clock.text()
-            text = f"Job state is set from {row['state']} to {to} for job {name}."
-            events = json.loads(row["events"])
-            events.append(_event("STATUS_CHANGED", f"{text}{why and f' {why}'}", time))
-            self._tell(json.loads(row["body"]), name, to, len(events), time)
-            begun, ended = to is State.RUNNING, to in ENDED
-            db.execute(
-                "UPDATE batch_jobs SET state = ?, events = ?, update_time = ?,"
-                " start_time = CASE WHEN ? THEN ? ELSE start_time END,"
-                " end_time = CASE WHEN ? THEN ? ELSE end_time END WHERE name = ?",
-                (to, json.dumps(events), time, begun, time, ended, time, name),
-            )
+            time = self.time()
+            text = f"Job state is set from {job.state} to {to} for job {name}."
+            event = _event("STATUS_CHANGED", f"{text}{why and f' {why}'}", time)
+            changed = replace(job, state=to, events=[*job.events, event], update_time=time)
+            self._tell(changed, to, len(changed.events), time)
+            if to is State.RUNNING:
+                changed = replace(changed, start_time=time)
+            if to in ENDED:
+                changed = replace(changed, end_time=time)
+            _JOBS.update(db, changed, "name = ?", name)
             db.execute("COMMIT")
         return True
 
@@ -263,7 +237,7 @@ class BatchTable:
         job = self.get(name)
         if job is None or (job.events and job.events[-1]["description"] == text):
             return
-        event = json.dumps(_event("OPERATIONAL_INFO", text, self.clock.text()))
+        event = json.dumps(_event("OPERATIONAL_INFO", text, self.time()))
         query = "UPDATE batch_jobs SET events = json_insert(events, '$[#]', json(?)) WHERE name = ?"
         with self._connect() as db:
             db.execute(query, (event, name))
@@ -282,18 +256,14 @@ class BatchTable:
 
     def tasks(self, uid: str, state: TaskState | None = None) -> builtins.list[BatchTask]:
         """Tasks of a job, in order."""
-        query = (
-            "SELECT * FROM batch_tasks WHERE uid = ? AND (?2 IS NULL OR state = ?2) ORDER BY number"
-        )
         with self._connect() as db:
-            return [_task(row) for row in db.execute(query, (uid, state))]
+            query = "WHERE uid = ?1 AND (?2 IS NULL OR state = ?2) ORDER BY number"
+            return _TASKS.select(db, query, uid, state)
 
     def task(self, uid: str, number: int) -> BatchTask | None:
         """One task, or None."""
-        query = "SELECT * FROM batch_tasks WHERE uid = ? AND number = ?"
         with self._connect() as db:
-            row = db.execute(query, (uid, number)).fetchone()
-        return row and _task(row)
+            return next(iter(_TASKS.select(db, "WHERE uid = ? AND number = ?", uid, number)), None)
 
     def counts(self, uid: str) -> dict[str, int]:
         """How many tasks are in which state."""
@@ -313,24 +283,24 @@ class BatchTable:
             reason = f" due to Spot VM preemption{reason}"
         at = where and f" on {where}"
         text = f"Task state is updated from {found.state} to {to}{at}{reason}."
-        time = self.clock.text()
+        time = self.time()
         event = _event("STATUS_CHANGED", text, time) | {"taskState": str(to)}
         if code is not None:
             event["taskExecution"] = {"exitCode": code}
         if job := self.of_uid(uid):
-            self._tell(job.body, job.name, to, len(found.events) + 1, time, number)
-        query = "UPDATE batch_tasks SET state = ?, events = ? WHERE uid = ? AND number = ?"
+            self._tell(job, to, len(found.events) + 1, time, number)
+        changed = replace(found, state=to, events=[*found.events, event])
         with self._connect() as db:
-            db.execute(query, (to, json.dumps([*found.events, event]), uid, number))
+            _TASKS.update(db, changed, "uid = ? AND number = ?", uid, number)
         return text
 
     def skip_tasks(self, uid: str) -> None:
         """The tasks that have not begun never will: the job ends."""
-        job, time = self.of_uid(uid), self.clock.text()
+        job, time = self.of_uid(uid), self.time()
         if job and job.body.get("notifications"):
             for task in self.tasks(uid, TaskState.PENDING):
                 change = len(task.events) + 1
-                self._tell(job.body, job.name, TaskState.UNEXECUTED, change, time, task.number)
+                self._tell(job, TaskState.UNEXECUTED, change, time, task.number)
         with self._connect() as db:
             db.execute(
                 "UPDATE batch_tasks SET state = 'UNEXECUTED' WHERE uid = ? AND state = 'PENDING'",
@@ -346,26 +316,20 @@ class BatchTable:
 
     def remember(self, id_: str, target: str, digest: str, answer: str) -> None:
         """Note what a request was answered with."""
-        row = (id_, target, digest, answer, self.clock.text())
+        row = (id_, target, digest, answer, self.time())
         with self._connect() as db:
             db.execute("INSERT OR REPLACE INTO batch_requests VALUES (?, ?, ?, ?, ?)", row)
 
     def _tell(
-        self,
-        body: dict[str, Any],
-        name: str,
-        to: str,
-        change: int,
-        time: str,
-        task: int | None = None,
+        self, job: BatchJob, to: str, change: int, time: str, task: int | None = None
     ) -> None:
-        if told := body.get("notifications"):
-            messages.write(self._told, told, name, to, change, time, task)
+        if told := job.body.get("notifications"):
+            messages.write(self._told, told, job.name, to, change, time, task)
 
-    def _select(self, where: str, values: tuple[Any, ...]) -> builtins.list[BatchJob]:
-        query = f"SELECT * FROM batch_jobs WHERE {where} ORDER BY create_time DESC, name DESC"
+    def _select(self, where: str, *values: Any) -> builtins.list[BatchJob]:
         with self._connect() as db:
-            return [_job(row) for row in db.execute(query, values)]
+            order = "ORDER BY create_time DESC, name DESC"
+            return _JOBS.select(db, f"WHERE {where} {order}", *values)
 
     def _connect(self) -> AbstractContextManager[sqlite3.Connection]:
         return connection(self.path, _SCHEMA)
@@ -377,12 +341,3 @@ OTHER, PREEMPTED, LOST, OVER_TIME = 50000, 50001, 50002, 50005
 
 def _event(kind: str, text: str, time: str) -> dict[str, Any]:
     return {"type": kind, "description": text, "eventTime": time}
-
-
-def _job(row: sqlite3.Row) -> BatchJob:
-    body, events = json.loads(row["body"]), json.loads(row["events"])
-    return BatchJob(**{**dict(row), "body": body, "events": events, "state": State(row["state"])})
-
-
-def _task(row: sqlite3.Row) -> BatchTask:
-    return BatchTask(row["number"], TaskState(row["state"]), json.loads(row["events"]))

@@ -18,7 +18,7 @@ from typing import Any, Final
 from localgcp.batch import checks
 from localgcp.batch.records import LOST, OTHER, PREEMPTED, BatchJob, BatchTable, State, TaskState
 from localgcp.batch.runnables import Machine
-from localgcp.batch.tasks import Attempt, Barriers, is_retried
+from localgcp.batch.tasks import Attempt, is_retried
 from localgcp.batch.volumes import Volumes
 from localgcp.containers.host import ContainerHost
 from localgcp.errors import PreparationError, StartRefusedError
@@ -75,7 +75,6 @@ class BatchRun:
         self.folder = home.batch / job.uid
         self.agent = JobLog(self.folder / "logs" / "agent.log")
         self.volumes = Volumes(job, home, store, storage_url, self.agent.append)
-        self._barriers = Barriers(job.task_count)
         self._failure = ""
         self._left = list(reversed(range(job.task_count)))
         self._lock = threading.Lock()
@@ -121,10 +120,10 @@ class BatchRun:
 
     def _watch(self, workers: Sequence[threading.Thread]) -> None:
         longest = longest_run(self.job.policy)
-        until, ticked = self.jobs.clock.now() + longest, time.monotonic()
+        until, ticked = self.jobs.now() + longest, time.monotonic()
         while running := [worker for worker in workers if worker.is_alive()]:
             running[0].join(_POLL_SECONDS)
-            if self.jobs.clock.now() > until and not self.ending.is_set():
+            if self.jobs.now() > until and not self.ending.is_set():
                 self._fail(f"The job ran longer than {longest.days} days.")
             if time.monotonic() - ticked > _TICK_SECONDS:
                 ticked = time.monotonic()
@@ -178,7 +177,6 @@ class BatchRun:
     def _attempt(
         self, number: int, node: int, host: Host, folders: Folders, retries: int
     ) -> Attempt:
-        own: Sequence[Mapping[str, Any]] = self.job.group.get("taskEnvironments", [])
         service = {
             "BATCH_TASK_INDEX": str(number),
             "BATCH_TASK_COUNT": str(self.job.task_count),
@@ -196,7 +194,6 @@ class BatchRun:
             volumes=self.volumes,
             folders=folders,
             host=host,
-            of_task=own[number] if own else {},
             run=self._runner(folders.tmp),
             report=self.agent.append,
         )
@@ -204,7 +201,6 @@ class BatchRun:
             machine=machine,
             number=number,
             log=JobLog(self.folder / "logs" / f"task-{number}.log"),
-            barriers=self._barriers,
             service=service,
             ending=self.ending,
             preempted=lambda ran: self.faults.preempted(number, ran),

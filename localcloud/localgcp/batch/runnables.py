@@ -11,8 +11,8 @@ from typing import Any, Final
 
 from localgcp.batch.records import BatchJob
 from localgcp.batch.volumes import HOSTS_FILE, Volumes
+from localgcp.containers.engines import registry_path
 from localgcp.containers.host import ContainerHost
-from localgcp.containers.images import registry_path
 from localgcp.errors import ImageError, PreparationError
 from localgcp.home import Home
 from localgcp.inventory import resource_paths
@@ -24,14 +24,8 @@ from localgcp.runner.environment import Folders
 from localgcp.runner.gang import hosts
 from localgcp.runner.gang.hosts import Host
 from localgcp.runner.programs import ContainerProgram, HostProgram, Launch, Program, Run
-from localgcp.vertex.agents import has_role
+from localgcp.vertex.agents import IMAGE_READER, has_role
 
-_PULLERS: Final = frozenset(
-    {
-        *("roles/artifactregistry.reader", "roles/artifactregistry.writer", "roles/viewer"),
-        *("roles/artifactregistry.repoAdmin", "roles/artifactregistry.admin"),
-    }
-)
 _REPOSITORY: Final = re.compile(r"([a-z0-9-]+)-docker\.pkg\.dev/([^/]+)/([^/]+)/")
 _ENV_FILE: Final = re.compile(r"(?:^|\s)--env-file[= ]/tmp/([\w-][\w.-]*)(?=\s|$)")
 _SECRET: Final = re.compile(r"projects/([^/]+)/secrets/([^/]+)/versions/([^/]+)")
@@ -49,8 +43,6 @@ class Machine:
     volumes: Volumes
     folders: Folders
     host: Host
-    of_task: Mapping[str, Any]
-    """The task's own entry of ``taskEnvironments``."""
     run: Run
     """Runs what gets images."""
     report: Callable[[str], None]
@@ -98,7 +90,7 @@ class Machine:
         assert found is not None  # an image of a local project
         place = f"projects/{found[2]}/locations/{found[1]}/repositories/{found[3]}"
         account = self.job.account
-        if not has_role(self.store, account, _PULLERS, f"projects/{found[2]}", place):
+        if not has_role(self.store, account, IMAGE_READER, f"projects/{found[2]}", place):
             text = f"{account} does not have artifactregistry.repositories.downloadArtifacts"
             raise ImageError(f"{image} cannot be pulled: {text} on {place}.")
         if engine is None:
@@ -141,26 +133,17 @@ class Machine:
         until that program's exec, a child has the file open for writing, and exec of the file
         would fail with "Text file busy".
         """
-        view = self.volumes.view(at)
-        if text := script.get("text"):
-            file = self.folders.work.with_name(f"script-{index}")
-            text = self.volumes.placed(text, at, view)
-            file.write_text(text, "utf-8")
-            return [*_interpreter(text.partition("\n")[0]), str(file)]
-        file = Path(self.volumes.placed(script["path"], at, None))
-        try:
-            with file.open("rb") as opened:
-                first = opened.readline(255).decode(errors="replace")
-        except OSError as error:
-            raise PreparationError(f"{script['path']}: {error.strerror}") from None
-        return [*_interpreter(first), script["path"]]
+        text = self.volumes.placed(script["text"], at, self.volumes.view(at))
+        file = self.folders.work.with_name(f"script-{index}")
+        file.write_text(text, "utf-8")
+        return [*_interpreter(text.partition("\n")[0]), str(file)]
 
     def _variables(self, runnable: Mapping[str, Any]) -> dict[str, str]:
         """Those of the task and of the runnable, which win; secrets are read now."""
         found: dict[str, str] = {}
         own = runnable.get("environment", {})
         found |= self.job.spec.get("environments", {})
-        for each in (self.job.spec.get("environment", {}), self.of_task, own):
+        for each in (self.job.spec.get("environment", {}), own):
             found |= each.get("variables", {})
             for name, secret in each.get("secretVariables", {}).items():
                 found[name] = self._secret(secret)

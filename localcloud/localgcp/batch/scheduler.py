@@ -119,7 +119,7 @@ class BatchScheduler:
 
     def _admit(self, job: BatchJob) -> None:
         """Take a job that waits as far as it goes now."""
-        now = self.jobs.clock.now()
+        now = self.jobs.now()
         if job.state is State.QUEUED:
             if now - datetime.fromisoformat(job.create_time) > _QUEUED:
                 text = "The job was in the state QUEUED for more than 2 days."

@@ -8,6 +8,7 @@ import re
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Any, ClassVar, Final, TypeVar
 
 import grpc
@@ -16,7 +17,7 @@ from google.longrunning import operations_pb2
 from google.protobuf import json_format
 
 from localgcp.access import gate
-from localgcp.access.guests import Guest
+from localgcp.access.callers import Guest
 from localgcp.apis.client import Api
 from localgcp.apis.messages import batch, batch_job, batch_task
 from localgcp.apis.refusals import failed_precondition, invalid_argument
@@ -95,7 +96,7 @@ class BatchService:
         _complete(body, name, project)
         email = body["allocationPolicy"]["serviceAccount"]["email"]
         checks.check_account(self.store, guest, project, email)
-        region, time = parent.rpartition("/")[2], self.jobs.clock.text()
+        region, time = parent.rpartition("/")[2], self.jobs.time()
         made = BatchJob(name, uid, project, region, body, State.QUEUED, [], time, time)
         if not self.jobs.insert(made):
             text = f'Resource "{name}" already exists'
@@ -217,7 +218,7 @@ class BatchService:
         if not request.request_id:
             return act()
         digest = hashlib.sha256(type(request).serialize(request)).hexdigest()
-        since = self.jobs.clock.text(_REMEMBERED)
+        since = self.jobs.time(_REMEMBERED)
         known = self.jobs.remembered(request.request_id, target, since)
         if known is None:
             answer: Any = act()
@@ -237,7 +238,7 @@ class BatchService:
 
     def _begin(self, job: BatchJob, verb: str) -> operations_pb2.Operation:
         place = job.name.rpartition("/jobs/")[0]
-        about = {"createTime": self.jobs.clock.text(), "target": job.name, "verb": verb}
+        about = {"createTime": self.jobs.time(), "target": job.name, "verb": verb}
         metadata = batch.OperationMetadata.from_json(json.dumps(about | {"apiVersion": "v1"}))
         made = self.operations.begin(place, "", {}, metadata)
         self.jobs.set_operation(job.name, made.name)
@@ -262,8 +263,8 @@ class BatchService:
     def _ran(self, job: BatchJob) -> float:
         if job.start_time is None:
             return 0.0
-        end = job.end_time or self.jobs.clock.text()
-        return seconds_between(job.start_time, end)
+        end = datetime.fromisoformat(job.end_time or self.jobs.time())
+        return (end - datetime.fromisoformat(job.start_time)).total_seconds()
 
 
 class Batch:
@@ -281,19 +282,16 @@ class Batch:
     ) -> None:
         """``ask`` answers requests over REST, for quota."""
         jobs = BatchTable(home)
-
-        def make_run(job: BatchJob) -> BatchRun:
-            return BatchRun(
-                job,
-                home=home,
-                store=store,
-                jobs=jobs,
-                storage_url=storage_url,
-                api_url=api_url,
-                faults=faults,
-                containers=containers,
-            )
-
+        make_run = partial(
+            BatchRun,
+            home=home,
+            store=store,
+            jobs=jobs,
+            storage_url=storage_url,
+            api_url=api_url,
+            faults=faults,
+            containers=containers,
+        )
         self._home, self._store, self._jobs = home, store, jobs
         wanting = Capacity(store, jobs, faults, ask).wanting
         self.scheduler = BatchScheduler(home, store, jobs, make_run, wanting)
@@ -304,19 +302,13 @@ class Batch:
         return {logs.RESOURCE: logs.entries_of(self._home, self._store, self._jobs)}
 
 
-def seconds_between(begin: str, end: str) -> float:
-    """Between two times of records."""
-    return (datetime.fromisoformat(end) - datetime.fromisoformat(begin)).total_seconds()
-
-
 def _complete(body: dict[str, Any], name: str, project: str) -> None:
     """Fill in what the service does."""
     group = body["taskGroups"][0]
-    count = checks.task_count(group)
+    count = int(group.get("taskCount", 0)) or 1
     group.update(name=f"{name}/taskGroups/{GROUP}", taskCount=str(count))
     at_once = min(count, checks.MAX_PARALLEL)
-    parallelism = 1 if group.get("schedulingPolicy") == "IN_ORDER" else at_once
-    group["parallelism"] = str(int(group.get("parallelism", 0)) or parallelism)
+    group["parallelism"] = str(int(group.get("parallelism", 0)) or at_once)
     resource = group["taskSpec"].setdefault("computeResource", {})
     resource.setdefault("cpuMilli", "2000")
     resource.setdefault("memoryMib", "2000")

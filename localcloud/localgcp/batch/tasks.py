@@ -10,7 +10,6 @@ exits with 0                the next one
 exits with another code     the task has failed with the first such code; from there on only
                             those with ``alwaysRun`` run
 ``ignoreExitStatus``        the next one, whatever it exits with
-``background``              the next one at once; it is ended after the last in the foreground
 over its time               50005, as where the task is over ``maxRunDuration``
 its machine is preempted    50001: nothing else runs
 cannot be made ready        50000 (125 for an image, as docker has it)
@@ -36,7 +35,6 @@ from localgcp.system.folders import delete_folder
 from localgcp.system.threads import make_thread
 
 _NO_IMAGE: Final = 125
-_POLL_SECONDS: Final = 0.05
 _LOOK_SECONDS: Final = 0.25
 
 
@@ -56,25 +54,6 @@ def is_retried(spec: Mapping[str, Any], code: int, retries: int) -> bool:
     return True
 
 
-class Barriers:
-    """Where tasks wait until all of the group are there."""
-
-    def __init__(self, count: int) -> None:
-        self._count = count
-        self._there: dict[int, set[int]] = {}
-        self._lock = threading.Lock()
-
-    def reach(self, index: int, number: int) -> None:
-        """The task is at the barrier; one that is tried again was there before."""
-        with self._lock:
-            self._there.setdefault(index, set()).add(number)
-
-    def is_open(self, index: int) -> bool:
-        """Whether all tasks have been there."""
-        with self._lock:
-            return len(self._there.get(index, ())) >= self._count
-
-
 @dataclass
 class Attempt:
     """One try at a task, on its machine."""
@@ -82,7 +61,6 @@ class Attempt:
     machine: Machine
     number: int
     log: JobLog
-    barriers: Barriers
     service: Mapping[str, str]
     """Variables that Batch sets."""
     ending: threading.Event
@@ -96,29 +74,19 @@ class Attempt:
 
     def run(self) -> int | None:
         """The exit code; None if the job ended it."""
-        spec = self.machine.job.spec
-        background: list[threading.Thread] = []
-        ended = threading.Event()  # of the foreground
+        ended = threading.Event()
         watch = make_thread(self._watch, ended)
         watch.start()
         try:
-            for index, runnable in enumerate(spec["runnables"]):
+            for index, runnable in enumerate(self.machine.job.spec["runnables"]):
                 if self._stop.is_set() or (self._code and not runnable.get("alwaysRun")):
                     continue
-                if "barrier" in runnable:
-                    self._wait(index)
-                elif runnable.get("background"):
-                    thread = make_thread(self._execute, index, runnable, ended)
-                    background.append(thread)
-                    thread.start()
-                else:
-                    code = self._execute(index, runnable, self._stop)
-                    if code and not runnable.get("ignoreExitStatus"):
-                        self._code = self._code or code
+                code = self._execute(index, runnable)
+                if code and not runnable.get("ignoreExitStatus"):
+                    self._code = self._code or code
         finally:
             ended.set()
-            for thread in (*background, watch):
-                thread.join()
+            watch.join()
             self.log.stamp()
             delete_folder(self.machine.folders.work.with_name("root"))
         return None if self._cut else self._code
@@ -140,12 +108,7 @@ class Attempt:
             self._stop.set()
             return
 
-    def _wait(self, index: int) -> None:
-        self.barriers.reach(index, self.number)
-        while not self.barriers.is_open(index) and not self._stop.wait(_POLL_SECONDS):
-            pass
-
-    def _execute(self, index: int, runnable: Mapping[str, Any], stop: threading.Event) -> int:
+    def _execute(self, index: int, runnable: Mapping[str, Any]) -> int:
         """Run a runnable to its end; its exit code."""
         job, what = self.machine.job, runnable.get("displayName") or f"runnable {index}"
         name = f"vt-{job.uid}-{self.number}-{index}"
@@ -156,22 +119,17 @@ class Attempt:
             if isinstance(error, CommandNotFoundError):
                 return error.code
             return _NO_IMAGE if isinstance(error, ImageError) else OTHER
-        env = launch.env
-        if runnable.get("background"):  # else the end of one before it would end it, too
-            home = self.machine.folders.work.with_name(f"background-{index}")
-            home.mkdir(exist_ok=True)
-            env = {**env, "HOME": str(home)}
         limit = runnable.get("timeout")
         try:
             outcome = replica.run(
                 launch.argv,
-                env=env,
+                env=launch.env,
                 umask=launch.umask,
                 terminate=launch.terminate,
                 cwd=self.machine.folders.work,
                 log=self.log,
                 notes=self.machine.home.children,
-                cancelled=stop,
+                cancelled=self._stop,
                 timeout_seconds=seconds(limit) if limit else None,
                 killed=self.killed,
                 account=job.account,
@@ -183,6 +141,6 @@ class Attempt:
             program.close()
         if outcome.ending is replica.Ending.TIMED_OUT:
             return OVER_TIME
-        if outcome.code and not stop.is_set():
+        if outcome.code and not self._stop.is_set():
             self.machine.report(f"task {self.number}, {what} exited with status {outcome.code}")
         return outcome.code

@@ -18,7 +18,7 @@ from localgcp.containers.engines import MOUNT
 from localgcp.errors import PreparationError
 from localgcp.home import Home
 from localgcp.inventory.store import Store
-from localgcp.runner import stray_writes
+from localgcp.runner import buckets
 from localgcp.runner.gang import hosts
 from localgcp.runner.gang.hosts import BucketView
 from localgcp.runner.gcsfuse import Mount
@@ -74,8 +74,8 @@ class Volumes:
         """Upload the rest, and say which files reached no bucket."""
         if self.root.is_dir():
             kept = {mount.bucket for mount in self._mounts}
-            if outside := stray_writes.outside_of(self.root, kept):
-                self._report(stray_writes.explain_outside(outside))
+            if outside := buckets.outside_of(self.root, kept):
+                self._report(buckets.explain_outside(outside))
         for mount in self._mounts:
             mount.sync(final=True)
             if not mount.refused:

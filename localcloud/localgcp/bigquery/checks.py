@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from localgcp.access.guests import Guest
+from localgcp.access.callers import Guest
 from localgcp.errors import BigQueryError
 from localgcp.inventory.store import Store
 

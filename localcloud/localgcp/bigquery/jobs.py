@@ -17,7 +17,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Final
 
-from localgcp.access.guests import Guest
+from localgcp.access.callers import Guest
 from localgcp.bigquery import checks, engine_environment
 from localgcp.bigquery.catalog import (
     DATASET,

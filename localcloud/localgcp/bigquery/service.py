@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from localgcp.access.guests import Guest
+from localgcp.access.callers import Guest
 from localgcp.bigquery import checks
 from localgcp.bigquery.catalog import DATASET, JOB, TABLE, Body, Catalog, now, to_rest
 from localgcp.bigquery.jobs import Jobs, has_ended, new_table, table_name
@@ -36,8 +36,8 @@ PATIENCE: Final = 10.0
 class Call:
     """A call of a method."""
 
-    match: re.Match[str]
-    """Of its path."""
+    variables: tuple[str, ...]
+    """Of its path: the project, and a job, or a dataset and a table."""
     body: Mapping[str, Any]
     query: Mapping[str, list[str]]
     guest: Guest | None
@@ -54,13 +54,13 @@ class BigQuery:
 
     def insert_job(self, call: Call) -> Body:
         """Take a job on."""
-        place = {"projectId": call.match["project"]}
+        place = {"projectId": call.variables[0]}
         checks.check_roles(self._store, call.guest, place, checks.ASKERS, "bigquery.jobs.create")
         return self.jobs.begin(place["projectId"], call.body, call.guest)
 
     def get_job(self, call: Call) -> Body:
         """A job."""
-        project, name = call.match["project"], call.match["job"]
+        project, name = call.variables
         job = self._catalog.get(JOB, project, name)
         given = call.query.get("location", [""])[0]
         if job is None or given.lower() not in ("", job["jobReference"]["location"].lower()):
@@ -72,7 +72,7 @@ class BigQuery:
     def list_jobs(self, call: Call) -> Body:
         """Jobs of a project, the newest first; those of its own account for code of a job."""
         with self._catalog.change() as rows:
-            found = [each for *_, each in rows.all(JOB, call.match["project"])]
+            found = [each for *_, each in rows.all(JOB, call.variables[0])]
         if call.guest is not None:
             found = [each for each in found if each["_account"] == call.guest.account]
         found.sort(key=lambda job: int(job["statistics"]["creationTime"]), reverse=True)
@@ -140,7 +140,7 @@ class BigQuery:
 
     def insert_dataset(self, call: Call) -> Body:
         """Make a dataset."""
-        project = call.match["project"]
+        project = call.variables[0]
         place = {"projectId": project}
         checks.require(call.body, "datasetReference.datasetId")
         name = call.body["datasetReference"]["datasetId"]
@@ -167,7 +167,7 @@ class BigQuery:
 
     def get_dataset(self, call: Call) -> Body:
         """A dataset."""
-        project, name = call.match["project"], call.match["dataset"]
+        project, name = call.variables[:2]
         place = {"projectId": project, "datasetId": name}
         checks.check_roles(self._store, call.guest, place, checks.READERS, "bigquery.datasets.get")
         if (found := self._catalog.get(DATASET, project, name)) is None:
@@ -193,7 +193,7 @@ class BigQuery:
     def list_tables(self, call: Call) -> Body:
         """Tables of a dataset."""
         self.get_dataset(call)
-        dataset, project = call.match["dataset"], call.match["project"]
+        project, dataset = call.variables
         with self._catalog.change() as rows:
             found = [
                 to_rest(each)
@@ -243,9 +243,7 @@ def with_texts(document: Any) -> Any:
 
 
 def _place(call: Call) -> dict[str, str]:
-    names = ("project", "dataset", "table")
-    keys = ("projectId", "datasetId", "tableId")
-    return {key: call.match[name] for key, name in zip(keys, names, strict=True)}
+    return dict(zip(("projectId", "datasetId", "tableId"), call.variables, strict=True))
 
 
 def _totals(job: Body) -> Body:
@@ -253,21 +251,18 @@ def _totals(job: Body) -> Body:
     return {key: query[key] for key in ("totalBytesProcessed", "cacheHit", "schema")}
 
 
-_PROJECT: Final = r"/bigquery/v2/projects/(?P<project>[^/]+)"
-_DATASET: Final = rf"{_PROJECT}/datasets/(?P<dataset>[^/]+)"
-_TABLE: Final = rf"{_DATASET}/tables/(?P<table>[^/]+)"
-#: Name, verb, path, and the method of ``BigQuery``.
-ROWS: Final = (
-    ("jobs.insert", "POST", rf"{_PROJECT}/jobs", BigQuery.insert_job),
-    ("jobs.get", "GET", rf"{_PROJECT}/jobs/(?P<job>[^/]+)", BigQuery.get_job),
-    ("jobs.list", "GET", rf"{_PROJECT}/jobs", BigQuery.list_jobs),
-    ("jobs.query", "POST", rf"{_PROJECT}/queries", BigQuery.query),
-    ("jobs.getQueryResults", "GET", rf"{_PROJECT}/queries/(?P<job>[^/]+)", BigQuery.results),
-    ("datasets.insert", "POST", rf"{_PROJECT}/datasets", BigQuery.insert_dataset),
-    ("datasets.get", "GET", _DATASET, BigQuery.get_dataset),
-    ("tables.insert", "POST", rf"{_DATASET}/tables", BigQuery.insert_table),
-    ("tables.list", "GET", rf"{_DATASET}/tables", BigQuery.list_tables),
-    ("tables.get", "GET", _TABLE, BigQuery.read_table),
-    ("tables.delete", "DELETE", _TABLE, BigQuery.delete_table),
-    ("tabledata.list", "GET", rf"{_TABLE}/data", BigQuery.rows),
-)
+#: By their place in Google's description.
+METHODS: Final = {
+    "jobs.insert": BigQuery.insert_job,
+    "jobs.get": BigQuery.get_job,
+    "jobs.list": BigQuery.list_jobs,
+    "jobs.query": BigQuery.query,
+    "jobs.getQueryResults": BigQuery.results,
+    "datasets.insert": BigQuery.insert_dataset,
+    "datasets.get": BigQuery.get_dataset,
+    "tables.insert": BigQuery.insert_table,
+    "tables.list": BigQuery.list_tables,
+    "tables.get": BigQuery.read_table,
+    "tables.delete": BigQuery.delete_table,
+    "tabledata.list": BigQuery.rows,
+}

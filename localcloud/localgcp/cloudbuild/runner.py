@@ -35,6 +35,9 @@ from localgcp.runner.joblog import JobLog
 from localgcp.runner.replica import Ending
 from localgcp.system.folders import delete_folder
 from localgcp.system.threads import make_thread
+from localgcp.vertex.admission import READERS as VIEWERS
+from localgcp.vertex.admission import WRITERS
+from localgcp.vertex.agents import LOG_WRITERS, has_role
 
 #: Group of the entry point that names the image builder: a module that ``python -m`` runs with a
 #: file of the build and one for the digest. localgcp brings none.
@@ -48,22 +51,9 @@ REPEATED: Final = frozenset({"--build-arg", "--label"})
 SINGLE: Final = frozenset({"--file", "--tag", "--target"})
 _SUBSTITUTION: Final = re.compile(r"\$\$|\$\{?(_[A-Z0-9_]+|[A-Z][A-Z0-9_]*)\}?")
 _Failure = cloudbuild_v1.Build.FailureInfo
-READERS: Final = frozenset(
-    {
-        "roles/storage.objectViewer",
-        "roles/storage.objectUser",
-        "roles/storage.objectAdmin",
-        "roles/storage.admin",
-    }
-)
 PUSHERS: Final = frozenset(
-    {
-        "roles/artifactregistry.writer",
-        "roles/artifactregistry.repoAdmin",
-        "roles/artifactregistry.admin",
-    }
+    f"roles/artifactregistry.{each}" for each in ("writer", "repoAdmin", "admin")
 )
-LOG_WRITERS: Final = frozenset({"roles/logging.logWriter", "roles/logging.admin"})
 IMAGE: Final = re.compile(
     r"(?P<region>[a-z0-9-]+)-docker\.pkg\.dev/(?P<project>[^/]+)/(?P<repository>[^/]+)/[^:@]+(?::[\w.-]+)?\Z"
 )
@@ -79,29 +69,23 @@ class BuildAccess:
 
     def reads(self, bucket: str) -> bool:
         """May it read objects of the bucket?"""
-        found = self.store.bucket(bucket) or {}
-        return self._holds(READERS, found.get("project"), f"b/{bucket}")
+        owner = (self.store.bucket(bucket) or {}).get("project") or self.project
+        return has_role(
+            self.store, self.email, VIEWERS | WRITERS, f"projects/{owner}", f"b/{bucket}"
+        )
 
     def writes_logs(self) -> bool:
         """May it write log entries?"""
-        return self._holds(LOG_WRITERS)
+        return has_role(self.store, self.email, LOG_WRITERS, f"projects/{self.project}")
 
     def pushes(self, image: str) -> bool:
         """May it push this image?"""
         match = IMAGE.match(image)
         if match is None:
             return False
-        place = f"projects/{match['project']}/locations/{match['region']}"
-        repository = f"{place}/repositories/{match['repository']}"
-        return self._holds(PUSHERS, match["project"], repository)
-
-    def _holds(self, roles: frozenset[str], project: str | None = None, place: str = "") -> bool:
-        """On ``place`` or its project; without them, on the project of the build."""
-        member = f"serviceAccount:{self.email}"
-        held = self.store.roles(f"projects/{project or self.project}", member)
-        if place:
-            held |= self.store.roles(place, member)
-        return not roles.isdisjoint(held)
+        project = f"projects/{match['project']}"
+        place = f"{project}/locations/{match['region']}/repositories/{match['repository']}"
+        return has_role(self.store, self.email, PUSHERS, project, place)
 
 
 class BuildRunner:

@@ -5,9 +5,7 @@
 ``requests``      which requests pass to it: names, repositories, immutable tags
 ``front``         the port that clients use, in front of the registry
 ``mirror``        a base image for machines that reach no public registry
-``builders``      settings for programs that build images here
-``images``        images that jobs name, and their configurations
-``engines``       buildah, podman and docker, by their command lines
-``host``          which of them runs containers here
+``engines``       images that jobs name; buildah, podman and docker, by their command lines
+``host``          which of them runs containers here; settings for programs that build images
 ================  ====================================================================
 """

@@ -12,7 +12,7 @@ import http.client
 import threading
 from collections.abc import Callable, Iterator
 from http import HTTPStatus
-from typing import Final
+from typing import Any, Final
 
 from localgcp.access.callers import RefusalLog
 from localgcp.access.web import LocalHandler, LocalServer, check_page, is_forwarded
@@ -33,17 +33,6 @@ _MANIFESTS: Final = (
 _MAX_MANIFEST: Final = 4 << 20
 
 
-class RegistryServer(LocalServer):
-    """Listens on 127.0.0.1:``port``."""
-
-    def __init__(self, port: int, registry: Registry, store: Store) -> None:
-        self.registry, self.store = registry, store
-        self.mirror = Mirror(registry.folder, requests.MIRROR)
-        #: Of two pushes of one tag, one is first.
-        self.tagging = threading.Lock()
-        super().__init__(port, _Exchange)
-
-
 class RegistryFront:
     """Registry and port together; nothing while there is no registry's program.
 
@@ -53,9 +42,11 @@ class RegistryFront:
     def __init__(
         self, find: Callable[[], Registry | None], store: Store, choose_port: Callable[[], int]
     ) -> None:
-        self._find, self._store, self._choose_port = find, store, choose_port
+        self._find, self.store, self._choose_port = find, store, choose_port
         self._registry: Registry | None = None
-        self._server: RegistryServer | None = None
+        self._server: LocalServer | None = None
+        #: Of two pushes of one tag, one is first.
+        self.tagging = threading.Lock()
         self.port = 0
 
     def start(self) -> None:
@@ -64,7 +55,8 @@ class RegistryFront:
         if self._registry is None or not self._started(self._registry):
             return
         self.port = self._choose_port()
-        self._server = RegistryServer(self.port, self._registry, self._store)
+        self.registry, self.mirror = self._registry, Mirror(self._registry.folder, requests.MIRROR)
+        self._server = LocalServer(self.port, _Exchange, self)
 
     def reconcile(self) -> None:
         """Start a registry that ended again, or one that was installed meanwhile."""
@@ -96,41 +88,38 @@ class RegistryFront:
 class _Exchange(LocalHandler):
     """One request and its answer."""
 
-    disable_nagle_algorithm = True
     refusals = RefusalLog("registry")
-    server: RegistryServer  # pyright: ignore[reportIncompatibleVariableOverride]
 
-    def _exchange(self) -> None:
+    @property
+    def front(self) -> RegistryFront:
+        server: Any = self.server
+        return server.front
+
+    def exchange(self) -> None:
         try:
-            sent = {name.lower(): self.headers.get_all(name, []) for name in self.headers}
-            try:
-                check_page(sent, self.server.server_port)
-                request = requests.parse(self.command, self.path)
-                immutable = self._check_repository(request)
-            except RefusedRequestError as error:
-                self._refuse(error)
-                return
-            if request.kind == "manifests" and not request.writes:
-                self._provide_base(request)
-            if request.writes and request.kind == "manifests":
-                self._change_manifest(request, immutable=immutable)
-            else:
-                self._forward(self.body_blocks())
-        except ExchangeEndedError:
-            self.close_connection = True
-
-    do_GET = do_POST = do_PUT = do_PATCH = do_DELETE = do_HEAD = do_OPTIONS = _exchange
+            check_page(self.sent_headers(), self.front.port)
+            request = requests.parse(self.command, self.path)
+            immutable = self._check_repository(request)
+        except RefusedRequestError as error:
+            self._refuse(error)
+            return
+        if request.kind == "manifests" and not request.writes:
+            self._provide_base(request)
+        if request.writes and request.kind == "manifests":
+            self._change_manifest(request, immutable=immutable)
+        else:
+            self._forward(self.body_blocks())
 
     def _check_repository(self, request: requests.RegistryRequest) -> bool:
         """Whether tags of the repository are immutable. Raises RefusedRequestError."""
         if not request.name:
             return False
-        found = requests.find_repository(self.server.store.list(requests.REPOSITORY), request)
+        found = requests.find_repository(self.front.store.list(requests.REPOSITORY), request)
         return requests.check_repository(found, request)
 
     def _provide_base(self, request: requests.RegistryRequest) -> None:
         try:
-            self.server.mirror.provide(request.name, request.reference)
+            self.front.mirror.provide(request.name, request.reference)
         except (OSError, ValueError, LookupError, http.client.HTTPException) as error:
             print(f"the stand-in of a base image is not used: {error}")
 
@@ -141,7 +130,7 @@ class _Exchange(LocalHandler):
             if len(content) > _MAX_MANIFEST:
                 self._refuse(RefusedRequestError(413, "the manifest is larger than 4 MiB."))
                 return
-        with self.server.tagging:
+        with self.front.tagging:
             try:
                 if immutable:
                     digest = f"sha256:{hashlib.sha256(content).hexdigest()}"
@@ -153,7 +142,7 @@ class _Exchange(LocalHandler):
 
     def _current_digest(self) -> str | None:
         """Digest of the manifest at this request's path, or None."""
-        connection = RegistryConnection(self.server.registry.folder)
+        connection = RegistryConnection(self.front.registry.folder)
         try:
             connection.request("HEAD", self.path, headers={"Accept": ", ".join(_MANIFESTS)})
             answer = connection.getresponse()
@@ -167,14 +156,14 @@ class _Exchange(LocalHandler):
         # A client may send a header several times, such as one Accept for each kind of manifest.
         names = {name.lower() for name in self.headers if _is_forwarded(name)}
         headers = {name: ", ".join(self.headers.get_all(name, [])) for name in names}
-        headers["Host"] = f"127.0.0.1:{self.server.server_port}"
+        headers["Host"] = f"127.0.0.1:{self.front.port}"
         length = self.headers.get("Content-Length")
         if length is not None:
             headers["Content-Length"] = length
         elif self.headers.get("Transfer-Encoding"):
             headers["Transfer-Encoding"] = "chunked"
         has_body = length is not None or "Transfer-Encoding" in headers
-        connection = RegistryConnection(self.server.registry.folder)
+        connection = RegistryConnection(self.front.registry.folder)
         try:
             connection.request(
                 self.command,
@@ -218,21 +207,15 @@ class _Exchange(LocalHandler):
 
     def _full(self) -> RefusedRequestError | None:
         """What to answer if the disk is full, which the registry does not say."""
-        if not self.server.registry.is_full():
+        if not self.front.registry.is_full():
             return None
         text = "no space left on the disk of the registry."
         return RefusedRequestError(HTTPStatus.INSUFFICIENT_STORAGE, text)
 
     def _refuse(self, error: RefusedRequestError) -> None:
-        body = requests.error_body(error)
         self.close_connection = True
-        self.send_response_only(error.status)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(body)))
-        self.send_header("Connection", "close")
-        self.end_headers()
-        if self.command != "HEAD":
-            self.wfile.write(body)
+        kind = {"Content-Type": "application/json"}
+        self.answer(error.status, kind, requests.error_body(error))
 
 
 def _is_forwarded(name: str) -> bool:

@@ -5,7 +5,6 @@
 ``table``         the faults that a person added, in SQLite; adds and removes them
 ``calls``         applies faults to calls of the job service, lists among them
 ``jobs``          faults of running jobs: stock-outs and preemptions
-``proxy``         Cloud Storage of the server: passes requests to the emulator, but for faults
 ================  ====================================================================
 
 Without a fault, nothing here acts. ``docs/local-stack.md`` is the guide.

@@ -29,7 +29,7 @@ METHODS: Final = {
     "jobs": frozenset(
         {
             *("CreateCustomJob", "GetCustomJob", "ListCustomJobs", "CancelCustomJob"),
-            *("DeleteCustomJob", "GetOperation", "WaitOperation", "ListOperations"),
+            *("DeleteCustomJob", "GetOperation", "ListOperations"),
             *("CreateHyperparameterTuningJob", "GetHyperparameterTuningJob"),
             *("ListHyperparameterTuningJobs", "CancelHyperparameterTuningJob"),
             "DeleteHyperparameterTuningJob",

@@ -6,18 +6,16 @@ project can be previewed; only local projects can be written to.
 
 ==================  ==============================================================
 ``server``          the protocol: one method per RPC
-``version``         which version it says it has
 ``wire``            translates requests and answers of the protocol
 ``codec``           property values on the wire
 ``schema``          property trees of the resource types, from ``schema.json``
-``package_schema``  the same trees as Pulumi's schema of a package
-``check``           inputs: names, defaults, validation
+``package_schema``  the same trees as Pulumi's schema of a package; its version
+``check``           inputs: automatic names, defaults, validation
 ``rules``           rules of single properties
-``names``           automatic names
 ``plan``            outputs: before a resource exists, and afterwards
 ``diff``            which changes update and which replace
 ``cloud``           what every write goes through: guard, project, enabled API
 ``emulator``        the object storage emulator, through the JSON API
-``services``        one module per Google service
+``services``        a row and hooks for each resource type
 ==================  ==============================================================
 """

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
+import secrets
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from localgcp.errors import NameTooLongError
 from localgcp.gcp.codec import Secret, Unknown, has_unknown, plain
-from localgcp.gcp.names import Naming, auto_name, kept_name
 from localgcp.gcp.schema import Property, TypeSchema
 
 DEFAULTS: Final = "__defaults"
@@ -186,3 +188,47 @@ def _computed(prop: Property) -> str:
         f'Value for unconfigurable attribute. Can\'t configure a value for "{prop.tf}": its value '
         "will be decided automatically based on the result of applying this configuration"
     )
+
+
+RANDOM_LENGTH: Final = 7
+
+
+@dataclass(frozen=True)
+class Naming:
+    """What the engine says about names in one Check: the seed, and the stack's autonaming rule."""
+
+    seed: bytes = b""
+    proposed: str = ""
+    mode: str = ""  # "", "propose", "enforce" or "disabled"
+
+
+def auto_name(type_: TypeSchema, name: str, naming: Naming) -> str | None:
+    """A name for the resource called ``name``; None if the stack forbids making one.
+
+    Raises NameTooLongError.
+    """
+    if naming.mode == "disabled":
+        return None
+    if naming.mode == "enforce":
+        return naming.proposed
+    traits = type_.traits
+    prefix = name if traits.name_as_given else name.lower()
+    if naming.mode == "propose":
+        return naming.proposed if traits.name_as_given else naming.proposed.lower()
+    longest = traits.longest_name
+    if len(prefix) + 1 + RANDOM_LENGTH > longest:
+        raise NameTooLongError(
+            f"could not make instance of '{type_.token}': name '{prefix}-' plus {RANDOM_LENGTH} "
+            f"random chars is longer than maximum length {longest}"
+        )
+    return f"{prefix}-{_random(naming.seed)}"
+
+
+def _random(seed: bytes) -> str:
+    digest = hashlib.sha256(seed).hexdigest() if seed else secrets.token_hex(RANDOM_LENGTH)
+    return digest[:RANDOM_LENGTH]
+
+
+def kept_name(olds: dict[str, Any], key: str) -> Any:
+    """The name an earlier Check made for this resource, or None."""
+    return olds.get(key) if key in (olds.get("__defaults") or ()) else None

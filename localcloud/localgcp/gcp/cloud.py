@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -17,6 +18,8 @@ from localgcp.gcp.schema import TypeSchema
 from localgcp.inventory.projects import LOCAL_PREFIX, is_local
 from localgcp.inventory.store import Store, project_number
 
+#: Inputs or outputs of a resource.
+Values = dict[str, Any]
 HOME_VARIABLE: Final = "VT_LOCAL_HOME"
 
 # Names of the services in the cloud's own message.
@@ -106,7 +109,12 @@ def now() -> str:
     return datetime.now(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
 
 
-def text(inputs: dict[str, Any], key: str) -> str:
+def new_number() -> str:
+    """A number such as services give to their resources."""
+    return str(10**18 + secrets.randbelow(8 * 10**18))
+
+
+def text(inputs: Mapping[str, Any], key: str) -> str:
     """A string input; "" if it was not given."""
     value = inputs.get(key)
     return "" if value is None else str(value)

@@ -7,7 +7,7 @@ importing it takes longer than everything else this plugin does at start.
 from __future__ import annotations
 
 import base64
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -155,43 +155,35 @@ def plain(value: Any) -> Any:
 
 
 def has_unknown(value: Any) -> bool:
-    """Does the value contain something not known yet?"""
-    match value:
-        case Unknown():
-            return True
-        case Secret():
-            return has_unknown(value.value)
-        case dict():
-            return any(has_unknown(item) for item in value.values())
-        case list():
-            return any(has_unknown(item) for item in value)
-    return False
+    """Whether the value contains something not known yet."""
+    return any(isinstance(part, Unknown) for part in _parts(value))
 
 
 def has_secret(value: Any) -> bool:
-    """Does the value contain a secret?"""
+    """Whether the value contains a secret."""
+    return any(isinstance(part, Secret) for part in _parts(value))
+
+
+def _parts(value: Any) -> Iterator[Any]:
+    """The value and all values inside of it."""
+    yield value
     match value:
         case Secret():
-            return True
-        case dict():
-            return any(has_secret(item) for item in value.values())
-        case list():
-            return any(has_secret(item) for item in value)
-    return False
+            yield from _parts(value.value)
+        case dict() | list():
+            for item in value.values() if isinstance(value, dict) else value:
+                yield from _parts(item)
 
 
 def stored(value: Any) -> Any:
     """The value as JSON can hold it: assets by their hash, no secret markers."""
-    match value:
-        case Secret():
-            return stored(value.value)
-        case Asset():
-            return {"asset": value.hash}
-        case dict():
-            return {key: stored(item) for key, item in value.items()}
-        case list():
-            return [stored(item) for item in value]
-    return value
+    if isinstance(value, Asset):
+        return {"asset": value.hash}
+    if isinstance(value, dict):
+        return {key: stored(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [stored(item) for item in value]
+    return stored(value.value) if isinstance(value, Secret) else value
 
 
 def base64_of(digest: bytes) -> str:

@@ -7,8 +7,9 @@ asks the plugin for the properties of each resource type
 
 from __future__ import annotations
 
+import importlib.metadata
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 from localgcp.gcp.schema import Property, find, tokens
 
@@ -95,3 +96,22 @@ def _object(token: str, found: Property, types: dict[str, Any]) -> dict[str, Any
         "required": sorted(key for key, each in found.children.items() if each.required),
     }
     return {"$ref": f"#/types/{nested}"}
+
+
+#: The official plugin that it was measured by.
+MEASURED: Final = "9.35.0"
+#: Major versions whose SDK gives it the same inputs (docs/adr/0075).
+_SERVED: Final = ("9.", "10.")
+
+
+def version() -> str:
+    """The version of the SDK that is installed beside it, which the engine compares with this.
+
+    A program in another language, or with an SDK that it does not serve, is told of the one that it
+    was measured by.
+    """
+    try:
+        found = importlib.metadata.version("pulumi-gcp")
+    except importlib.metadata.PackageNotFoundError:
+        return MEASURED
+    return found if found.startswith(_SERVED) else MEASURED

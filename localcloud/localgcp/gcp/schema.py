@@ -7,8 +7,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
-from types import MappingProxyType
-from typing import Any, ClassVar, Final
+from typing import Any, Final
 
 
 @dataclass
@@ -65,28 +64,29 @@ class Property:
         return {"string": "", "bool": False, "int": 0, "number": 0}.get(self.type)
 
 
+@dataclass(frozen=True, kw_only=True)
 class Traits:
     """How the plugin treats a type's names and properties, where no schema says it. Measured."""
 
-    #: Longest automatic name; Compute Engine's default.
-    longest_name: ClassVar[int] = 63
-    #: Whether automatic names keep upper case.
-    name_as_given: ClassVar[bool] = False
-    #: Whether a property that the plugin fills from its own settings is unknown until the resource
-    #: exists.
-    project_later: ClassVar[bool] = False
-    deletion_policy_later: ClassVar[bool] = False
-    #: Properties whose values differ by more than case.
-    ignored_case: ClassVar[Collection[str]] = ()
-    #: Blocks that the plugin keeps as a set: any change inside makes the whole block new, so
-    #: numbers and booleans that stood at their zero value are reported as gone.
-    new_when_changed: ClassVar[Collection[str]] = ()
-    #: Inputs that name where a service finds content; ``changed`` compares the content.
-    left_to_hook: ClassVar[Collection[str]] = ()
-    #: Fields that are updated inside of a block that replaces.
-    updated_in_place: ClassVar[Collection[str]] = ()
-    #: What is wrong with a value, or None, by property (dotted path without indices).
-    rules: ClassVar[Mapping[str, Callable[[Any], str | None]]] = MappingProxyType({})
+    longest_name: int = 63
+    """Longest automatic name; Compute Engine's by default."""
+    name_as_given: bool = False
+    """Whether automatic names keep upper case."""
+    project_later: bool = False
+    """Whether ``project``, which the plugin fills in, is unknown until the resource exists."""
+    deletion_policy_later: bool = False
+    """The same of ``deletionPolicy``."""
+    ignored_case: Collection[str] = ()
+    """Properties whose values differ by more than case."""
+    new_when_changed: Collection[str] = ()
+    """Blocks that the plugin keeps as a set: any change inside makes the whole block new, so
+    numbers and booleans that stood at their zero value are reported as gone."""
+    left_to_hook: Collection[str] = ()
+    """Inputs that name where a service finds content; ``changed`` compares the content."""
+    updated_in_place: Collection[str] = ()
+    """Fields that are updated inside of a block that replaces."""
+    rules: Mapping[str, Callable[[Any], str | None]] = field(default_factory=dict)
+    """What is wrong with a value, or None, by property (dotted path without indices)."""
 
 
 _NO_TRAITS: Final = Traits()

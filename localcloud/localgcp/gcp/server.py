@@ -16,17 +16,16 @@ import grpc
 from google.protobuf import empty_pb2
 from pulumi.runtime.proto import plugin_pb2, provider_pb2, provider_pb2_grpc
 
-from localgcp.access import grpc_server
+from localgcp.access import gate
 from localgcp.errors import PluginError, RefusedError
 from localgcp.gcp import check, diff, plan, wire
 from localgcp.gcp.cloud import HOME_VARIABLE, Cloud
 from localgcp.gcp.codec import UNKNOWN, decode, encode, plain
-from localgcp.gcp.package_schema import package_schema
+from localgcp.gcp.package_schema import package_schema, version
 from localgcp.gcp.plan import Settings
 from localgcp.gcp.schema import TypeSchema
 from localgcp.gcp.services import find
 from localgcp.gcp.services.base import ResourceType
-from localgcp.gcp.version import version
 
 #: Which way out there is, in one line: an engine prints the text as it is.
 _UNSERVED: Final = (
@@ -225,7 +224,7 @@ class Provider(provider_pb2_grpc.ResourceProviderServicer):
         return f" (details in {path})"
 
 
-def serve(environment: Mapping[str, str]) -> tuple[grpc_server.LocalServer, int]:
+def serve(environment: Mapping[str, str]) -> tuple[gate.GatedServer, int]:
     """Start the plugin on a free port, for processes of this user; the server and its port."""
     options = [
         ("grpc.max_receive_message_length", _MESSAGE_BYTES),
@@ -233,12 +232,12 @@ def serve(environment: Mapping[str, str]) -> tuple[grpc_server.LocalServer, int]
     ]
     server = grpc.server(
         ThreadPoolExecutor(max_workers=16),
-        interceptors=[grpc_server.PageInterceptor()],
+        interceptors=[gate.PageInterceptor()],
         options=options,
     )
     provider_pb2_grpc.add_ResourceProviderServicer_to_server(Provider(environment), server)
     home = environment.get(HOME_VARIABLE)
-    started = grpc_server.start(server, 0, "gcp", Path(home) / "sockets" if home else None)
+    started = gate.GatedServer(server, 0, "gcp", Path(home) / "sockets" if home else None)
     return started, started.port
 
 

@@ -9,8 +9,8 @@ from typing import Any, Final
 from pulumi.runtime.proto import provider_pb2
 
 from localgcp.gcp import diff
+from localgcp.gcp.check import Naming
 from localgcp.gcp.codec import Secret, plain
-from localgcp.gcp.names import Naming
 from localgcp.gcp.plan import Settings
 from localgcp.gcp.schema import TypeSchema
 

@@ -5,7 +5,6 @@
 ``identity``          whether a folder is a local cloud's own, and not one that a checkout carries
 ``environment``       the variables with which tools reach the local cloud
 ``server_info``       where the server listens, and its process
-``orphaned_plugins``  ends plugins that an engine left behind
 ====================  ==========================================================================
 """
 

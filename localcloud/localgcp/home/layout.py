@@ -89,7 +89,7 @@ class Home:
     """Files of the container registry: layers and manifests."""
     registry_log = _Below("registry.log")
     registries = _Below("registries.conf")
-    """Base images for builders (``localgcp.containers.builders``)."""
+    """Base images for builders (``localgcp.containers.host``)."""
     builders = _Below("containers.conf")
     """What builders of images may read of this machine."""
     cloud_sdk = _Below("cloud-sdk")

@@ -2,9 +2,9 @@
 
 ====================  ================================================================
 ``store``             resources and IAM policies in one SQLite file
+``rows``              dataclasses as rows of SQLite
 ``resource_paths``    references to resources, and the one form that the store compares
-``vpc``               networks and what belongs to them
-``addresses``         allocated address ranges of a network, and free ones
+``vpc``               networks, what belongs to them, and their address ranges
 ``projects``          which projects are local, and their numbers
 ``machines``          machine types and their GPUs
 ``reservations``      Compute Engine reservations, as jobs and the plugin see them

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import ipaddress
+from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Final
 
 from localgcp.inventory import resource_paths
@@ -42,3 +45,73 @@ def subnetworks_of(store: Store, attachment: StoredResource) -> list[str]:
     home = {"project": attachment.project, "region": attachment.outputs["region"]}
     given = attachment.outputs.get("subnetworks") or []
     return [resource_paths.resolve(store, each, "subnetworks", **home) for each in given]
+
+
+Block = ipaddress.IPv4Network
+
+#: Where subnetworks of an auto mode network lie: https://cloud.google.com/vpc/docs/subnets.
+AUTO_MODE: Final = Block("10.128.0.0/9")
+
+# Where an allocated range without an address is looked for. Google's order is not documented.
+_POOLS: Final = (Block("10.0.0.0/8"), Block("192.168.0.0/16"))
+
+
+@dataclass(frozen=True)
+class AllocatedRange:
+    """A block of addresses that a resource of the network holds."""
+
+    block: Block
+    owner: str
+    """As a message names it: ``existing subnetwork 'a' in region 'b'``."""
+    path: str
+
+
+def allocated_ranges(store: Store, network: str) -> Iterator[AllocatedRange]:
+    """Blocks in use in the network with this path: subnetworks and allocated ranges."""
+    for subnet in in_network(store, SUBNETWORK, network):
+        values = subnet.outputs
+        region = resource_paths.short_name(values.get("region") or "")
+        owner = f"existing subnetwork '{values['name']}' in region '{region}'"
+        secondary = values.get("secondaryIpRanges") or []
+        for cidr in (values.get("ipCidrRange"), *(each.get("ipCidrRange") for each in secondary)):
+            if cidr:
+                yield AllocatedRange(Block(cidr, strict=False), owner, subnet.id)
+    for address in in_network(store, ADDRESS, network):
+        if block := peering_block(address):
+            yield AllocatedRange(block, f"allocated range '{address.outputs['name']}'", address.id)
+    found = store.get(NETWORK, network)
+    if found and found.outputs.get("autoCreateSubnetworks"):
+        yield AllocatedRange(AUTO_MODE, "the subnetworks of an auto mode network", network)
+
+
+def find_overlap(store: Store, network: str, block: Block, own: str = "") -> AllocatedRange | None:
+    """The first range that overlaps the block, except that of the resource ``own``."""
+    others = (each for each in allocated_ranges(store, network) if each.path != own)
+    return next((each for each in others if each.block.overlaps(block)), None)
+
+
+def free_block(store: Store, network: str, prefix: int) -> Block | None:
+    """A free block, or None if there is no room."""
+    held = [each.block for each in allocated_ranges(store, network)]
+    for pool in _POOLS:
+        if prefix < pool.prefixlen:
+            continue
+        for block in pool.subnets(new_prefix=prefix):
+            if not any(block.overlaps(each) for each in held):
+                return block
+    return None
+
+
+def find_peering_range(store: Store, network: str, name: str) -> StoredResource | None:
+    """The range allocated for services of this name in the network, or None."""
+    path = f"projects/{resource_paths.project_of(network)}/global/addresses/{name}"
+    found = store.get(ADDRESS, path)
+    return found if found and peering_block(found) and network_of(store, found) == network else None
+
+
+def peering_block(address: StoredResource) -> Block | None:
+    """The addresses of an allocated range; None for an address of another purpose."""
+    values = address.outputs
+    if values.get("purpose") != "VPC_PEERING" or not values.get("address"):
+        return None
+    return Block(f"{values['address']}/{int(values['prefixLength'])}", strict=False)

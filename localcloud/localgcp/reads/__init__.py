@@ -5,18 +5,16 @@ quotas. What a real project may have otherwise, a fault puts over an answer: ``d
 ``answer`` changes fields of it, ``error`` makes it a refusal (``localgcp.faults.model``).
 
 =================  =======================================================================
-``methods``        one method: the requests that call it, what answers them
+``methods``        a request, and a method: what answers it, and what faults name it
 ``serving``        finds the method of a request, applies its faults; the table of methods
-``access``         IAM policies and permissions
-``compute``        reservations, what is in a network, and what it is joined to
-``limits``         organization policies in effect, and quotas
-``projects``       a project: number, state, billing, APIs
-``time_series``    how much accelerators of jobs do: nobody knows, unless a fault says it
+``resources``      IAM policies and permissions; resources read, made, changed and deleted
+``compute``        reservations and networks, constraints and quotas
+``projects``       a project, and what in it has a name that can be taken
+``time_series``    utilization of accelerators: unknown, unless a fault gives it
 ``secretmanager``  values of secrets, by the rights of a job's account
-``named``          what has a name that can be taken: buckets, accounts, secrets, keys
 =================  =======================================================================
 
 To serve one more method of Google's, add a row to one of these (``METHODS``), and its name to
 ``METHODS`` of ``localgcp.faults.model``; then ``python -m tools.generate.discovery``. What is no
-read, and no question of a deployment, is in ``resources``.
+read, and no question of a deployment, is in ``resources.METHODS``.
 """

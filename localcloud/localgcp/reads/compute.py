@@ -1,31 +1,58 @@
-"""Reservations, what is in a network, and what a network is joined to.
+"""Compute Engine, what a network is joined to, and what constraints and quotas would forbid.
+
+Here nothing is forbidden, until a fault patches an answer.
 
 https://docs.cloud.google.com/compute/docs/reference/rest/v1
 https://docs.cloud.google.com/service-infrastructure/docs/service-networking/reference/rest/v1/services.connections/list
 https://docs.cloud.google.com/dns/docs/reference/rest/v1/managedZones/list
+https://docs.cloud.google.com/resource-manager/docs/reference/orgpolicy/rest/v2/projects.policies/getEffectivePolicy
+https://docs.cloud.google.com/service-usage/docs/reference/rest/v1beta1/services.consumerQuotaMetrics/get
 """
 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from typing import Any, Final
-from urllib.parse import unquote
 
 from localgcp.errors import RefusedRequestError
-from localgcp.faults.model import Service
 from localgcp.inventory import reservations, resource_paths, vpc
+from localgcp.inventory.projects import local_project_number
+from localgcp.inventory.reservations import RESERVATION
 from localgcp.reads.methods import ReadMethod, Request, refused
-from localgcp.reads.resources import SELF_LINK, list_in_project, read_network, read_resource
+from localgcp.reads.resources import (
+    FIREWALL,
+    SELF_LINK,
+    list_in_project,
+    read_network,
+    read_resource,
+)
 
 #: Fields of a reservation that the provider has as the API has them.
 _SAME: Final = ("specificReservationRequired", "reservationSharingPolicy", "deleteAtTime")
-#: The project of what is listed.
-_LISTED: Final = r"projects/(?P<project>[^/]+)/"
+_UNLIMITED: Final = "-1"
+#: Limit of Compute Engine's quotas, which are numbers.
+_MANY: Final = 1_000_000
+#: Constraints that are enforced or not; others list values.
+_BOOLEAN: Final = re.compile(r"iam\.(disable|managed).*|storage\.(uniform|publicAccess).*")
+#: Type -> quota of how many there may be.
+_OF_A_REGION: Final = {
+    RESERVATION: "RESERVATIONS",
+    vpc.ATTACHMENT: "NETWORK_ATTACHMENTS",
+    "gcp:compute/routerNat:RouterNat": "IN_USE_ADDRESSES",
+}
+_OF_A_PROJECT: Final = {
+    vpc.NETWORK: "NETWORKS",
+    vpc.SUBNETWORK: "SUBNETWORKS",
+    vpc.ADDRESS: "GLOBAL_INTERNAL_ADDRESSES",
+    FIREWALL: "FIREWALLS",
+    "gcp:compute/router:Router": "ROUTERS",
+}
 
 
 def reservation(request: Request) -> dict[str, Any]:
     """A reservation that is there."""
-    name = request.match["name"]
+    name = request.name
     found = None if request.denied else reservations.find(request.store, name)
     if found is None:
         raise RefusedRequestError(404, f"The resource '{name}' was not found")
@@ -42,18 +69,18 @@ def reservation(request: Request) -> dict[str, Any]:
 
 def network(request: Request) -> dict[str, Any]:
     """A network with its peerings."""
-    return read_network(request.store, request.match["name"])
+    return read_network(request.store, request.name)
 
 
 def listed(request: Request) -> dict[str, Any]:
     """Firewall rules, routes or subnetworks of a project; those of regions by region."""
-    project, collection = request.match["project"], request.match["collection"]
+    collection = request.rest.rpartition("/")[2]
     if request.denied:
-        raise refused(f"compute.{collection}.list", f"projects/{project}")
-    found = list_in_project(request.store, project, collection)
+        raise refused(f"compute.{collection}.list", request.name)
+    found = list_in_project(request.store, request.project, collection)
     kind = f"compute#{collection.removesuffix('s')}"
-    link = SELF_LINK + unquote(request.match[0]).removeprefix("/compute/v1/")
-    if not request.match["aggregated"]:
+    link = SELF_LINK + request.name + request.rest
+    if not request.rest.startswith("/aggregated/"):
         return {"kind": f"{kind}List", "selfLink": link, "items": found}
     items: dict[str, Any] = {}
     for each in found:
@@ -64,18 +91,18 @@ def listed(request: Request) -> dict[str, Any]:
 
 def addresses(request: Request) -> dict[str, Any]:
     """Global addresses, among them the ranges of peering."""
-    found = list_in_project(request.store, request.match["project"], "addresses")
+    found = list_in_project(request.store, request.project, "addresses")
     return {"kind": "compute#addressList", "items": found}
 
 
 def attachment(request: Request) -> dict[str, Any]:
     """A network attachment."""
-    return read_resource(request.store, request.match["name"])
+    return read_resource(request.store, request.name)
 
 
 def host(request: Request) -> dict[str, Any]:
     """The host project of a service project; nothing of one that is attached to none."""
-    project = request.match["project"]
+    project = request.project
     for each in request.store.list(vpc.SERVICE_PROJECT):
         if each.outputs["serviceProject"] == project:
             return {"kind": "compute#project", "name": each.outputs["hostProject"]}
@@ -84,7 +111,7 @@ def host(request: Request) -> dict[str, Any]:
 
 def connections(request: Request) -> dict[str, Any]:
     """Connections of a network with Google's services."""
-    given = (request.query.get("network") or [""])[0]
+    given = request.parameter("network")
     if not given.startswith("projects/"):
         raise RefusedRequestError(400, "network must be projects/NUMBER/global/networks/NAME.")
     path = resource_paths.canonical(request.store, given)
@@ -102,7 +129,7 @@ def connections(request: Request) -> dict[str, Any]:
 
 def zones(request: Request) -> dict[str, Any]:
     """One private zone that has all names: jobs look up those of this machine."""
-    project = request.match["project"]
+    project = request.project
     seen = [
         {"networkUrl": f"{resource_paths.SELF_LINK}{each.id}"}
         for each in request.store.list(vpc.NETWORK, project)
@@ -112,73 +139,72 @@ def zones(request: Request) -> dict[str, Any]:
     return {"managedZones": [{**zone, **visibility}] if seen else []}
 
 
-METHODS: Final = (
-    ReadMethod(
-        Service.COMPUTE,
-        "reservations.get",
-        "GET",
-        re.compile(r"/compute/v1/(?P<name>projects/[^/]+/zones/[^/]+/reservations/[^/]+)"),
-        reservation,
+def constraint(request: Request) -> dict[str, Any]:
+    """A constraint's policy in effect: nothing is restricted."""
+    project, name = request.variables
+    rule = {"enforce": False} if _BOOLEAN.fullmatch(name) else {"allowAll": True}
+    number = local_project_number(project)
+    return {"name": f"projects/{number}/policies/{name}", "spec": {"rules": [rule]}}
+
+
+def quota(request: Request) -> dict[str, Any]:
+    """One limit, which is none."""
+    bucket = {} if request.denied else {"effectiveLimit": _UNLIMITED}  # JSON leaves 0 out
+    limits = [{"unit": "1/{project}/{region}", "quotaBuckets": [bucket]}]
+    metric = request.variables[-1]
+    return {"name": request.name, "metric": metric, "consumerQuotaLimits": limits}
+
+
+def region(request: Request) -> dict[str, Any]:
+    """A region of Compute Engine, with what a project uses in it."""
+    project, name = request.variables
+    used = Counter[str]({metric: 0 for metric in _OF_A_REGION.values()})
+    for type_, metric in _OF_A_REGION.items():
+        for each in request.store.list(type_, project):
+            zone = str(each.outputs.get("zone") or "").rpartition("/")[2]
+            used[metric] += (each.outputs.get("region") or zone.rpartition("-")[0]) == name
+    for each in reservations.everywhere(request.store):
+        if (each.project, each.region) == (project, name) and each.shape.accelerator:
+            gpu = each.shape.accelerator.replace("TESLA_", "")
+            used[f"{gpu}_GPUS"] += each.count * each.shape.count
+    return {"kind": "compute#region", "name": name, "status": "UP", "quotas": _quotas(used)}
+
+
+def project_of_compute(request: Request) -> dict[str, Any]:
+    """A project of Compute Engine, with what it uses in all regions."""
+    name = request.project
+    used = Counter({m: len(request.store.list(type_, name)) for type_, m in _OF_A_PROJECT.items()})
+    found = {"kind": "compute#project", "name": name, "quotas": _quotas(used)}
+    is_host = request.store.get(vpc.HOST_PROJECT, name) is not None
+    return {**found, "xpnProjectStatus": "HOST"} if is_host else found
+
+
+def _quotas(used: Counter[str]) -> list[dict[str, Any]]:
+    return [
+        {"metric": metric, "limit": float(_MANY), "usage": float(count)}
+        for metric, count in sorted(used.items())
+    ]
+
+
+METHODS: Final = {
+    "compute.v1.reservations.get": ReadMethod(reservation, None),
+    "compute.v1.networks.get": ReadMethod(network),
+    "compute.v1.firewalls.list": ReadMethod(listed, None),
+    "compute.v1.routes.list": ReadMethod(listed, None),
+    "compute.v1.subnetworks.aggregatedList": ReadMethod(listed, None),
+    "compute.v1.globalAddresses.list": ReadMethod(addresses),
+    "compute.v1.networkAttachments.get": ReadMethod(attachment),
+    "compute.v1.projects.getXpnHost": ReadMethod(host, "compute.projects.get"),
+    "compute.v1.projects.get": ReadMethod(project_of_compute),
+    "compute.v1.regions.get": ReadMethod(region),
+    "servicenetworking.v1.services.connections.list": ReadMethod(
+        connections, "servicenetworking.services.get"
     ),
-    ReadMethod(
-        Service.COMPUTE,
-        "networks.get",
-        "GET",
-        re.compile(r"/compute/v1/(?P<name>projects/[^/]+/global/networks/[^/]+)"),
-        network,
-        "compute.networks.get",
+    "dns.v1.managedZones.list": ReadMethod(zones),
+    "orgpolicy.v2.projects.policies.getEffectivePolicy": ReadMethod(
+        constraint, "orgpolicy.policy.get"
     ),
-    *(
-        ReadMethod(
-            Service.COMPUTE, method, "GET", re.compile(rf"/compute/v1/{_LISTED}{path}"), listed
-        )
-        for method, path in (
-            ("firewalls.list", r"global/(?P<collection>firewalls)(?P<aggregated>)"),
-            ("routes.list", r"global/(?P<collection>routes)(?P<aggregated>)"),
-            (
-                "subnetworks.aggregatedList",
-                r"(?P<aggregated>aggregated)/(?P<collection>subnetworks)",
-            ),
-        )
+    "serviceusage.v1beta1.services.consumerQuotaMetrics.get": ReadMethod(
+        quota, None, "serviceusage.consumerQuotaMetrics.get"
     ),
-    *(
-        ReadMethod(service, method, "GET", re.compile(path), answer, permission)
-        for service, method, path, answer, permission in (
-            (
-                Service.COMPUTE,
-                "globalAddresses.list",
-                rf"/compute/v1/{_LISTED}global/addresses",
-                addresses,
-                "compute.globalAddresses.list",
-            ),
-            (
-                Service.COMPUTE,
-                "networkAttachments.get",
-                r"/compute/v1/(?P<name>projects/[^/]+/regions/[^/]+/networkAttachments/[^/]+)",
-                attachment,
-                "compute.networkAttachments.get",
-            ),
-            (
-                Service.COMPUTE,
-                "projects.getXpnHost",
-                rf"/compute/v1/{_LISTED}getXpnHost",
-                host,
-                "compute.projects.get",
-            ),
-            (
-                Service.SERVICE_NETWORKING,
-                "services.connections.list",
-                r"/v1/services/servicenetworking\.googleapis\.com/connections",
-                connections,
-                "servicenetworking.services.get",
-            ),
-            (
-                Service.DNS,
-                "managedZones.list",
-                rf"/dns/v1/{_LISTED}managedZones",
-                zones,
-                "dns.managedZones.list",
-            ),
-        )
-    ),
-)
+}

@@ -1,14 +1,13 @@
-"""One method of a service that is asked over REST: what calls it, and what answers."""
+"""One method of a service that is called over REST: what answers it, and what faults name it."""
 
 from __future__ import annotations
 
-import dataclasses
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from localgcp.access.guests import Guest
+from localgcp.access.callers import Guest
+from localgcp.apis.discovery import DescribedMethod
 from localgcp.errors import RefusedRequestError
 from localgcp.faults.model import Fault, Service
 from localgcp.inventory.store import Store
@@ -22,12 +21,17 @@ class Request:
     """A request that calls a method."""
 
     store: Store
-    match: re.Match[str]
-    """Of the method's path, still quoted."""
+    method: DescribedMethod
+    name: str
+    """The resource that its path names: ``projects/p/global/networks/n``, ``b/bucket``."""
+    rest: str
+    """What follows the name: ``/global/firewalls``, ``:disable``."""
+    variables: tuple[str, ...]
+    """The variables of its path, in their order."""
     body: Mapping[str, Any]
     query: Mapping[str, list[str]]
     guest: Guest | None = None
-    """The job whose process asks; None for a program of the owner."""
+    """The job whose process calls; None for a program of the owner."""
     bigquery: BigQuery | None = None
     """The service, for methods of its own."""
     denied: tuple[str, ...] = ()
@@ -36,13 +40,18 @@ class Request:
     """Faults of kind ``utilization`` on it."""
 
     @property
+    def project(self) -> str:
+        """The project in its path."""
+        return self.name.split("/")[1]
+
+    @property
     def permissions(self) -> list[str]:
-        """The permissions that are asked about."""
+        """The permissions that it tests."""
         return list(self.body.get("permissions") or self.query.get("permissions", ()))
 
-    def with_denied(self, denied: tuple[str, ...]) -> Request:
-        """The same, met by faults."""
-        return dataclasses.replace(self, denied=denied)
+    def parameter(self, name: str) -> str:
+        """A parameter of its query, or ""."""
+        return self.query.get(name, [""])[0]
 
     def denies(self, *subjects: str) -> bool:
         """Whether a fault makes the answer about one of these subjects a no."""
@@ -51,17 +60,27 @@ class Request:
 
 @dataclass(frozen=True)
 class ReadMethod:
-    """A method: the requests that call it, and what answers them."""
+    """What answers a method, and how faults and refusals call it, where its id does not say so."""
 
-    service: Service
-    method: str
-    verb: str
-    path: re.Pattern[str]
     answer: Callable[[Request], dict[str, Any]]
     """Raises RefusedRequestError."""
-    permission: str = ""
-    """What it asks for: a fault of kind ``deny`` is answered with it. Without one, ``answer`` makes
-    that a no itself."""
+    permission: str | None = ""
+    """What it asks for: a fault of kind ``deny`` is answered with it. "": SERVICE and the last two
+    parts of the id. None: ``answer`` makes that a no itself."""
+    fault: str = ""
+    """The method as faults name it, ``SERVICE.METHOD``. "": the id without its version."""
+
+    def permission_of(self, id_: str) -> str | None:
+        """The permission of the method with this id."""
+        service, *_, collection, verb = id_.split(".")
+        return f"{service}.{collection}.{verb}" if self.permission == "" else self.permission
+
+    def fault_of(self, id_: str) -> tuple[Service, str]:
+        """The service and the method, as faults name the one with this id."""
+        service, _, place = id_.split(".", 2)
+        if self.fault:
+            service, _, place = self.fault.partition(".")
+        return Service(service), place
 
 
 def refused(permission: str, on: str) -> RefusedRequestError:

@@ -1,13 +1,20 @@
-"""A project: its number and state, who pays for it, and the APIs that are on.
+"""A project: its number, state, billing and APIs; and what in it has a name that can be taken.
 
 https://docs.cloud.google.com/resource-manager/reference/rest/v3/projects/get
 https://docs.cloud.google.com/billing/docs/reference/rest/v1/projects/getBillingInfo
 https://docs.cloud.google.com/service-usage/docs/reference/rest/v1/services/list
+https://docs.cloud.google.com/storage/docs/json_api/v1/buckets/get
+https://docs.cloud.google.com/iam/docs/reference/rest/v1/projects.serviceAccounts/get
+https://docs.cloud.google.com/artifact-registry/docs/reference/rest/v1/projects.locations.repositories/get
+https://docs.cloud.google.com/secret-manager/docs/reference/rest/v1/projects.secrets.versions/get
+https://docs.cloud.google.com/kms/docs/reference/rest/v1/projects.locations.keyRings.cryptoKeys/get
+https://docs.cloud.google.com/monitoring/api/ref_v3/rest/v3/projects.notificationChannels/get
+https://docs.cloud.google.com/billing/docs/reference/budget/rest/v1/billingAccounts.budgets/list
 """
 
 from __future__ import annotations
 
-import re
+import json
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
@@ -15,18 +22,18 @@ import grpc
 
 from localgcp.apis.client import Api
 from localgcp.errors import ApiError, RefusedRequestError
-from localgcp.faults.model import Service
 from localgcp.inventory import resource_paths
 from localgcp.inventory.projects import is_local, local_project_number
-from localgcp.inventory.store import SERVICE, Store
+from localgcp.inventory.store import ALERT_POLICY, BUDGET, CHANNEL, DASHBOARD, SERVICE, Store
+from localgcp.reads import secretmanager
 from localgcp.reads.methods import ReadMethod, Request, refused
+from localgcp.reads.resources import read_resource
 
 if TYPE_CHECKING:
     from google.cloud.resourcemanager_v3 import types
 
 #: On in every project, as ``bootstrap`` leaves one: the stack switches on the others by these.
 FIRST: Final = ("cloudresourcemanager.googleapis.com", "serviceusage.googleapis.com")
-_PROJECT: Final = r"projects/(?P<project>[^/:]+)"
 _CODES: Final = {
     403: grpc.StatusCode.PERMISSION_DENIED,
     404: grpc.StatusCode.NOT_FOUND,
@@ -37,7 +44,7 @@ _ACCOUNT: Final = "billingAccounts/000000-000000-000000"
 
 def project(request: Request) -> dict[str, Any]:
     """A project; every one of the local cloud is there, whether it holds something or not."""
-    name = request.match["project"]
+    name = request.project
     if not is_local(name) and name not in request.store.projects():
         raise refused("resourcemanager.projects.get", f"projects/{name}")
     number = local_project_number(name)
@@ -46,14 +53,14 @@ def project(request: Request) -> dict[str, Any]:
 
 def billing(request: Request) -> dict[str, Any]:
     """The billing account of a project."""
-    name = request.match["project"]
+    name = request.project
     found = {"name": f"projects/{name}/billingInfo", "projectId": name}
     return {**found, "billingAccountName": _ACCOUNT, "billingEnabled": True}
 
 
 def services(request: Request) -> dict[str, Any]:
     """APIs that are on."""
-    name = request.match["project"]
+    name = request.project
     ids = {each.id.rpartition("/")[2] for each in request.store.list(SERVICE, name)} | {*FIRST}
     on = {"state": "ENABLED", "parent": f"projects/{name}"}
     return {
@@ -92,29 +99,88 @@ class ProjectService:
         return found
 
 
-METHODS: Final = (
-    ReadMethod(
-        Service.RESOURCEMANAGER,
-        "projects.get",
-        "GET",
-        re.compile(rf"/v3/{_PROJECT}"),
-        project,
-        "resourcemanager.projects.get",
+def bucket(request: Request) -> dict[str, Any]:
+    """A bucket, with the number of its project; of none of ours, 404."""
+    name = request.name.removeprefix("b/")
+    found = request.store.bucket(name)
+    if found is None:
+        raise RefusedRequestError(404, "The specified bucket does not exist.")
+    if not found.get("project"):
+        return {"kind": "storage#bucket", "id": name, "name": name}
+    return read_resource(request.store, request.name)
+
+
+def resource(request: Request) -> dict[str, Any]:
+    """A resource of the inventory by its path."""
+    return read_resource(request.store, request.name)
+
+
+def key(request: Request) -> dict[str, Any]:
+    """A key with its primary version."""
+    found = resource(request)
+    primary = next(iter(found.get("primaries") or ()), None)
+    purpose = found.get("purpose") or "ENCRYPT_DECRYPT"
+    return {"name": request.name, "purpose": purpose, "primary": primary}
+
+
+def watching(request: Request) -> dict[str, Any]:
+    """All channels, alert policies or dashboards of a project, or budgets of a billing account."""
+    collection, scope = request.rest.removeprefix("/"), request.parameter("scope")
+    found = []
+    for each in request.store.list(_WATCHING[collection]):
+        if each.id.rpartition("/")[0] != request.name + request.rest:
+            continue
+        resource = read_resource(request.store, each.id)
+        text = resource.get("dashboardJson")
+        found.append({**(json.loads(text) if text else {}), **resource})
+    if scope:
+        found = [
+            each for each in found if scope in (each.get("budgetFilter") or {}).get("projects", ())
+        ]
+    return {collection: found}
+
+
+def secret_version(request: Request) -> dict[str, Any]:
+    """A version of a secret: there and enabled, or not there."""
+    project, secret, version = request.variables
+    folder = request.store.path.parent / "secrets"
+    found = secretmanager.find_version(request.store, folder, project, secret, version)
+    if found is None:
+        raise RefusedRequestError(404, f"Secret Version [{request.name}] not found.")
+    name = f"projects/{local_project_number(project)}/secrets/{secret}/versions/{found[0]}"
+    return {"name": name, "state": "ENABLED"}
+
+
+#: Collection -> type.
+_WATCHING: Final = {
+    "notificationChannels": CHANNEL,
+    "alertPolicies": ALERT_POLICY,
+    "dashboards": DASHBOARD,
+    "budgets": BUDGET,
+}
+
+_GET_PROJECT: Final = "resourcemanager.projects.get"
+METHODS: Final = {
+    "cloudresourcemanager.v3.projects.get": ReadMethod(project, _GET_PROJECT),
+    "cloudbilling.v1.projects.getBillingInfo": ReadMethod(billing, _GET_PROJECT),
+    "serviceusage.v1.services.list": ReadMethod(services),
+    "storage.v1.buckets.get": ReadMethod(bucket),
+    "iam.v1.projects.serviceAccounts.get": ReadMethod(resource, fault="iam.serviceAccounts.get"),
+    "artifactregistry.v1.projects.locations.repositories.get": ReadMethod(
+        resource, fault="artifactregistry.repositories.get"
     ),
-    ReadMethod(
-        Service.BILLING,
-        "projects.getBillingInfo",
-        "GET",
-        re.compile(rf"/v1/{_PROJECT}/billingInfo"),
-        billing,
-        "resourcemanager.projects.get",
+    "secretmanager.v1.projects.secrets.get": ReadMethod(
+        resource, fault="secretmanager.secrets.get"
     ),
-    ReadMethod(
-        Service.SERVICEUSAGE,
-        "services.list",
-        "GET",
-        re.compile(rf"/v1/{_PROJECT}/services"),
-        services,
-        "serviceusage.services.list",
+    "secretmanager.v1.projects.secrets.versions.get": ReadMethod(
+        secret_version, fault="secretmanager.versions.get"
     ),
-)
+    "cloudkms.v1.projects.locations.keyRings.cryptoKeys.get": ReadMethod(
+        key, fault="cloudkms.cryptoKeys.get"
+    ),
+    "monitoring.v3.projects.notificationChannels.get": ReadMethod(resource),
+    "monitoring.v3.projects.notificationChannels.list": ReadMethod(watching),
+    "monitoring.v3.projects.alertPolicies.list": ReadMethod(watching),
+    "monitoring.v1.projects.dashboards.list": ReadMethod(watching),
+    "billingbudgets.v1.billingAccounts.budgets.list": ReadMethod(watching, "billing.budgets.list"),
+}

@@ -15,12 +15,11 @@ import base64
 import json
 import zlib
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any, Final
 
-from localgcp.apis.discovery import DescribedMethod
 from localgcp.errors import InvalidRequestError, PolicyConflictError, RefusedRequestError
 from localgcp.inventory import resource_paths, vpc
+from localgcp.inventory.projects import is_local
 from localgcp.inventory.resource_paths import SELF_LINK
 from localgcp.inventory.store import (
     ACCOUNT,
@@ -31,6 +30,7 @@ from localgcp.inventory.store import (
     StoredResource,
     project_number,
 )
+from localgcp.reads.methods import ReadMethod, Request, refused
 
 FIREWALL: Final = "gcp:compute/firewall:Firewall"
 ROUTE: Final = "gcp:compute/route:Route"
@@ -45,6 +45,10 @@ _TO_REST: Final = {name: field for field, name in _RENAMED.items()}
 _GATEWAY: Final = "global/gateways/default-internet-gateway"
 #: What a client may say of a new account.
 _DESCRIBED: Final = ("displayName", "description")
+
+
+#: Permissions that are of a project and of no bucket in it.
+_OF_NO_BUCKET: Final = frozenset({"storage.buckets.create", "storage.buckets.list"})
 
 
 def read_policy(store: Store, name: str) -> dict[str, Any]:
@@ -89,6 +93,42 @@ def write_policy(store: Store, name: str, policy: Mapping[str, Any]) -> dict[str
     return read_policy(store, name)
 
 
+def permissions(request: Request) -> dict[str, Any]:
+    """All that are asked for, on what exists and no fault denies; none on others."""
+    name = request.name
+    asked = request.permissions
+    if not _exists(request.store, name):
+        if (name.startswith("projects/") and name.count("/") > 3) or name.startswith("b/"):
+            raise RefusedRequestError(404, f"{name} was not found.")
+        return {}
+    if name.startswith("b/") and not _OF_NO_BUCKET.isdisjoint(asked):
+        raise RefusedRequestError(400, "permissions of projects are asked of no bucket.")
+    held = [each for each in asked if not request.denies(name, each)]
+    return {"permissions": held} if held else {}
+
+
+def _exists(store: Store, name: str) -> bool:
+    if name.startswith("b/"):
+        return store.bucket(name.removeprefix("b/")) is not None
+    if "/serviceAccounts/" in name:
+        return store.account(name.rpartition("/")[2]) is not None
+    project = name.split("/")[1]
+    if name == f"projects/{project}":
+        return is_local(project) or project in store.projects()
+    return any(each.id == name for each in store.list(project=project))
+
+
+def policy(request: Request) -> dict[str, Any]:
+    """The IAM policy of a resource; with one in the request, after it was written."""
+    name, body = request.name, request.body
+    is_write = "bindings" in body or "policy" in body
+    if request.denied:
+        raise refused(f"resourcemanager.projects.{'set' if is_write else 'get'}IamPolicy", name)
+    if is_write:
+        return write_policy(request.store, name, body.get("policy", body))
+    return read_policy(request.store, name)
+
+
 def list_in_project(store: Store, project: str, collection: str) -> list[dict[str, Any]]:
     """Firewall rules, subnetworks, addresses, or routes with those that networks come with.
 
@@ -115,124 +155,113 @@ def read_network(store: Store, path: str) -> dict[str, Any]:
     return {**_to_rest(store, found), "peerings": peerings}
 
 
-@dataclass(frozen=True)
-class RestCall:
-    """A call of a method: the resource that its path names, and what was sent with it."""
-
-    method: DescribedMethod
-    name: str
-    rest: str
-    """What follows the name: ``/global/firewalls``, ``:disable``."""
-    body: Mapping[str, Any]
-
-
 def read_resource(store: Store, name: str) -> dict[str, Any]:
     """A resource as its API has it. Raises RefusedRequestError (404)."""
     return _to_rest(store, _find(store, name))
 
 
-def get(store: Store, call: RestCall) -> dict[str, Any]:
+def get(request: Request) -> dict[str, Any]:
     """A resource."""
-    return read_resource(store, call.name)
+    return read_resource(request.store, request.name)
 
 
-def change(store: Store, call: RestCall) -> dict[str, Any]:
+def change(request: Request) -> dict[str, Any]:
     """Change fields of a resource."""
-    found = _find(store, call.name)
-    _change(store, found, call.body)
-    return _done(call) if _is_compute(call) else get(store, call)
+    found = _find(request.store, request.name)
+    _change(request.store, found, request.body)
+    return _done(request) if _is_compute(request) else get(request)
 
 
-def delete(store: Store, call: RestCall) -> dict[str, Any]:
+def delete(request: Request) -> dict[str, Any]:
     """Delete a resource, with its IAM policy; what an account was granted goes with it."""
-    found = _find(store, call.name)
-    store.delete(found.type, found.id)
-    store.delete_policy(found.id)
+    found = _find(request.store, request.name)
+    request.store.delete(found.type, found.id)
+    request.store.delete_policy(found.id)
     if found.type == ACCOUNT:
-        store.delete_member(f"serviceAccount:{found.outputs.get('email')}")
-    return _done(call)
+        request.store.delete_member(f"serviceAccount:{found.outputs.get('email')}")
+    return _done(request)
 
 
-def insert(store: Store, call: RestCall) -> dict[str, Any]:
+def insert(request: Request) -> dict[str, Any]:
     """Make a resource of Compute Engine."""
-    collection, project = call.rest.rpartition("/")[2], call.name.split("/")[1]
-    id_ = f"{call.name}{call.rest}/{call.body['name']}"
-    values = _from_rest(dict(call.body)) | {"project": project, "selfLink": SELF_LINK + id_}
+    collection, project = request.rest.rpartition("/")[2], request.project
+    id_ = f"{request.name}{request.rest}/{request.body['name']}"
+    values = _from_rest(dict(request.body)) | {"project": project, "selfLink": SELF_LINK + id_}
     if "/regions/" in id_:
-        values["region"] = call.name.rpartition("/")[2]
-    if not store.insert(COLLECTIONS[collection], id_, project, values, values):
+        values["region"] = request.name.rpartition("/")[2]
+    if not request.store.insert(COLLECTIONS[collection], id_, project, values, values):
         text = f"The resource '{id_}' already exists"
         raise RefusedRequestError(409, text, "ALREADY_EXISTS")
-    return _done(call, id_)
+    return _done(request, id_)
 
 
-def add_peering(store: Store, call: RestCall) -> dict[str, Any]:
+def add_peering(request: Request) -> dict[str, Any]:
     """Peer a network with another one."""
-    name = call.body.get("name") or call.body.get("networkPeering", {}).get("name")
+    name = request.body.get("name") or request.body.get("networkPeering", {}).get("name")
     if not name:
         text = "Required field 'resource.name' not specified"
         raise InvalidRequestError([("resource.name", text)])
-    values = {"name": name, "network": SELF_LINK + call.name}
-    store.put(PEERING, _peering(call, name), call.name.split("/")[1], values, values)
-    return _done(call)
+    values = {"name": name, "network": SELF_LINK + request.name}
+    request.store.put(PEERING, _peering(request, name), request.project, values, values)
+    return _done(request)
 
 
-def remove_peering(store: Store, call: RestCall) -> dict[str, Any]:
+def remove_peering(request: Request) -> dict[str, Any]:
     """Take a peering from a network."""
-    store.delete(PEERING, _peering(call, call.body.get("name", "")))
-    return _done(call)
+    request.store.delete(PEERING, _peering(request, request.body.get("name", "")))
+    return _done(request)
 
 
-def _peering(call: RestCall, name: str) -> str:
-    return f"{resource_paths.short_name(call.name)}/{name}"
+def _peering(request: Request, name: str) -> str:
+    return f"{resource_paths.short_name(request.name)}/{name}"
 
 
-def create_account(store: Store, call: RestCall) -> dict[str, Any]:
+def create_account(request: Request) -> dict[str, Any]:
     """Make a service account."""
-    project, id_ = call.name.split("/")[1], call.body.get("accountId", "")
+    project, id_ = request.project, request.body.get("accountId", "")
     email = f"{id_}@{project}.iam.gserviceaccount.com"
-    named = {k: v for k, v in (call.body.get("serviceAccount") or {}).items() if k in _DESCRIBED}
+    named = {k: v for k, v in (request.body.get("serviceAccount") or {}).items() if k in _DESCRIBED}
     values = {"email": email, "project": project, "accountId": id_, **named}
-    name = f"{call.name}/serviceAccounts/{email}"
-    if not store.insert(ACCOUNT, name, project, values, values):
-        text = f"Service account {id_} already exists within project {call.name}."
+    name = f"{request.name}/serviceAccounts/{email}"
+    if not request.store.insert(ACCOUNT, name, project, values, values):
+        text = f"Service account {id_} already exists within project {request.name}."
         raise RefusedRequestError(409, text, "ALREADY_EXISTS")
     return {"name": name, "projectId": project, **values}
 
 
-def list_accounts(store: Store, call: RestCall) -> dict[str, Any]:
+def list_accounts(request: Request) -> dict[str, Any]:
     """Service accounts of a project."""
-    project = call.name.split("/")[1]
-    found = [_to_rest(store, each) for each in store.list(ACCOUNT, project)]
-    if store.service_enabled(project, "compute.googleapis.com"):
+    project = request.project
+    found = [_to_rest(request.store, each) for each in request.store.list(ACCOUNT, project)]
+    if request.store.service_enabled(project, "compute.googleapis.com"):
         # https://docs.cloud.google.com/compute/docs/access/service-accounts#default_service_account
         email = f"{project_number(project)}-compute@developer.gserviceaccount.com"
-        name = {"name": f"{call.name}/serviceAccounts/{email}", "projectId": project}
+        name = {"name": f"{request.name}/serviceAccounts/{email}", "projectId": project}
         found.append(
             {**name, "email": email, "displayName": "Compute Engine default service account"}
         )
     return {"accounts": sorted(found, key=lambda each: each["email"])}
 
 
-def disable_account(store: Store, call: RestCall) -> dict[str, Any]:
+def disable_account(request: Request) -> dict[str, Any]:
     """Switch a service account off."""
-    _change(store, _find(store, call.name), {"disabled": True})
+    _change(request.store, _find(request.store, request.name), {"disabled": True})
     return {}
 
 
-def enable(store: Store, call: RestCall) -> dict[str, Any]:
+def enable(request: Request) -> dict[str, Any]:
     """Switch APIs on: one that is named in the path, or those of the body."""
-    project = call.name.split("/")[1]
-    one = call.name.rpartition("/services/")[2]
-    for name in call.body.get("serviceIds", ()) if "batchEnable" in call.rest else [one]:
-        store.put(SERVICE, f"{project}/{name}", project, {}, {})
-    return _done(call)
+    project = request.project
+    one = request.name.rpartition("/services/")[2]
+    for name in request.body.get("serviceIds", ()) if "batchEnable" in request.rest else [one]:
+        request.store.put(SERVICE, f"{project}/{name}", project, {}, {})
+    return _done(request)
 
 
-def disable(store: Store, call: RestCall) -> dict[str, Any]:
+def disable(request: Request) -> dict[str, Any]:
     """Switch an API off."""
-    store.delete(SERVICE, f"{call.name.split('/')[1]}/{call.name.rpartition('/services/')[2]}")
-    return _done(call)
+    request.store.delete(SERVICE, f"{request.project}/{request.name.rpartition('/services/')[2]}")
+    return _done(request)
 
 
 def _find(store: Store, name: str) -> StoredResource:
@@ -336,25 +365,25 @@ def _renamed(value: Any, names: Mapping[str, str]) -> Any:
     return {names.get(key, key): _renamed(each, names) for key, each in value.items()}
 
 
-def _is_compute(call: RestCall) -> bool:
-    return call.method.response.startswith("compute.")
+def _is_compute(request: Request) -> bool:
+    return request.method.response.startswith("compute.")
 
 
-def _done(call: RestCall, target: str = "") -> dict[str, Any]:
+def _done(request: Request, target: str = "") -> dict[str, Any]:
     """The operation, which is done; of a method without one, nothing."""
-    if call.method.response.endswith(".Empty"):
+    if request.method.response.endswith(".Empty"):
         return {}
-    if not _is_compute(call):
+    if not _is_compute(request):
         return {"name": "operations/noop.DONE_OPERATION", "done": True}
-    verb = call.method.id.rpartition(".")[2]
+    verb = request.method.id.rpartition(".")[2]
     return {
-        "id": str(zlib.crc32(f"{verb} {call.name}".encode())),
+        "id": str(zlib.crc32(f"{verb} {request.name}".encode())),
         "kind": "compute#operation",
-        "name": f"operation-{zlib.crc32(f'{verb} {call.name}'.encode()):08x}",
+        "name": f"operation-{zlib.crc32(f'{verb} {request.name}'.encode()):08x}",
         "operationType": verb,
         "progress": 100,
         "status": "DONE",
-        "targetLink": SELF_LINK + (target or call.name),
+        "targetLink": SELF_LINK + (target or request.name),
     }
 
 
@@ -363,7 +392,7 @@ _REPOSITORIES: Final = "artifactregistry.v1.projects.locations.repositories"
 _SECRETS: Final = "secretmanager.v1.projects.secrets"
 _SERVICES: Final = "serviceusage.v1.services"
 #: By the id of the method (``localgcp.apis.discovery``).
-METHODS: Final[Mapping[str, Callable[[Store, RestCall], dict[str, Any]]]] = {
+METHODS: Final[Mapping[str, Callable[[Request], dict[str, Any]]]] = {
     "compute.v1.firewalls.get": get,
     "compute.v1.firewalls.insert": insert,
     "compute.v1.firewalls.patch": change,
@@ -397,4 +426,24 @@ METHODS: Final[Mapping[str, Callable[[Store, RestCall], dict[str, Any]]]] = {
     f"{_SERVICES}.enable": enable,
     f"{_SERVICES}.batchEnable": enable,
     f"{_SERVICES}.disable": disable,
+}
+#: What has an IAM policy.
+_GOVERNED: Final = (
+    "cloudkms.v1.projects.locations.keyRings.cryptoKeys",
+    "cloudresourcemanager.v1.projects",
+    "cloudresourcemanager.v3.projects",
+    "compute.v1.subnetworks",
+    "storage.v1.buckets",
+    _ACCOUNTS,
+    _REPOSITORIES,
+    _SECRETS,
+)
+POLICIES: Final = {
+    f"{prefix}.{verb}{noun}": ReadMethod(answer, None, f"iam.{verb.capitalize()}{noun}")
+    for prefix in _GOVERNED
+    for verb, noun, answer in (
+        ("test", "IamPermissions", permissions),
+        ("get", "IamPolicy", policy),
+        ("set", "IamPolicy", policy),
+    )
 }

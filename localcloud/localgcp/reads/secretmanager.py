@@ -16,7 +16,8 @@ import google_crc32c
 import grpc
 from google.cloud.secretmanager_v1 import types
 
-from localgcp.access import gate, guests
+from localgcp.access import gate
+from localgcp.access.callers import Guest
 from localgcp.apis.client import Api
 from localgcp.errors import ApiError
 from localgcp.home import Home
@@ -78,7 +79,7 @@ class SecretService:
         known = {project_number(each): each for each in self.store.projects()}
         return known.get(given, given)
 
-    def _may_access(self, guest: guests.Guest, project: str, secret: str) -> bool:
+    def _may_access(self, guest: Guest, project: str, secret: str) -> bool:
         places = (f"projects/{project}/secrets/{secret}", f"projects/{project}")
         member = f"serviceAccount:{guest.account}"
         return any(SECRET_READERS & self.store.roles(place, member) for place in places)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import re
 import threading
 from collections.abc import Callable, Mapping
 from typing import Any, Final
@@ -12,40 +11,33 @@ from urllib.parse import parse_qs, unquote
 
 from localgcp.access.gate import guest_at, named_connection, reset_connection
 from localgcp.apis import discovery
-from localgcp.apis.discovery import DescribedMethod
 from localgcp.bigquery import service as bigquery
 from localgcp.bigquery.service import BigQuery, Call
 from localgcp.errors import ExchangeEndedError, RefusedRequestError
 from localgcp.faults.model import Kind, Service
 from localgcp.faults.table import Entry, FaultTable
 from localgcp.inventory.store import Store
-from localgcp.reads import access, compute, limits, named, projects, resources, time_series
+from localgcp.reads import compute, projects, resources, time_series
 from localgcp.reads.methods import ReadMethod, Request, refused
-from localgcp.reads.resources import RestCall
 
 
-def _of_bigquery(
-    name: str, verb: str, path: str, answer: Callable[[BigQuery, Call], dict[str, Any]]
-) -> ReadMethod:
+def _of_bigquery(answer: Callable[[BigQuery, Call], dict[str, Any]]) -> ReadMethod:
     def answered(request: Request) -> dict[str, Any]:
         assert request.bigquery is not None
-        call = Call(request.match, request.body, request.query, request.guest)
+        call = Call(request.variables, request.body, request.query, request.guest)
         return answer(request.bigquery, call)
 
-    permission = f"bigquery.{name}"
-    return ReadMethod(Service.BIGQUERY, name, verb, re.compile(path), answered, permission)
+    return ReadMethod(answered)
 
 
-#: The first that a request fits answers it.
-METHODS: Final = (
-    *access.METHODS,
-    *compute.METHODS,
-    *limits.METHODS,
-    *projects.METHODS,
-    *named.METHODS,
-    *time_series.METHODS,
-    *(_of_bigquery(*row) for row in bigquery.ROWS),
-)
+#: By the id of the method (``localgcp.apis.discovery``).
+METHODS: Final[Mapping[str, ReadMethod]] = {
+    **resources.POLICIES,
+    **compute.METHODS,
+    **projects.METHODS,
+    **time_series.METHODS,
+    **{f"bigquery.v2.{name}": _of_bigquery(answer) for name, answer in bigquery.METHODS.items()},
+}
 
 
 class Reads:
@@ -75,56 +67,48 @@ class Reads:
             document = bigquery.with_texts(document)
         called.check_query(query, bigquery.UNDESCRIBED.get(called.id, ()))
         called.check_body(document)
-        return json.dumps(
-            called.fit(self._found(called, path, query, document, connection))
-        ).encode()
-
-    def _found(
-        self,
-        called: DescribedMethod,
-        path: str,
-        query: str,
-        document: Mapping[str, Any],
-        connection: str,
-    ) -> dict[str, Any]:
-        for read in METHODS:
-            found = read.path.fullmatch(path) if read.verb == called.verb else None
-            if found:
-                request = Request(self._store, found, document, parse_qs(query))
-                if read.service is Service.BIGQUERY:
-                    request = self._of_caller(request, connection)
-                return self._answer(read, request, unquote(path), connection)
-        call = RestCall(called, *called.parts(path), document)
-        return resources.METHODS[called.id](self._store, call)
-
-    def _of_caller(self, request: Request, connection: str) -> Request:
-        """The same, with who calls."""
-        peer = named_connection(connection)
-        guest = None if peer is None else guest_at(peer)
-        return dataclasses.replace(request, guest=guest, bigquery=self._bigquery)
+        request = Request(
+            self._store,
+            called,
+            *called.parts(path),
+            called.variables(path),
+            document,
+            parse_qs(query),
+        )
+        read = METHODS.get(called.id)
+        if read is None:
+            found = resources.METHODS[called.id](request)
+        else:
+            found = self._answer(read, request, unquote(path), connection)
+        return json.dumps(called.fit(found)).encode()
 
     def _answer(
         self, read: ReadMethod, request: Request, path: str, connection: str
     ) -> dict[str, Any]:
         """What the method answers, with what faults make of it. Raises RefusedRequestError."""
+        id_ = request.method.id
+        service, method = read.fault_of(id_)
+        if service is Service.BIGQUERY:
+            peer = named_connection(connection)
+            guest = None if peer is None else guest_at(peer)
+            request = dataclasses.replace(request, guest=guest, bigquery=self._bigquery)
         subjects = [path, *request.permissions]
-        if read.method == time_series.METHOD:
+        if id_ == time_series.METHOD:
             subjects += [text for job in time_series.asked(request) for text in job.subjects]
         if reference := request.body.get("jobReference"):
             subjects.append(str(reference.get("jobId")))
-        taken = self._faults.count_call(
-            read.service, read.method, lambda _: subjects, lambda _: True
-        )
+        taken = self._faults.count_call(service, method, lambda _: subjects, lambda _: True)
         self._meet(taken, "before", path, connection)
         faults = [entry.fault for entry in taken]
         denied = tuple(fault.match for fault in faults if fault.kind is Kind.DENY)
-        if denied and read.permission:
-            raise refused(read.permission, path)
+        permission = read.permission_of(id_)
+        if denied and permission:
+            raise refused(permission, path)
         patches = [fault.patch for fault in faults if fault.kind is Kind.PATCH]
         used = tuple(fault for fault in faults if fault.kind is Kind.UTILIZATION)
-        request = dataclasses.replace(request, utilization=used)
+        request = dataclasses.replace(request, denied=denied, utilization=used)
         try:
-            answer = read.answer(request.with_denied(denied))
+            answer = read.answer(request)
         except RefusedRequestError as error:
             if error.status != 404 or not patches:
                 raise

@@ -5,7 +5,6 @@ https://docs.cloud.google.com/monitoring/api/ref_v3/rest/v3/projects.timeSeries/
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -13,14 +12,13 @@ from typing import Any, Final
 
 from localgcp.clients import log_filters
 from localgcp.errors import FilterError, RefusedRequestError
-from localgcp.faults.model import Service
 from localgcp.reads.methods import ReadMethod, Request
 from localgcp.vertex.records import JobRecord, JobState, JobTable
 
 #: The one metric that there is something to say of.
 METRIC: Final = "ml.googleapis.com/training/accelerator/utilization"
-#: The method, as faults name it.
-METHOD: Final = "projects.timeSeries.list"
+#: The id of the method.
+METHOD: Final = "monitoring.v3.projects.timeSeries.list"
 _RESOURCE: Final = "cloudml_job"
 _KNOWN: Final = ("metric.type", "resource.type", "resource.labels.job_id")
 _MINUTE: Final = timedelta(minutes=1)
@@ -49,7 +47,7 @@ class AskedJob:
 def asked(request: Request) -> list[AskedJob]:
     """The jobs that a filter is about. Raises RefusedRequestError for one that is not read."""
     try:
-        found = log_filters.parse((request.query.get("filter") or [""])[0], _KNOWN).equal
+        found = log_filters.parse(request.parameter("filter"), _KNOWN).equal
     except FilterError as error:
         raise RefusedRequestError(400, str(error)) from None
     if (found.get("metric.type"), found.get("resource.type", _RESOURCE)) != (METRIC, _RESOURCE):
@@ -58,7 +56,7 @@ def asked(request: Request) -> list[AskedJob]:
     return [
         AskedJob(job)
         for job in jobs
-        if job.project == request.match["project"]
+        if job.project == request.project
         and job.state is JobState.RUNNING
         and found.get("resource.labels.job_id") in (None, job.job_id)
     ]
@@ -115,7 +113,7 @@ def _series(job: AskedJob, replica: str, fault: Any, request: Request) -> dict[s
 
 def _time(request: Request, name: str) -> datetime:
     try:
-        return log_filters.parse_time((request.query.get(name) or [""])[0])
+        return log_filters.parse_time(request.parameter(name))
     except FilterError as error:
         raise RefusedRequestError(400, f"{name}: {error}") from None
 
@@ -124,13 +122,4 @@ def _text(time: datetime) -> str:
     return time.isoformat().replace("+00:00", "Z")
 
 
-METHODS: Final = (
-    ReadMethod(
-        Service.MONITORING,
-        METHOD,
-        "GET",
-        re.compile(r"/v3/projects/(?P<project>[^/]+)/timeSeries"),
-        time_series,
-        "monitoring.timeSeries.list",
-    ),
-)
+METHODS: Final = {METHOD: ReadMethod(time_series)}

@@ -2,10 +2,9 @@
 
 ==================  ==================================================================
 ``scheduler``       runs a few jobs at a time; the others wait as QUEUED
-``job``             one job from PENDING to its end
+``job``             one job from PENDING to its end, its wait for machines among it
 ``gang``            all replicas of a job: hosts, restarts, retries; a package
 ``preparation``     what the replicas run, made ready once
-``machines``        waiting for machines; claims on reservations
 ``executors``       cached environments that stand in for prebuilt images
 ``refusals``        what this machine does not run, known before a job is submitted
 ``substitutes``     what a job ran on in place of what it asked for
@@ -13,7 +12,6 @@
 ``environment``     environment variables of a training container
 ``buckets``         which buckets a job has below ``/gcs``, and what it wrote beside them
 ``gcsfuse``         ``/gcs/BUCKET`` as a folder that is synchronised with the bucket
-``stray_writes``    files that a job wrote below ``/gcs`` and into no bucket
 ``programs``        what a replica starts: a command of this machine, or a container
 ``replica``         one process of a job, as a group of its own
 ``joblog``          the log file of a replica, and when its lines were written

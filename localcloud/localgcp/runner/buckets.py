@@ -4,23 +4,26 @@ On the service every bucket that a job's account may use is there, and code make
 runs. Where this system gives a process a ``/gcs`` of its own, it is so here: buckets that the job
 may write to are copied, unless they are large and it does not name them; all others are shown
 read-only as they are. Where not, and in containers, there are those that the job names.
+
+A file that is in no bucket fails its job, whose output would be lost. Where a job has no ``/gcs``
+of its own, a path that code makes leads to this machine's: what is new there is the job's.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from localgcp.containers.images import registry_path
+from localgcp.containers.engines import registry_path
 from localgcp.inventory.store import Store
-from localgcp.runner import environment, stray_writes
+from localgcp.runner import environment
 from localgcp.runner.gang import hosts
 from localgcp.runner.gang.cluster import Replica
 from localgcp.runner.gang.hosts import BucketView
 from localgcp.runner.gcsfuse import Mount
-from localgcp.runner.stray_writes import RootWatch
 from localgcp.system.folders import delete_folder, make_folder
 from localgcp.vertex.admission import Access
 
@@ -29,26 +32,22 @@ _MOST_BYTES: Final = 256 * 2**20
 _MOST_FILES: Final = 5_000
 
 
+@dataclass
 class JobBuckets:
     """Buckets below ``folder``, which stands for ``/gcs``."""
 
-    def __init__(
-        self,
-        folder: Path,
-        *,
-        storage: Path,
-        store: Store,
-        access: Access,
-        url: str,
-        report: Callable[[str], None],
-    ) -> None:
-        """``storage``: where the emulator keeps all buckets; ``url``: where it answers."""
-        self.folder, self.storage, self.store = folder, storage, store
-        self.access, self.url, self.report = access, url, report
-        self.view: BucketView | None = None
-        """What programs of this machine have at ``/gcs``; None: a replaced path in its place."""
-        self._mounts: list[Mount] = []
-        self._watch: RootWatch | None = None
+    folder: Path
+    storage: Path
+    """Where the emulator keeps all buckets."""
+    store: Store
+    access: Access
+    url: str
+    """Where the emulator answers."""
+    report: Callable[[str], None]
+    view: BucketView | None = None
+    """What programs of this machine have at ``/gcs``; None: a replaced path in its place."""
+    _mounts: list[Mount] = field(default_factory=list[Mount])
+    _watch: RootWatch | None = None
 
     def prepare(self, members: Sequence[Replica], output_prefix: str | None) -> None:
         """Make them ready for these replicas."""
@@ -78,10 +77,10 @@ class JobBuckets:
     def lost(self) -> str:
         """Why files that the job wrote are in no bucket; empty if all are."""
         if self._watch and (written := self._watch.written()):
-            return stray_writes.explain(written)
+            return explain(written)
         # Folders of buckets that are shown read-only are empty, unless a container wrote there.
-        outside = stray_writes.outside_of(self.folder, {mount.bucket for mount in self._mounts})
-        return stray_writes.explain_outside(outside) if outside else ""
+        outside = outside_of(self.folder, {mount.bucket for mount in self._mounts})
+        return explain_outside(outside) if outside else ""
 
     def close(self) -> None:
         """Upload the rest, and remove the copies of which all is in the bucket."""
@@ -158,3 +157,81 @@ def _measure(folder: Path, most_files: int, most_bytes: int) -> tuple[int, int] 
             if files > most_files or size > most_bytes:
                 return None
     return files, size
+
+
+#: Where the service mounts buckets.
+ROOT: Final = Path("/gcs")
+#: More files are not looked at: somebody has mounted something there.
+_MOST: Final = 5_000
+_NAMED: Final = 3
+
+
+class RootWatch:
+    """What lies below ``root`` now, to be compared at the end of a job."""
+
+    def __init__(self, root: Path | None = None) -> None:
+        self._root = ROOT if root is None else root
+        self._before = _scan(self._root)
+
+    def written(self) -> list[str]:
+        """Files that are new or changed since; none where there are too many to look at."""
+        now = _scan(self._root)
+        if self._before is None or now is None:
+            return []
+        return sorted(path for path, stamp in now.items() if self._before.get(path) != stamp)
+
+
+def outside_of(gcs: Path, buckets: Container[str]) -> list[str]:
+    """Files in a folder that stands for ``/gcs`` and in none of its buckets, as the job names them.
+
+    Names that begin with a dot are no buckets: what the local cloud itself puts there.
+    """
+    found: list[str] = []
+    for entry in sorted(gcs.iterdir()):
+        if entry.name in buckets or entry.name.startswith("."):
+            continue
+        folder = entry.is_dir() and not entry.is_symlink()
+        below = entry.rglob("*") if folder else [entry]
+        found += [f"/gcs/{x.relative_to(gcs)}" for x in below if x.is_symlink() or x.is_file()]
+    return sorted(found)
+
+
+def explain_outside(written: list[str]) -> str:
+    """Why a job with such files failed."""
+    return (
+        f"The job wrote {_some(written)}, which reached no bucket: the local cloud has none by "
+        "this name, the job's account may not use it, or a container does not name it. "
+        "Hint: correct the name, grant roles/storage.objectUser, or pass the path as an argument."
+    )
+
+
+def explain(written: list[str]) -> str:
+    """Why a job with these files failed."""
+    return (
+        f"The job wrote {_some(written)} on this machine, not into a bucket: "
+        "the local cloud replaces /gcs in command, args and env, not in paths that code makes. "
+        "Hint: take the path from an argument or a variable, such as AIP_MODEL_DIR, or run the job "
+        "in a container."
+    )
+
+
+def _some(paths: list[str]) -> str:
+    more = f" and {len(paths) - _NAMED} more" if len(paths) > _NAMED else ""
+    return f"{', '.join(paths[:_NAMED])}{more}"
+
+
+def _scan(root: Path) -> dict[str, tuple[int, int]] | None:
+    """Files below ``root`` by path, with time of change and size; None if there are too many."""
+    found: dict[str, tuple[int, int]] = {}
+    for folder, folders, names in os.walk(root):
+        # A link to a folder is no folder here.
+        for name in (*names, *(x for x in folders if os.path.islink(os.path.join(folder, x)))):
+            path = os.path.join(folder, name)
+            try:
+                stat = os.lstat(path)
+            except OSError:  # removed since it was listed
+                continue
+            found[path] = (stat.st_mtime_ns, stat.st_size)
+            if len(found) > _MOST:
+                return None
+    return found

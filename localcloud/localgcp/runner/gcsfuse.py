@@ -32,21 +32,13 @@ class Mount:
     """The folder of one bucket; ``objects`` is where the emulator keeps it."""
 
     def __init__(
-        self,
-        folder: Path,
-        objects: Path,
-        access: Access,
-        url: str,
-        report: Callable[[str], None],
+        self, folder: Path, objects: Path, access: Access, url: str, report: Callable[[str], None]
     ) -> None:
-        self.folder = folder
+        self.folder, self.bucket = folder, objects.name
+        self.access, self.url, self.report = access, url, report
         # A container may replace the folder itself: that of all buckets is opened by its path.
         self._files = RootDirectory(folder.parent)
         self._objects = RootDirectory(objects)
-        self.bucket = objects.name
-        self.access = access
-        self.url = url
-        self.report = report
         self._synced: dict[str, Stamp] = {}
         self._seen: dict[str, Stamp] = {}
         self._links: set[str] = set()
@@ -121,7 +113,10 @@ class Mount:
         if not allowed(self.bucket):
             self._refuse(name, "storage.objects.create")
             return
-        blob, kind = self._client().bucket(self.bucket).blob(name), mimetypes.guess_type(name)[0]
+        blob, kind = (
+            self._client().bucket(self.bucket).blob(name),
+            mimetypes.guess_type(name)[0],
+        )
         try:
             with self._files.open(self._path(name)) as file:
                 size = os.fstat(file.fileno()).st_size

@@ -6,10 +6,11 @@ Preemptions, stock-outs and killed replicas happen as faults only.
 
 from __future__ import annotations
 
+import math
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, closing
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -26,7 +27,7 @@ from localgcp.errors import (
 from localgcp.faults.jobs import JobFaults, stockout_message
 from localgcp.home import Home, make_private
 from localgcp.inventory.store import Store
-from localgcp.runner import environment, machines, replica
+from localgcp.runner import environment, replica
 from localgcp.runner.buckets import JobBuckets
 from localgcp.runner.environment import Placement
 from localgcp.runner.gang import cluster, hosts
@@ -38,6 +39,7 @@ from localgcp.runner.joblog import JobLog, log_path
 from localgcp.runner.preparation import Preparation
 from localgcp.runner.programs import ContainerProgram, HostProgram, Launch, Program
 from localgcp.system.folders import make_folder
+from localgcp.vertex import capacity
 from localgcp.vertex.admission import access_of, admit
 from localgcp.vertex.records import JobRecord, JobState, JobTable
 
@@ -45,6 +47,30 @@ STOPPED: Final = "The local cloud was stopped while the job ran; submit it again
 
 #: Default of ``scheduling.timeout`` (T:custom_job): the maximum time in RUNNING, in seconds.
 _DEFAULT_TIMEOUT: Final = 7 * 24 * 3600.0
+#: Default of ``scheduling.maxWaitDuration``, in seconds (T:custom_job).
+_DEFAULT_WAIT: Final = 24 * 3600.0
+
+
+@dataclass(frozen=True)
+class JobHost:
+    """What jobs use of this machine and of its local cloud."""
+
+    home: Home
+    store: Store
+    jobs: JobTable
+    storage_url: str
+    api_url: str
+    faults: JobFaults
+    containers: ContainerHost
+    trial_id: Callable[[str], str | None] = lambda _job_id: None
+    """The id of the trial that a job runs, if it runs one."""
+
+    def make_run(
+        self, job_id: str, cancelled: threading.Event, stopping: threading.Event
+    ) -> JobRun | None:
+        """Return what runs a job; None if the job is gone."""
+        record = self.jobs.get(job_id)
+        return record and JobRun(record, self, cancelled, stopping, self.trial_id(job_id))
 
 
 class JobRun:
@@ -53,37 +79,27 @@ class JobRun:
     def __init__(
         self,
         record: JobRecord,
-        *,
-        home: Home,
-        store: Store,
-        jobs: JobTable,
-        storage_url: str,
-        api_url: str,
-        faults: JobFaults,
-        containers: ContainerHost,
+        host: JobHost,
         cancelled: threading.Event,
         stopping: threading.Event,
-        trial: str | None = None,
+        trial: str | None,
     ) -> None:
         """``trial``: the id of the trial that this job runs, if it runs one."""
-        self.record = record
-        self.trial = trial
-        self.home = home
-        self.store = store
-        self.jobs = jobs
-        self.storage_url = storage_url
-        self.api_url = api_url
-        self.faults = faults
-        self.containers = containers
-        self.cancelled = cancelled
-        self.stopping = stopping
-        self.folder = home.jobs / record.job_id
-        self.folders = environment.Folders(
-            work=self.folder / "work", tmp=self.folder / "tmp", gcs=self.folder / "gcs"
-        )
+        self.record, self.host, self.jobs, self.trial = record, host, host.jobs, trial
+        self.cancelled, self.stopping = cancelled, stopping
+        self.folder = host.home.jobs / record.job_id
+        self.gcs = self.folder / "gcs"
         #: Of the primary replica; what concerns all replicas is in it too.
-        self.log = JobLog(log_path(home, record.job_id, PRIMARY))
-        self.buckets = self._job_buckets()
+        self.log = JobLog(log_path(host.home, record.job_id, PRIMARY))
+        self.buckets = JobBuckets(
+            self.gcs,
+            host.home.storage,
+            host.store,
+            access_of(host.store, record),
+            host.storage_url,
+            self.log.append,
+        )
+        self._names: Sequence[str] = ()
 
     def execute(self) -> bool:
         """Take the job to a terminal state; False if it stays PENDING and has to be tried again.
@@ -101,11 +117,11 @@ class JobRun:
             self._end_cancelled()
             return True
         try:
-            admit(self.store, self.record)
+            admit(self.host.store, self.record)
             members = cluster.replicas(self.record.spec)
             cluster.check_memory(len(members), psutil.virtual_memory().available)
-            machines.wait_for_machines(self.record, self.faults, self.cancelled, self.log.append)
-            if not machines.claim_machines(self.store, self.jobs, self.record, self.log.append):
+            self._wait_for_machines()
+            if not self._claim_machines():
                 return False
             try:
                 decision = self._run(members)
@@ -123,9 +139,46 @@ class JobRun:
             self._end_cancelled()
         return True
 
+    def _wait_for_machines(self) -> None:
+        """Return when there are machines: at once, but for a fault that says otherwise.
+
+        A FLEX_START job waits until there are some, or for ``maxWaitDuration``.
+        Raises StartRefusedError, and JobCancelledError if it is cancelled meanwhile.
+        """
+        fault = self.host.faults.stockout(self.record)
+        if fault is None:
+            return
+        text = stockout_message(self.record.region)
+        scheduling = self.record.spec.get("scheduling", {})
+        wait, limit = fault.seconds, math.inf
+        if scheduling.get("strategy") == "FLEX_START":
+            limit = max_wait(scheduling)
+            wait = math.inf if wait is None else wait
+        if wait is None:
+            raise StartRefusedError(RpcCode.RESOURCE_EXHAUSTED, text)
+        self.log.append(f"{text} Waiting.")
+        longest = min(wait, limit)
+        if self.cancelled.wait(None if longest == math.inf else longest):
+            raise JobCancelledError
+        if limit < wait:
+            text = f"{text} None came within scheduling.maxWaitDuration ({limit:g}s)."
+            raise StartRefusedError(RpcCode.RESOURCE_EXHAUSTED, text)
+
+    def _claim_machines(self) -> bool:
+        """Take machines of the reservations the job may use; False if it has to wait for some."""
+        plan = capacity.plan(self.host.store, self.jobs, self.record)
+        if plan.short or not self.jobs.claim(self.record.job_id, plan.wanted, plan.limits):
+            if self.record.state is JobState.QUEUED:  # said once, not at every try
+                self.log.append(f"waiting for machines, the reservation is used up: {plan.short}")
+            return False
+        for note in plan.notes:
+            self.log.append(note)
+        return True
+
     def _run(self, members: Sequence[Replica]) -> Decision:
         """Run all replicas to the end of the job."""
         self.buckets.prepare(members, self.record.output_prefix)
+        self._names = [each.name for each in members]
         alone = len(members) == 1
         folders = {each.name: self._folders(each, alone=alone) for each in members}
         first = folders[members[0].name]
@@ -134,10 +187,10 @@ class JobRun:
             folder=self.folder,
             tmp=first.tmp,
             log=self.log,
-            storage_url=self.storage_url,
+            storage_url=self.host.storage_url,
             own_mount=self.buckets.view is not None,
-            containers=self.containers,
-            home=self.home,
+            containers=self.host.containers,
+            home=self.host.home,
             cancelled=self.cancelled,
         )
         with ExitStack() as programs:
@@ -157,27 +210,17 @@ class JobRun:
                     for each in members
                 ],
                 life=LifeCycle.of(members[0].name, self.record.spec.get("scheduling", {})),
-                ports=_JobPorts(self, [each.name for each in members]),
-                notes=self.home.children,
+                job=self,
+                notes=self.host.home.children,
                 cancelled=self.cancelled,
                 timeout_seconds=_timeout(self.record.spec),
             )
             return gang.run()
 
-    def _job_buckets(self) -> JobBuckets:
-        return JobBuckets(
-            self.folders.gcs,
-            storage=self.home.storage,
-            store=self.store,
-            access=access_of(self.store, self.record),
-            url=self.storage_url,
-            report=self.log.append,
-        )
-
     def _folders(self, member: Replica, *, alone: bool) -> environment.Folders:
         """A replica's own folders, made; buckets are one folder for all."""
         base = self.folder if alone else self.folder / "replicas" / member.name
-        made = replace(self.folders, work=base / "work", tmp=base / "tmp")
+        made = environment.Folders(work=base / "work", tmp=base / "tmp", gcs=self.gcs)
         for folder in (made.work, made.tmp):
             make_folder(folder)
         return made
@@ -186,7 +229,7 @@ class JobRun:
         return self.folder / "hosts"
 
     def _member(self, each: Replica, program: Program, placement: Placement, host: Host) -> Member:
-        log = JobLog(log_path(self.home, self.record.job_id, each.name))
+        log = JobLog(log_path(self.host.home, self.record.job_id, each.name))
         folders = self._folders(each, alone=placement.alone)
 
         def launch() -> Launch:
@@ -197,9 +240,9 @@ class JobRun:
                 placement=placement,
             )
             if self.trial:
-                environment.metrics_file(self.folders.gcs, each.name).parent.mkdir(exist_ok=True)
+                environment.metrics_file(self.gcs, each.name).parent.mkdir(exist_ok=True)
                 service |= environment.trial_variables(self.trial, program.gcs, each.name)
-            service |= environment.api_variables(self.api_url)
+            service |= environment.api_variables(self.host.api_url)
             user = environment.user_variables(each.task, service, program.gcs)
             made = program.launch(service, user)
             buckets = self.buckets.view if isinstance(program, HostProgram) else None
@@ -262,34 +305,35 @@ class JobRun:
             f"job {self.record.job_id} {state.word}" + (f": {error[1]}" if error else "")
         )
 
-
-class _JobPorts:
-    """What the gang of a job asks of it."""
-
-    def __init__(self, job: JobRun, names: Sequence[str]) -> None:
-        self._job, self._names = job, names
-
     def began(self) -> bool:
-        return self._job.jobs.move(
-            self._job.record.job_id,
-            JobState.RUNNING,
-            only_from=(JobState.PENDING, JobState.RUNNING),
-        )
+        """Set the job RUNNING: all replicas are ready to start. False if it must not be."""
+        state, before = JobState.RUNNING, (JobState.PENDING, JobState.RUNNING)
+        return self.jobs.move(self.record.job_id, state, only_from=before)
 
     def paused(self) -> None:
-        job = self._job.record.job_id
-        self._job.jobs.move(job, JobState.PENDING, only_from=(JobState.RUNNING,))
+        """Set the job PENDING: the whole job will be retried."""
+        self.jobs.move(self.record.job_id, JobState.PENDING, only_from=(JobState.RUNNING,))
 
     def preempted(self, ran_seconds: float) -> Sequence[str]:
-        return self._job.faults.preempted(self._job.record, self._names, ran_seconds)
+        """Return the names of the replicas that lose their machines now."""
+        return self.host.faults.preempted(self.record, self._names, ran_seconds)
 
     def killed(self, name: str, ran_seconds: float) -> bool:
-        return self._job.faults.killed(self._job.record, name, ran_seconds)
+        """Return whether this replica is killed now."""
+        return self.host.faults.killed(self.record, name, ran_seconds)
 
     def tick(self) -> None:
-        self._job.buckets.sync()
+        """Synchronize the buckets: called every other second and after each attempt."""
+        self.buckets.sync()
 
 
 def _timeout(spec: dict[str, Any]) -> float:
     text = spec.get("scheduling", {}).get("timeout", "")
     return float(text.removesuffix("s")) if text else _DEFAULT_TIMEOUT
+
+
+def max_wait(scheduling: Mapping[str, Any]) -> float:
+    """Seconds of ``maxWaitDuration``; ``0s`` means for ever."""
+    text = scheduling.get("maxWaitDuration", "")
+    seconds = float(text.removesuffix("s")) if text else _DEFAULT_WAIT
+    return seconds or math.inf

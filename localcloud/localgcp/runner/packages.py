@@ -105,47 +105,41 @@ def _build_environment(python: Path, tmp: Path) -> dict[str, str]:
     }
 
 
-class WheelStore:
-    """Wheels that were built of packages, kept by content; one server at a time uses the folder.
+#: Of this process: a lock a digest.
+_locks: Final[defaultdict[str, threading.Lock]] = defaultdict(threading.Lock)
+
+
+def built_wheels(
+    folder: Path,
+    executor: str,
+    files: Sequence[Path],
+    build: Callable[[Path], None],
+    cancelled: threading.Event,
+) -> list[Path]:
+    """Return the wheels of these packages, kept in ``folder``; ``build`` writes missing ones there.
 
     Trials of a tuning job have the same packages. Building runs their code, which takes longer than
     installing what came of it. A package is built anew when it, its name or the executor changes.
+    One server at a time uses the folder.
+
+    Raises what ``build`` raises, and JobCancelledError while another job builds the same.
     """
-
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-
-    def built(
-        self,
-        executor: str,
-        files: Sequence[Path],
-        build: Callable[[Path], None],
-        cancelled: threading.Event,
-    ) -> list[Path]:
-        """The wheels of these packages; ``build`` writes them into a folder, if they are not there.
-
-        Raises what ``build`` raises, and JobCancelledError while another job builds the same.
-        """
-        key = _digest(executor, files)
-        target = self._folder / key
-        lock = _locks[key]
-        while not lock.acquire(timeout=_LOOK_SECONDS):
-            if cancelled.is_set():
-                raise JobCancelledError
-        try:
-            if not target.is_dir():
-                partial = target.with_suffix(".partial")
-                delete_folder(partial)  # of a server that was killed
-                partial.mkdir(parents=True)
-                build(partial)
-                partial.rename(target)  # all or nothing
-        finally:
-            lock.release()
-        return sorted(target.glob("*.whl"))
-
-
-#: Of this process: a lock a digest.
-_locks: Final[defaultdict[str, threading.Lock]] = defaultdict(threading.Lock)
+    key = _digest(executor, files)
+    target = folder / key
+    lock = _locks[key]
+    while not lock.acquire(timeout=_LOOK_SECONDS):
+        if cancelled.is_set():
+            raise JobCancelledError
+    try:
+        if not target.is_dir():
+            partial = target.with_suffix(".partial")
+            delete_folder(partial)  # of a server that was killed
+            partial.mkdir(parents=True)
+            build(partial)
+            partial.rename(target)  # all or nothing
+    finally:
+        lock.release()
+    return sorted(target.glob("*.whl"))
 
 
 def _digest(executor: str, files: Sequence[Path]) -> str:

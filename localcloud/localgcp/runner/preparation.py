@@ -8,11 +8,12 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from localgcp.containers.engines import registry_path
 from localgcp.containers.host import ContainerHost
-from localgcp.containers.images import registry_path
 from localgcp.errors import JobCancelledError, RpcCode, StartRefusedError
 from localgcp.home import Home
 from localgcp.runner import executors, packages, refusals, replica, substitutes
@@ -23,31 +24,22 @@ from localgcp.runner.programs import ContainerProgram, HostProgram, Program
 from localgcp.vertex.records import JobRecord
 
 
+@dataclass
 class Preparation:
-    """Makes programs of one job; ``log`` and ``tmp`` are those of its primary replica.
+    """Makes programs of one job; ``log`` and ``tmp`` are those of its primary replica."""
 
-    ``own_mount``: programs of this machine have a ``/gcs`` of their own.
-    """
-
-    def __init__(
-        self,
-        record: JobRecord,
-        *,
-        folder: Path,
-        tmp: Path,
-        log: JobLog,
-        storage_url: str,
-        own_mount: bool,
-        containers: ContainerHost,
-        home: Home,
-        cancelled: threading.Event,
-    ) -> None:
-        self.record, self.folder, self.tmp, self.log = record, folder, tmp, log
-        self.storage_url, self.containers, self.home = storage_url, containers, home
-        self.own_mount = own_mount
-        self.cancelled = cancelled
-        self._pythons: dict[tuple[str, ...], Path] = {}
-        self._said: set[str] = set()
+    record: JobRecord
+    folder: Path
+    tmp: Path
+    log: JobLog
+    storage_url: str
+    own_mount: bool
+    """Whether programs of this machine have a ``/gcs`` of their own."""
+    containers: ContainerHost
+    home: Home
+    cancelled: threading.Event
+    _pythons: dict[tuple[str, ...], Path] = field(default_factory=dict[tuple[str, ...], Path])
+    _said: set[str] = field(default_factory=set[str])
 
     def program(self, member: Replica, folders: Folders, *, alone: bool) -> Program:
         """What a replica runs.
@@ -89,7 +81,7 @@ class Preparation:
             self.log.append(f"building {names}")
             packages.build(python, files, target, self.tmp, self._run)
 
-        wheels = packages.WheelStore(self.home.wheels).built(executor, files, build, self.cancelled)
+        wheels = packages.built_wheels(self.home.wheels, executor, files, build, self.cancelled)
         self.log.append(f"installing {names}")
         packages.install(python, wheels, self.tmp, self._run)
 

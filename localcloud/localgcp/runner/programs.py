@@ -5,9 +5,9 @@ from __future__ import annotations
 import shutil
 import subprocess
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 from localgcp.clients import cloud_sdk, python_clients
 from localgcp.containers.engines import MOUNT, Engine
@@ -40,39 +40,21 @@ class Launch:
     """Asks the program to end; False: its whole group is asked."""
 
 
-class Program(Protocol):
-    """What a replica runs."""
-
-    gcs: Path
-    """The folder that the program finds its buckets in."""
-
-    def launch(self, service: Mapping[str, str], user: Mapping[str, str]) -> Launch:
-        """Make ready for one attempt, with an empty disk.
-
-        ``service`` are variables that the service sets, ``user`` those of the job.
-        """
-        ...
-
-    def close(self) -> None:
-        """Remove what the last attempt left."""
-        ...
-
-
+@dataclass
 class HostProgram:
     """A command of this machine."""
 
-    def __init__(
-        self,
-        argv: list[str],
-        path: str,
-        folders: Folders,
-        storage_url: str,
-        *,
-        own_mount: bool = False,
-    ) -> None:
-        """``own_mount``: it has a ``/gcs`` of its own; else a folder stands for it in paths."""
-        self.argv, self.path, self.folders, self.storage_url = argv, path, folders, storage_url
-        self.gcs = Path(MOUNT) if own_mount else folders.gcs
+    argv: list[str]
+    path: str
+    folders: Folders
+    storage_url: str
+    own_mount: bool = False
+    """Whether it has a ``/gcs`` of its own; else a folder stands for it in paths."""
+
+    @property
+    def gcs(self) -> Path:
+        """The folder that the program finds its buckets in."""
+        return Path(MOUNT) if self.own_mount else self.folders.gcs
 
     def launch(self, service: Mapping[str, str], user: Mapping[str, str]) -> Launch:
         """The command with ``$(VAR)`` and ``/gcs`` replaced."""
@@ -101,28 +83,27 @@ class HostProgram:
         """Nothing is left but the job's folders."""
 
 
+@dataclass
 class ContainerProgram:
     """The command of an image, in a container."""
 
-    gcs = Path(MOUNT)
+    host: ContainerHost
+    engine: Engine
+    task: Mapping[str, Any]
+    name: str
+    folders: Folders
+    storage_url: str
+    run: Run
+    volumes: Mapping[str, Path] = field(default_factory=dict[str, Path])
+    """What it has beside ``/gcs``: path in it -> folder or file."""
 
-    def __init__(
-        self,
-        host: ContainerHost,
-        engine: Engine,
-        task: Mapping[str, Any],
-        *,
-        name: str,
-        folders: Folders,
-        storage_url: str,
-        run: Run,
-        volumes: Mapping[str, Path] | None = None,
-    ) -> None:
-        """``volumes``: what it has beside ``/gcs``: path in it -> folder or file."""
-        self.volumes = {MOUNT: folders.gcs, **(volumes or {})}
-        self.host, self.engine, self.task, self.name = host, engine, task, name
-        self.folders, self.storage_url, self.run = folders, storage_url, run
-        self.reference = host.reference(task["imageUri"]) or ""
+    @property
+    def gcs(self) -> Path:
+        return Path(MOUNT)
+
+    @property
+    def reference(self) -> str:
+        return self.host.reference(self.task["imageUri"]) or ""
 
     def launch(self, service: Mapping[str, str], user: Mapping[str, str]) -> Launch:
         """A new container. Raises ImageError if the image cannot be had or runs nothing."""
@@ -141,7 +122,8 @@ class ContainerProgram:
         open_to_container(self.folders.gcs)
         machine = {"PYTHONUNBUFFERED": "1", "STORAGE_EMULATOR_HOST": self.storage_url}
         env = {**machine, **user, **service}
-        line = self.engine.run(self.name, self.reference, argv, env, self.volumes)
+        volumes = {MOUNT: self.folders.gcs, **self.volumes}
+        line = self.engine.run(self.name, self.reference, argv, env, volumes)
         return Launch(line, engine_env, _CONTAINER_UMASK, _terminate_first)
 
     def close(self) -> None:
@@ -163,6 +145,11 @@ class ContainerProgram:
         except (OSError, ValueError, LookupError, TypeError, subprocess.SubprocessError) as error:
             text = f"the image {self.task['imageUri']} cannot be inspected: {error}"
             raise ImageError(text) from None
+
+
+#: What a replica runs. ``launch`` makes it ready for one attempt, with an empty disk: of variables
+#: that the service sets, and those of the job. ``close`` removes what the last attempt left.
+Program = HostProgram | ContainerProgram
 
 
 def open_to_container(folder: Path) -> None:

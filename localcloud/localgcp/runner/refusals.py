@@ -13,7 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
-from localgcp.containers.images import registry_path
+from localgcp.containers.engines import registry_path
 from localgcp.errors import ExecutorError, StartRefusedError
 from localgcp.runner import executors, substitutes
 from localgcp.runner.gang import cluster

@@ -16,7 +16,7 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from localgcp.access import guests
+from localgcp.access import callers
 from localgcp.errors import CommandNotFoundError
 from localgcp.home import PRIVATE_UMASK
 from localgcp.runner.joblog import JobLog
@@ -71,7 +71,7 @@ def run(
     child = processes.register_child(notes, process.pid, "job")
     try:
         end = partial(child.end, GRACE_SECONDS, terminate)
-        with guests.replica(process.pid, account):
+        with callers.job_process(process.pid, account):
             ending = _watch(process, end, cancelled, timeout_seconds, killed)
     finally:
         child.end(0)

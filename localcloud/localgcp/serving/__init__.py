@@ -4,7 +4,6 @@
 ``models``          ``ModelService``: versions of models, their aliases
 ``endpoints``       ``EndpointService``: what is deployed, and who gets which traffic
 ``service``         ``PredictionService``: requests to healthy containers; the three services
-``carrying_out``    carries operations out, also those that an earlier server began
 ``deployments``     containers of DeployedModels: started, watched, drained and ended
 ``replicas``        one such container
 ``checks``          what the services refuse

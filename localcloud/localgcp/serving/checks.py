@@ -17,11 +17,11 @@ from localgcp.apis.refusals import (
     invalid_fields,
     permission_denied,
 )
-from localgcp.containers.images import registry_path
+from localgcp.containers.engines import registry_path
 from localgcp.inventory import resource_paths
 from localgcp.inventory.store import Store
 from localgcp.vertex.admission import READERS, WRITERS
-from localgcp.vertex.agents import has_role, service_agent
+from localgcp.vertex.agents import IMAGE_READER, has_role, service_agent
 from localgcp.vertex.checks import FieldErrors, env_errors, label_errors, no_act_as
 
 MODEL_ID: Final = r"[a-z_][a-z0-9_-]{0,62}"
@@ -29,13 +29,7 @@ _ALIAS: Final = re.compile(r"[a-z][a-zA-Z0-9-]{0,126}[a-z0-9]")
 _IMAGE: Final = re.compile(r"(?P<place>[a-z0-9-]+)-docker\.pkg\.dev/(?P<project>[^/]+)/.+")
 _ROUTE: Final = re.compile(r"/[!-~]*")
 _MAX_TIMEOUT: Final = 7200
-_IMAGE_READERS: Final = frozenset(
-    {
-        *("roles/artifactregistry.reader", "roles/artifactregistry.writer", "roles/viewer"),
-        *("roles/artifactregistry.repoAdmin", "roles/artifactregistry.admin"),
-        "roles/aiplatform.serviceAgent",
-    }
-)
+_IMAGE_READERS: Final = IMAGE_READER | {"roles/aiplatform.serviceAgent"}
 _BUCKET_READERS: Final = READERS | WRITERS | {"roles/aiplatform.serviceAgent"}
 
 

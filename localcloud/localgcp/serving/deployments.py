@@ -17,7 +17,6 @@ from typing import Final
 from localgcp.apis.refusals import failed_precondition
 from localgcp.containers.host import ContainerHost
 from localgcp.errors import ServerStoppingError
-from localgcp.experiments.records import Body
 from localgcp.home import Home
 from localgcp.runner import environment
 from localgcp.runner.environment import Folders
@@ -30,6 +29,7 @@ from localgcp.serving.records import COPY
 from localgcp.serving.replicas import HOST, Replica, Timing
 from localgcp.system.folders import delete_folder, make_folder
 from localgcp.system.threads import make_thread
+from localgcp.vertex.collections import Body
 from localgcp.vertex.records import JobRecord, JobState
 
 #: As long as it takes a container to be healthy, unless the model says otherwise.

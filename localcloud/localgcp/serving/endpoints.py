@@ -7,7 +7,6 @@ containers end.
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Mapping
 from typing import Any, ClassVar, Final
 
@@ -20,29 +19,34 @@ from localgcp.apis.messages import endpoint, operation
 from localgcp.apis.messages import endpoint_service as requests
 from localgcp.apis.refusals import failed_precondition, invalid_argument, invalid_fields, not_found
 from localgcp.errors import ApiError, ServerStoppingError
-from localgcp.experiments.collections import Collection, ResourceService, Table, json_name, serves
-from localgcp.experiments.records import Body, ExperimentTable
 from localgcp.serving import checks
-from localgcp.serving.carrying_out import OperationRunner
 from localgcp.serving.deployments import Deployments
 from localgcp.serving.records import EndpointTable, VersionTable
-from localgcp.vertex.records import now
+from localgcp.vertex.collections import (
+    Body,
+    Collection,
+    ResourceService,
+    ResourceTable,
+    json_name,
+    serves,
+)
+from localgcp.vertex.operations import OperationRunner
+from localgcp.vertex.records import new_id, now
 from localgcp.vertex.service import JobService
 
 ENDPOINTS: Final = Collection(
     endpoint.Endpoint,
     "endpoint",
     "endpoints",
-    "endpoints",
     requests,
     id=r"[1-9]\d{0,9}|[a-z][a-z0-9-]{0,61}[a-z0-9]",
-    operations={"create": requests.CreateEndpointOperationMetadata},
+    creation=requests.CreateEndpointOperationMetadata,
+    mutable=(
+        *("displayName", "description", "labels", "trafficSplit"),
+        *("predictRequestResponseLoggingConfig", "clientConnectionConfig"),
+    ),
+    unset=("deployedModels", "trafficSplit", "dedicatedEndpointDns"),
 )
-_MUTABLE: Final = (
-    *("displayName", "description", "labels", "trafficSplit"),
-    *("predictRequestResponseLoggingConfig", "clientConnectionConfig"),
-)
-_OUTPUT_ONLY: Final = ("deployedModels", "trafficSplit", "dedicatedEndpointDns")
 #: What MutateDeployedModel changes.
 _OF_REPLICAS: Final = (
     *("minReplicaCount", "maxReplicaCount", "requiredReplicaCount", "autoscalingMetricSpecs"),
@@ -60,12 +64,12 @@ class EndpointService(ResourceService):
     def __init__(
         self,
         jobs: JobService,
-        table: ExperimentTable,
+        table: ResourceTable,
         endpoints: EndpointTable,
         runner: OperationRunner,
         deployments: Deployments,
     ) -> None:
-        super().__init__(jobs, table)
+        super().__init__(jobs.store, jobs.operations, endpoints)
         self._endpoints, self._runner, self._deployments = endpoints, runner, deployments
         self._versions = VersionTable(table)
         runner.register("DeployModel", self._deploy)
@@ -89,49 +93,35 @@ class EndpointService(ResourceService):
             raise not_found(deployed["model"], "Model")
         return found
 
-    def table_of(self, collection: Collection) -> Table:
-        """Endpoints are in the inventory."""
-        return self._endpoints
-
-    def before_create(self, collection: Collection, parent: str, body: Body) -> None:
-        """The service fills in what it alone knows."""
-        for name in _OUTPUT_ONLY:
-            body.pop(name, None)
-
-    def create(
-        self, collection: Collection, parent: str, sent: Any, id_: str, context: Any
-    ) -> Body:
+    def create(self, parent: str, sent: Any, id_: str, context: Any) -> Body:
         """An endpoint; one of its own name has that name once it is made."""
-        made = super().create(collection, parent, sent, id_, context)
+        made = super().create(parent, sent, id_, context)
         if made.get("dedicatedEndpointEnabled"):
             made = {**made, "dedicatedEndpointDns": dedicated_dns(made["name"])}
             self._endpoints.put(made)
         return made
 
-    def update(self, collection: Collection, sent: Any, mask: Any, context: Any) -> Body:
+    def update(self, sent: Any, mask: Any, context: Any) -> Body:
         """Change the fields of the mask; a split needs what it names."""
-        fields = {json_name(path.partition(".")[0]) for path in mask} - {"*"}
-        if fixed := sorted(fields - {*_MUTABLE}):
-            raise invalid_argument(f"update_mask: {', '.join(fixed)} cannot be changed.")
         with self._lock:
-            found = self.find(collection, sent.name, context)
-            if "trafficSplit" in (fields or _MUTABLE):
+            found = self.find(sent.name, context)
+            if not mask or {"*", "trafficSplit", "traffic_split"}.intersection(mask):
                 known = [each["id"] for each in found["deployedModels"]]
                 checks.check_split(sent.traffic_split, known)
-            return super().update(collection, sent, [*fields] or _MUTABLE, context)
+            return super().update(sent, mask, context)
 
-    def delete(self, collection: Collection, name: str, context: Any) -> operations_pb2.Operation:
+    def delete(self, name: str, context: Any) -> operations_pb2.Operation:
         """Remove an endpoint that has nothing deployed."""
         with self._lock:
-            found = self.find(collection, name, context)
+            found = self.find(name, context)
             self._refuse_busy(found["name"])
             if deployed := [each["id"] for each in found["deployedModels"]]:
                 text = f"Endpoint {found['name']} has deployed models: {', '.join(deployed)}."
                 raise failed_precondition(f"{text} Undeploy them first.")
-            return super().delete(collection, name, context)
+            return super().delete(name, context)
 
     def _refuse_busy(self, name: str) -> None:
-        if others := [each[0] for each in self._jobs.operations.unfinished(name)]:
+        if others := [each[0] for each in self.operations.unfinished(name)]:
             text = f'There are other operations running on the Endpoint "{name}".'
             raise failed_precondition(f"{text} Operation(s) are: {', '.join(others)}.")
 
@@ -141,9 +131,9 @@ class EndpointService(ResourceService):
         """Begin to deploy a version; it takes traffic when it is healthy, and not before."""
         sent = json_format.MessageToDict(endpoint.DeployedModel.pb(request.deployed_model))
         with self._lock:
-            found = self.find(ENDPOINTS, request.endpoint, context)
+            found = self.find(request.endpoint, context)
             self._refuse_busy(found["name"])
-            checks.check_deployed_model(self._jobs.store, sent)
+            checks.check_deployed_model(self.store, sent)
             deployed = self._new_deployed(found, sent, context)
             known = [each["id"] for each in found["deployedModels"]]
             if deployed["id"] in known:
@@ -153,8 +143,7 @@ class EndpointService(ResourceService):
             checks.check_split(split, [*known, _NEW])
             split = {deployed["id"] if key == _NEW else key: share for key, share in split.items()}
             asked = {"endpoint": found["name"], "deployed": deployed, "split": split or None}
-            metadata = requests.DeployModelOperationMetadata(generic_metadata=_generic())
-            return self._runner.begin(found["name"], "DeployModel", asked, metadata)
+            return self._begin("DeployModel", asked)
 
     def _new_deployed(self, found: Body, sent: Body, context: Any) -> Body:
         name = self.canonical(sent.get("model", ""), context)
@@ -168,13 +157,19 @@ class EndpointService(ResourceService):
         most = resources.get("maxReplicaCount") or resources["minReplicaCount"]
         return {
             **sent,
-            "id": sent.get("id") or str(10**18 + secrets.randbelow(8 * 10**18)),
+            "id": sent.get("id") or new_id(),
             "model": version["name"],
             "modelVersionId": version["versionId"],
             "displayName": sent.get("displayName") or version["displayName"],
             "createTime": now(),
             "dedicatedResources": {**resources, "maxReplicaCount": most},
         }
+
+    def _begin(self, method: str, asked: Body) -> operations_pb2.Operation:
+        metadata = getattr(requests, f"{method}OperationMetadata")(
+            generic_metadata=operation.GenericOperationMetadata()
+        )
+        return self._runner.begin(asked["endpoint"], method, asked, metadata)
 
     def _deploy(self, _: str, asked: Mapping[str, Any]) -> requests.DeployModelResponse:
         name, deployed = asked["endpoint"], asked["deployed"]
@@ -196,7 +191,7 @@ class EndpointService(ResourceService):
     ) -> operations_pb2.Operation:
         """Begin to undeploy what gets no traffic, or gets none by this request."""
         with self._lock:
-            found = self.find(ENDPOINTS, request.endpoint, context)
+            found = self.find(request.endpoint, context)
             id_ = request.deployed_model_id
             others = [each["id"] for each in found["deployedModels"] if each["id"] != id_]
             self._deployed(found, id_)
@@ -207,8 +202,7 @@ class EndpointService(ResourceService):
             if request.traffic_split:
                 checks.check_split(split, others)
             asked = {"endpoint": found["name"], "id": id_, "split": split}
-            metadata = requests.UndeployModelOperationMetadata(generic_metadata=_generic())
-            return self._runner.begin(found["name"], "UndeployModel", asked, metadata)
+            return self._begin("UndeployModel", asked)
 
     def _undeploy(self, _: str, asked: Mapping[str, Any]) -> requests.UndeployModelResponse:
         with self._lock:
@@ -227,7 +221,7 @@ class EndpointService(ResourceService):
             raise invalid_argument(f"update_mask: {', '.join(fields) or 'empty'}; {text}")
         sent = json_format.MessageToDict(endpoint.DeployedModel.pb(request.deployed_model))
         with self._lock:
-            found = self.find(ENDPOINTS, request.endpoint, context)
+            found = self.find(request.endpoint, context)
             deployed = self._deployed(found, sent.get("id", ""))
             self._refuse_busy(found["name"])
             given = sent.get("dedicatedResources", {})
@@ -241,8 +235,7 @@ class EndpointService(ResourceService):
                 off = sent.get("disableContainerLogging", False)
                 deployed["disableContainerLogging"] = off
             asked = {"endpoint": found["name"], "deployed": deployed}
-            metadata = requests.MutateDeployedModelOperationMetadata(generic_metadata=_generic())
-            return self._runner.begin(found["name"], "MutateDeployedModel", asked, metadata)
+            return self._begin("MutateDeployedModel", asked)
 
     def _mutate(self, _: str, asked: Mapping[str, Any]) -> requests.MutateDeployedModelResponse:
         name, deployed = asked["endpoint"], asked["deployed"]
@@ -279,7 +272,3 @@ def _message(deployed: Body) -> endpoint.DeployedModel:
     made = endpoint.DeployedModel()
     json_format.ParseDict(deployed, endpoint.DeployedModel.pb(made), ignore_unknown_fields=True)
     return made
-
-
-def _generic() -> operation.GenericOperationMetadata:
-    return operation.GenericOperationMetadata()

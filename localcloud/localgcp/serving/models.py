@@ -18,18 +18,7 @@ from localgcp.apis.messages import model, operation
 from localgcp.apis.messages import model_service as requests
 from localgcp.apis.refusals import failed_precondition, invalid_argument, not_found
 from localgcp.errors import ApiError, ServerStoppingError
-from localgcp.experiments.collections import (
-    Collection,
-    ResourceService,
-    Table,
-    json_name,
-    serves,
-    to_body,
-    to_message,
-)
-from localgcp.experiments.records import Body, ExperimentTable
 from localgcp.serving import artifacts, checks
-from localgcp.serving.carrying_out import OperationRunner
 from localgcp.serving.records import (
     ACCOUNT,
     BEGUN_BY,
@@ -40,13 +29,25 @@ from localgcp.serving.records import (
     versioned,
 )
 from localgcp.vertex.checks import no_act_as
+from localgcp.vertex.collections import (
+    Body,
+    Collection,
+    ResourceService,
+    ResourceTable,
+    serves,
+    to_body,
+    to_message,
+)
+from localgcp.vertex.operations import OperationRunner
 from localgcp.vertex.records import new_id, now
 from localgcp.vertex.service import JobService
 
-MODELS: Final = Collection(model.Model, "model", "models", "models", requests, id=checks.MODEL_ID)
 _MUTABLE: Final = ("displayName", "description", "versionDescription", "labels")
 _SENT: Final = (*_MUTABLE, "containerSpec", "artifactUri", "versionAliases", "encryptionSpec")
 _SENT_UNUSED: Final = ("predictSchemata", "metadata", "metadataSchemaUri", "explanationSpec")
+MODELS: Final = Collection(
+    model.Model, "model", "models", requests, checks.MODEL_ID, mutable=_MUTABLE
+)
 
 
 @serves(MODELS)
@@ -58,23 +59,19 @@ class ModelService(ResourceService):
     def __init__(
         self,
         jobs: JobService,
-        table: ExperimentTable,
+        table: ResourceTable,
         endpoints: EndpointTable,
         runner: OperationRunner,
         storage_url: str,
     ) -> None:
-        super().__init__(jobs, table)
         self._versions, self._endpoints = VersionTable(table), endpoints
+        super().__init__(jobs.store, jobs.operations, self._versions)
         self._runner, self._storage_url = runner, storage_url
         runner.register("UploadModel", self._upload)
 
-    def table_of(self, collection: Collection) -> Table:
-        """Of a model, the table has the default version."""
-        return self._versions
-
-    def find(self, collection: Collection, name: str, context: Any) -> Body:
+    def find(self, name: str, context: Any) -> Body:
         """A version, with what is deployed of it."""
-        found = super().find(collection, name, context)
+        found = super().find(name, context)
         uses = [
             {"endpoint": endpoint["name"], "deployedModelId": each["id"]}
             for endpoint in self._endpoints.all()
@@ -91,9 +88,9 @@ class ModelService(ResourceService):
         place = self.canonical(request.parent, context)
         sent = to_body(MODELS, request.model)
         body = {key: sent[key] for key in (*_SENT, *_SENT_UNUSED) if key in sent}
-        project, region = checks.project_of(self._jobs.store, place)
-        checks.check_model(self._jobs.store, project, region, body)
-        if request.service_account and self._jobs.store.account(request.service_account) is None:
+        project, region = checks.project_of(self.store, place)
+        checks.check_model(self.store, project, region, body)
+        if request.service_account and self.store.account(request.service_account) is None:
             raise no_act_as(request.service_account)
         name, is_new = self._target(request, place, context)
         if request.service_account:
@@ -109,7 +106,7 @@ class ModelService(ResourceService):
     ) -> tuple[str, bool]:
         """The model's name, and whether it is a new one."""
         if request.parent_model:
-            found = super().find(MODELS, request.parent_model, context)
+            found = super().find(request.parent_model, context)
             if not found["name"].startswith(f"{place}/"):
                 text = f"parent_model {request.parent_model} is not in {request.parent}."
                 raise invalid_argument(text)
@@ -160,7 +157,7 @@ class ModelService(ResourceService):
         self, request: requests.ListModelVersionsRequest, context: Any
     ) -> requests.ListModelVersionsResponse:
         """All versions of a model, newest first or as asked."""
-        name = super().find(MODELS, request.name.partition("@")[0], context)["name"]
+        name = super().find(request.name.partition("@")[0], context)["name"]
         found, token = self.paged(self._versions.versions(name), request)
         return requests.ListModelVersionsResponse(
             models=[to_message(MODELS, each) for each in found], next_page_token=token
@@ -171,25 +168,18 @@ class ModelService(ResourceService):
     ) -> model.Model:
         """Give a version aliases, which leave other versions, and take some away."""
         with self._lock:
-            found = self.find(MODELS, request.name, context)
+            found = self.find(request.name, context)
             held = found.get("versionAliases", [])
             found["versionAliases"] = checks.merged_aliases(held, request.version_aliases)
             self._versions.put(found | {"versionUpdateTime": now(), "etag": new_id()})
         return to_message(MODELS, found)
-
-    def update(self, collection: Collection, sent: Any, mask: Any, context: Any) -> Body:
-        """Change texts and labels of a version; what it runs never changes."""
-        fields = {json_name(path.partition(".")[0]) for path in mask} - {"*"}
-        if fixed := sorted(fields - {*_MUTABLE}):
-            raise invalid_argument(f"update_mask: {', '.join(fixed)} cannot be changed.")
-        return super().update(collection, sent, [*fields] or _MUTABLE, context)
 
     def delete_model_version(
         self, request: requests.DeleteModelVersionRequest, context: Any
     ) -> operations_pb2.Operation:
         """Remove a version: not the only one, and none that is deployed or the default."""
         with self._lock:
-            found = self.find(MODELS, request.name, context)
+            found = self.find(request.name, context)
             if "@" not in request.name:
                 raise invalid_argument(f"Invalid resource name: {request.name!r}; no version.")
             if len(self._versions.versions(found["name"])) == 1:
@@ -202,12 +192,12 @@ class ModelService(ResourceService):
             self._versions.delete(versioned(found))
         return self._deleted([found])
 
-    def delete(self, collection: Collection, name: str, context: Any) -> operations_pb2.Operation:
+    def delete(self, name: str, context: Any) -> operations_pb2.Operation:
         """Remove a model with all its versions, none of which is deployed."""
         with self._lock:
-            base = super().find(collection, name.partition("@")[0], context)["name"]
+            base = super().find(name.partition("@")[0], context)["name"]
             found = self._versions.versions(base)
-            self._refuse_deployed([self.find(collection, versioned(e), context) for e in found])
+            self._refuse_deployed([self.find(versioned(e), context) for e in found])
             self._versions.delete(base)
         return self._deleted(found)
 
@@ -222,7 +212,7 @@ class ModelService(ResourceService):
         for each in found:
             artifacts.remove(self._storage_url, each.get(COPY, ""))
         metadata = operation.DeleteOperationMetadata()
-        return self._jobs.finish(found[0]["name"], empty_pb2.Empty(), metadata)
+        return self.operations.finish(found[0]["name"], empty_pb2.Empty(), metadata)
 
 
 def _exists(name: str) -> ApiError:

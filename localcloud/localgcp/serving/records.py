@@ -11,8 +11,8 @@ import json
 from collections.abc import Callable
 from typing import Any, Final
 
-from localgcp.experiments.records import Body, ExperimentTable
 from localgcp.inventory.store import ENDPOINT, Store, project_number
+from localgcp.vertex.collections import Body, ResourceTable
 
 DEFAULT: Final = "default"
 #: Fields of rows that are the stand-in's own.
@@ -22,7 +22,7 @@ COPY, ACCOUNT, BEGUN_BY = "artifactCopy", "uploadAccount", "begunBy"
 class VersionTable:
     """Versions of models. As a table of models, it has the default version of each."""
 
-    def __init__(self, table: ExperimentTable) -> None:
+    def __init__(self, table: ResourceTable) -> None:
         self._table = table
 
     def versions(self, name: str) -> list[Body]:
@@ -89,7 +89,7 @@ def _to_api(row: Body) -> Body:
 class EndpointTable:
     """Endpoints with their DeployedModels."""
 
-    def __init__(self, store: Store, table: ExperimentTable) -> None:
+    def __init__(self, store: Store, table: ResourceTable) -> None:
         self._store, self._table = store, table
 
     def get(self, name: str) -> Body | None:

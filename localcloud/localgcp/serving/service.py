@@ -20,15 +20,15 @@ from localgcp.apis.messages import prediction_service as requests
 from localgcp.apis.refusals import failed_precondition, invalid_argument
 from localgcp.apis.rest import CODES
 from localgcp.errors import ApiError, ContainerDownError, NoAnswerError
-from localgcp.experiments.records import Body, ExperimentTable
 from localgcp.faults.calls import OperationFaults
 from localgcp.faults.table import FaultTable
-from localgcp.serving.carrying_out import OperationRunner
 from localgcp.serving.deployments import Deployment, Deployments, Host
-from localgcp.serving.endpoints import ENDPOINTS, EndpointService
+from localgcp.serving.endpoints import EndpointService
 from localgcp.serving.models import ModelService
 from localgcp.serving.records import EndpointTable
 from localgcp.serving.replicas import Answer
+from localgcp.vertex.collections import Body, ResourceTable
+from localgcp.vertex.operations import OperationRunner
 from localgcp.vertex.service import JobService
 
 _CODE: Final = grpc.StatusCode
@@ -79,7 +79,7 @@ class PredictionService:
         return httpbody_pb2.HttpBody(content_type=answer.content_type, data=answer.body)
 
     def _ask(self, name: str, body: bytes, kind: str, context: Any) -> tuple[Deployment, Answer]:
-        endpoint = self._endpoints.find(ENDPOINTS, name, context)
+        endpoint = self._endpoints.find(name, context)
         size, seconds = _DEDICATED if endpoint.get("dedicatedEndpointEnabled") else _SHARED
         if len(body) > size:
             raise invalid_argument(f"The request size exceeds {size / 1e6:g}MB limit.")
@@ -105,7 +105,7 @@ class PredictionService:
                 text = f"DeployedModel {used.deployed['id']} has no healthy replica."
                 raise ApiError(_CODE.UNAVAILABLE, text)
             # It was undeployed a moment ago: its share is another's by now.
-            found = self._endpoints.table_of(ENDPOINTS).get(endpoint["name"]) or {}
+            found = self._endpoints.table.get(endpoint["name"]) or {}
             if found.get("trafficSplit") == endpoint.get("trafficSplit"):
                 raise ApiError(_CODE.UNAVAILABLE, f"{endpoint['name']} has no containers.")
             endpoint = {**endpoint, "trafficSplit": found.get("trafficSplit", {})}
@@ -143,7 +143,7 @@ class Serving:
     """The services, and the containers and operations that they have."""
 
     def __init__(
-        self, jobs: JobService, table: ExperimentTable, host: Host, faults: FaultTable
+        self, jobs: JobService, table: ResourceTable, host: Host, faults: FaultTable
     ) -> None:
         self._runner = OperationRunner(jobs.operations, partial(OperationFaults, faults))
         self._deployments = Deployments(host)

@@ -5,6 +5,8 @@
 ``root_directory``  files opened below a folder, without following a link out of it
 ``folders``         makes and deletes folders
 ``git``             runs git without the settings of a user
+``namespaces``      namespaces and mounts of Linux
+``ports``           ports of 127.0.0.1 for servers
 ``threads``         threads that do not keep the process
 ==================  ===============================================================
 """

@@ -5,11 +5,9 @@
 ``checks``          what ``CreateHyperparameterTuningJob`` refuses
 ``records``         tuning jobs and trials as rows of SQLite; the best trial
 ``driver``          starts and stops trials, reads their measurements, ends tuning jobs
-``progress``        what follows from the trials that ended
-``stopping``        which trials are ended early
+``progress``        which trials are ended early, and when a tuning job ends
 ``parameters``      the search space; values as arguments
-``exact``           GRID_SEARCH and RANDOM_SEARCH
-``bayesian``        the default algorithm, stood in for by optuna
+``searches``        GRID_SEARCH, RANDOM_SEARCH, and optuna in place of the default algorithm
 ``measurements``    the file in which a trial reports its metrics
 ==================  ==================================================================
 """

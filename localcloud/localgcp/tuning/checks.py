@@ -8,13 +8,12 @@ ours. The ``trialJobSpec`` is checked as a CustomJob's ``jobSpec``.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any, Final
 
 from localgcp.tuning.parameters import LOG, REVERSE_LOG, Kind, parent_values
-
-FieldErrors = Iterator[tuple[str, str]]
+from localgcp.vertex.checks import FieldErrors
 
 _MOST_DISCRETE: Final = 1000
 _LEAST_APART: Final = 1e-10

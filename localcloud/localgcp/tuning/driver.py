@@ -15,6 +15,7 @@ import traceback
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime
+from itertools import islice
 from pathlib import Path
 from typing import Any, Final
 
@@ -26,7 +27,7 @@ from localgcp.runner.environment import metrics_file
 from localgcp.runner.gang.cluster import PRIMARY, REPLICA_BYTES
 from localgcp.runner.joblog import JobLog, log_path
 from localgcp.system.threads import make_thread
-from localgcp.tuning import bayesian, exact, parameters, progress, stopping
+from localgcp.tuning import parameters, progress, searches
 from localgcp.tuning.measurements import Report, read_report
 from localgcp.tuning.parameters import Parameter
 from localgcp.tuning.records import TrialRecord, TrialState, TuningRecord, TuningTable, Value
@@ -113,7 +114,8 @@ class TuningDriver:
         self._stop_early(tuning, trials)
         space = parameters.search_space(tuning.study)
         grid = tuning.study.get("algorithm") == "GRID_SEARCH"
-        points = exact.grid_size(space) if grid else None
+        most = tuning.max_trials
+        points = sum(1 for _ in islice(searches.grid(space), most)) if grid else most
         step = progress.next_step(tuning, trials, points=points, room=self._room(tuning, trials))
         if step.failure:
             self._end_trials(trials, "The tuning job failed.")
@@ -170,14 +172,14 @@ class TuningDriver:
 
     def _stop_early(self, tuning: TuningRecord, trials: list[TrialRecord]) -> None:
         """End trials by the study's rule; one that is stopped has no reason to be infeasible."""
-        if stopping.MEDIAN not in tuning.study:
+        if progress.MEDIAN not in tuning.study:
             return
         reported = self.table.measurements(tuning.job_id)
         done = [trial.number for trial in trials if trial.state is TrialState.SUCCEEDED]
         completed = [reported.get(number, []) for number in done]
         for place, trial in enumerate(trials):
             if trial.state is TrialState.ACTIVE and (
-                reason := stopping.reason_to_stop(
+                reason := progress.reason_to_stop(
                     tuning.study, reported.get(trial.number, ()), completed
                 )
             ):
@@ -257,16 +259,16 @@ class TuningDriver:
         seed = f"{json.dumps(tuning.study, sort_keys=True)}/{number}"
         match tuning.study.get("algorithm"):
             case "GRID_SEARCH":
-                return exact.grid_point(space, number - 1)
+                return next(islice(searches.grid(space), number - 1, None))
             case "RANDOM_SEARCH":
-                return exact.random_point(space, seed)
+                return searches.random_point(space, seed)
             case _:
-                return bayesian.suggest(space, tuning.study["metrics"], trials, seed)
+                return searches.suggest(space, tuning.study["metrics"], trials, seed)
 
 
 def _algorithm(tuning: TuningRecord) -> str:
     name = tuning.study.get("algorithm", "")
-    return name if name in ("GRID_SEARCH", "RANDOM_SEARCH") else f"by {bayesian.NAME}"
+    return name if name in ("GRID_SEARCH", "RANDOM_SEARCH") else f"by {searches.NAME}"
 
 
 def _custom_job(tuning: TuningRecord, number: int, values: Mapping[str, Value]) -> JobRecord:

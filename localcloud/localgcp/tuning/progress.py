@@ -1,21 +1,37 @@
-"""What follows from the trials of a tuning job that ended (pure).
+"""What follows from the trials of a tuning job: which are ended early, and when it ends (pure).
 
 Sources: ``HyperparameterTuningJob.max_failed_trial_count`` (0: the service decides) and
 doc:training/using-hyperparameter-tuning (a first trial that fails then ends the job). After how
 many failures the service ends a job otherwise is not documented: here after half of the trials.
+``StudySpec.MedianAutomatedStoppingSpec`` (google-cloud-aiplatform 2.7.0): a trial is stopped if its
+best value is strictly below the median performance of the completed trials up to its last
+measurement, where performance is the mean of the values a trial reported. After how many completed
+trials the service begins is not documented: here after the first. The other rules are not carried
+out (docs/local-stack.md).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import statistics
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 from localgcp.errors import RpcCode
-from localgcp.tuning.records import TrialRecord, TrialState, TuningRecord
+from localgcp.runner.refusals import Refusal
+from localgcp.tuning.records import Measurement, TrialRecord, TrialState, TuningRecord
 
 #: Trials of one tuning job at once on this machine, whatever ``parallelTrialCount`` says.
 MOST_PARALLEL: Final = 4
+
+#: Code of a tuning job that failed by its trials. Not documented; a CustomJob has it, too.
+FAILED: Final = RpcCode.INVALID_ARGUMENT
+MEDIAN: Final = "medianAutomatedStoppingSpec"
+_STORED_ONLY: Final = (
+    "decayCurveStoppingSpec",
+    "convexAutomatedStoppingSpec",
+    "studyStoppingConfig",
+)
 
 
 @dataclass(frozen=True)
@@ -31,13 +47,13 @@ class Progress:
 
 
 def next_step(
-    tuning: TuningRecord, trials: Sequence[TrialRecord], *, points: int | None, room: int
+    tuning: TuningRecord, trials: Sequence[TrialRecord], *, points: int, room: int
 ) -> Progress:
-    """``points``: of a grid, or None; ``room``: how many trials this machine carries at once."""
+    """Return what to do next; ``points``: trials that can differ; ``room``: trials at once here."""
     failed = [trial for trial in trials if trial.state is TrialState.INFEASIBLE]
     if text := _failure(tuning, failed):
         return Progress(failure=text, done=all(trial.state.over for trial in trials))
-    wanted = min(tuning.max_trials, tuning.max_trials if points is None else points)
+    wanted = min(tuning.max_trials, points)
     running = sum(not trial.state.over for trial in trials)
     if len(trials) >= wanted:
         if not running and len(failed) == len(trials):
@@ -65,5 +81,48 @@ def _failure(tuning: TuningRecord, failed: Sequence[TrialRecord]) -> str:
     return f"{len(failed)} of {tuning.max_trials} trials failed. {because}"
 
 
-#: Code of a tuning job that failed by its trials. Not documented; a CustomJob has it, too.
-FAILED: Final = RpcCode.INVALID_ARGUMENT
+def stored_only(study: Mapping[str, Any]) -> Iterator[Refusal]:
+    """Rules of a ``studySpec`` that the local cloud keeps and does not carry out."""
+    for field in _STORED_ONLY:
+        if field in study:
+            what = "is stored and not carried out here: every trial runs to its end"
+            yield Refusal(("studySpec", field), what, f"{MEDIAN} is carried out", "warning")
+
+
+def reason_to_stop(
+    study: Mapping[str, Any],
+    trial: Sequence[Measurement],
+    completed: Sequence[Sequence[Measurement]],
+) -> str:
+    """Why a trial that reported these measurements is to be stopped; empty if it goes on.
+
+    ``completed``: what each trial reported that has succeeded.
+    """
+    if MEDIAN not in study:
+        return ""
+    metric = study["metrics"][0]
+    name, sign = metric["metricId"], -1 if metric.get("goal") == "MINIMIZE" else 1
+    by_time = bool(study[MEDIAN].get("useElapsedDuration"))
+
+    def points(reported: Sequence[Measurement]) -> list[tuple[float, float]]:
+        """Where each value of the metric was reported, and how good it is."""
+        return [
+            (each.elapsed if by_time else each.step, sign * each.metrics[name])
+            for each in reported
+            if name in each.metrics
+        ]
+
+    own = points(trial)
+    if not own:
+        return ""
+    last = max(place for place, _ in own)
+    curves = [[value for place, value in points(each) if place <= last] for each in completed]
+    means = [statistics.fmean(curve) for curve in curves if curve]
+    best = max(value for _, value in own)
+    if not means or best >= (median := statistics.median(means)):
+        return ""
+    place = f"after {last:.1f} s" if by_time else f"at step {last}"
+    return (
+        f"its best {name} {place}, {sign * best:g}, is worse than {sign * median:g}, the median of "
+        f"{len(means)} completed trials ({MEDIAN})"
+    )

@@ -12,16 +12,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Final
 
-from localgcp.vertex.records import JobRecord, JobTable, RecordTable, insert_row
+from localgcp.inventory.rows import Rows
+from localgcp.vertex.records import JobRecord, JobTable, RecordTable
 
-_TRIALS: Final = """
-CREATE TABLE IF NOT EXISTS trials (
-    tuning_id TEXT NOT NULL, number INTEGER NOT NULL, job_id TEXT NOT NULL UNIQUE,
-    job_name TEXT NOT NULL, parameters TEXT NOT NULL, state TEXT NOT NULL,
-    start_time TEXT, end_time TEXT, measurement TEXT, infeasible_reason TEXT,
-    PRIMARY KEY (tuning_id, number)
-) WITHOUT ROWID
-"""
 _MEASUREMENTS: Final = """
 CREATE TABLE IF NOT EXISTS measurements (
     tuning_id TEXT NOT NULL, number INTEGER NOT NULL, step INTEGER NOT NULL,
@@ -114,48 +107,38 @@ class TuningRecord(JobRecord):
         return int(self.request.get("maxFailedTrialCount", 0))
 
 
+_TRIALS: Final = Rows(TrialRecord, "trials", "tuning_id", "number", unique="job_id")
+
+
 class TuningTable(RecordTable[TuningRecord]):
     """The tables ``tuning_jobs`` and ``trials``."""
 
-    table = "tuning_jobs"
-    row_type = TuningRecord
+    rows = Rows(TuningRecord, "tuning_jobs", "job_id")
 
     def add_trial(self, trial: TrialRecord, job: JobRecord) -> None:
         """Write a new trial and its CustomJob, both or neither."""
-        values = [*vars(trial).values()]
-        values[4], values[8] = json.dumps(trial.parameters), None
         with self._connect() as db:
             db.execute("BEGIN IMMEDIATE")  # rolled back when the connection closes
-            db.execute(f"INSERT INTO trials VALUES ({', '.join('?' * len(values))})", values)
-            insert_row(db, JobTable.table, job)
+            _TRIALS.insert(db, trial)
+            JobTable.rows.insert(db, job)
             db.execute("COMMIT")
 
     def trials(self, tuning_id: str) -> list[TrialRecord]:
         """Trials of a tuning job, in the order of their numbers."""
-        query = "SELECT * FROM trials WHERE tuning_id = ? ORDER BY number"
         with self._connect() as db:
-            return [_trial(row) for row in db.execute(query, (tuning_id,))]
+            return _TRIALS.select(db, "WHERE tuning_id = ? ORDER BY number", tuning_id)
 
     def trial_of(self, job_id: str) -> TrialRecord | None:
         """The trial that a CustomJob runs; None if it runs none."""
         with self._connect() as db:
-            row = db.execute("SELECT * FROM trials WHERE job_id = ?", (job_id,)).fetchone()
-        return _trial(row) if row else None
+            return next(iter(_TRIALS.select(db, "WHERE job_id = ?", job_id)), None)
 
     def change_trial(self, trial: TrialRecord) -> None:
-        """Write state, times, measurement and reason of a trial that is not over."""
-        measured = json.dumps(vars(trial.measurement)) if trial.measurement else None
+        """Write a trial that is not over."""
+        where = "tuning_id = ? AND number = ? AND state NOT IN (?, ?)"
         over = [state for state in TrialState if state.over]
         with self._connect() as db:
-            db.execute(
-                "UPDATE trials SET state = ?, start_time = ?, end_time = ?, measurement = ?,"
-                " infeasible_reason = ?"
-                " WHERE tuning_id = ? AND number = ? AND state NOT IN (?, ?)",
-                (
-                    *(trial.state, trial.start_time, trial.end_time, measured),
-                    *(trial.infeasible_reason, trial.tuning_id, trial.number, *over),
-                ),
-            )
+            _TRIALS.update(db, trial, where, trial.tuning_id, trial.number, *over)
 
     def measurements(self, tuning_id: str) -> dict[int, list[Measurement]]:
         """What the trials of a tuning job reported: by trial, each by its steps."""
@@ -189,25 +172,17 @@ class TuningTable(RecordTable[TuningRecord]):
         with self._connect() as db:
             db.execute("BEGIN IMMEDIATE")
             known = "(SELECT job_id FROM trials WHERE tuning_id = ?)"
-            db.execute(f"DELETE FROM {JobTable.table} WHERE job_id IN {known}", (job_id,))
+            db.execute(f"DELETE FROM {JobTable.rows.table} WHERE job_id IN {known}", (job_id,))
             for table in ("measurements", "trials"):
                 db.execute(f"DELETE FROM {table} WHERE tuning_id = ?", (job_id,))
-            found = db.execute(f"DELETE FROM {self.table} WHERE job_id = ?", (job_id,)).rowcount
+            found = db.execute(
+                f"DELETE FROM {self.rows.table} WHERE job_id = ?", (job_id,)
+            ).rowcount
             db.execute("COMMIT")
         return found == 1
 
     def _create(self, db: sqlite3.Connection) -> None:
-        db.execute(_TRIALS)
-        db.execute(_MEASUREMENTS)
-
-
-def _trial(row: sqlite3.Row) -> TrialRecord:
-    values = dict(row)
-    values["parameters"] = json.loads(values["parameters"])
-    values["state"] = TrialState(values["state"])
-    if values["measurement"]:
-        values["measurement"] = Measurement(**json.loads(values["measurement"]))
-    return TrialRecord(**values)
+        db.executescript(JobTable.rows.schema + _TRIALS.schema + _MEASUREMENTS)
 
 
 def best_trial(tuning: TuningRecord, trials: Sequence[TrialRecord]) -> TrialRecord | None:

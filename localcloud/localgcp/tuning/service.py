@@ -6,33 +6,25 @@ States move as a CustomJob's. Which trials there are is decided in
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, ClassVar, Final, Protocol
 
-from google.longrunning import operations_pb2
-from google.protobuf import empty_pb2, json_format
-
 from localgcp.apis.messages import hyperparameter_tuning_job, job_service
-from localgcp.apis.refusals import failed_precondition, invalid_argument, not_found
+from localgcp.apis.refusals import failed_precondition
 from localgcp.home import Home
 from localgcp.tuning.checks import field_errors
 from localgcp.tuning.driver import TuningDriver
 from localgcp.tuning.records import Measurement, TrialRecord, TuningRecord, TuningTable
-from localgcp.vertex.checks import check_custom_job, resolve_parent
+from localgcp.vertex.checks import check_custom_job
+from localgcp.vertex.collections import Body, Collection, serves
 from localgcp.vertex.records import JobState
-from localgcp.vertex.service import (
-    CANCELLABLE,
-    OUTPUT_ONLY,
-    VERTEX_JOBS,
-    JobService,
-    list_page,
-    message_body,
-)
+from localgcp.vertex.service import VERTEX_JOBS, JobCollection, JobService, message_body
 
-KIND: Final = "HyperparameterTuningJob"
-_NAME: Final = re.compile(
-    r"(?P<parent>projects/[^/]+/locations/[^/]+)/hyperparameterTuningJobs/(?P<id>\d+)"
+TUNING_JOBS: Final = Collection(
+    hyperparameter_tuning_job.HyperparameterTuningJob,
+    "hyperparameter_tuning_job",
+    "hyperparameterTuningJobs",
+    job_service,
 )
 
 
@@ -42,35 +34,23 @@ class Driver(Protocol):
     def wake(self) -> None: ...
 
 
-class TuningService:
-    """Hyperparameter tuning jobs."""
+@serves(TUNING_JOBS)
+class TuningService(JobCollection[TuningRecord]):
+    """Hyperparameter tuning jobs; lists have them without their trials (T:job_service)."""
 
     api: ClassVar = VERTEX_JOBS
+    first = JobState.PENDING
 
     def __init__(self, jobs: JobService, table: TuningTable, driver: Driver) -> None:
-        self._jobs, self._table, self._driver = jobs, table, driver
+        super().__init__(jobs.store, table, jobs.operations)
+        self._jobs, self._trials, self._driver = jobs, table, driver
 
-    def create_hyperparameter_tuning_job(
-        self, request: job_service.CreateHyperparameterTuningJobRequest
-    ) -> hyperparameter_tuning_job.HyperparameterTuningJob:
-        project, region = resolve_parent(self._jobs.store, request.parent)
-        pb = hyperparameter_tuning_job.HyperparameterTuningJob.pb(request.hyperparameter_tuning_job)
-        body = {
-            key: value
-            for key, value in json_format.MessageToDict(pb).items()
-            if key not in (*OUTPUT_ONLY, "trials")
-        }
-        self._check(body, project, region)
-        record = TuningRecord.new(project, region, body, JobState.PENDING)
-        self._table.insert(record)
-        self._driver.wake()
-        return to_message(record, [])
-
-    def _check(self, body: dict[str, Any], project: str, region: str) -> None:
+    def check(self, body: Body, project: str, region: str) -> None:
+        """Raise ApiError for a tuning job that the service, or this machine, refuses."""
         spec = body.get("trialJobSpec", {})
         job = {key: body[key] for key in ("displayName", "labels") if key in body}
         check_custom_job(
-            self._jobs.store,
+            self.store,
             self._jobs.jobs,
             {**job, "jobSpec": spec},
             project,
@@ -81,65 +61,19 @@ class TuningService:
         if text := self._jobs.refusal(spec):
             raise failed_precondition(text)
 
-    def get_hyperparameter_tuning_job(
-        self, request: job_service.GetHyperparameterTuningJobRequest
-    ) -> hyperparameter_tuning_job.HyperparameterTuningJob:
-        record = self._find(request.name)
-        trials = self._table.trials(record.job_id)
-        return to_message(record, trials, self._table.measurements(record.job_id))
-
-    def list_hyperparameter_tuning_jobs(
-        self, request: job_service.ListHyperparameterTuningJobsRequest
-    ) -> job_service.ListHyperparameterTuningJobsResponse:
-        """A page of tuning jobs, without their trials (T:job_service)."""
-        page, token = list_page(self._jobs.store, self._table, request)
-        return job_service.ListHyperparameterTuningJobsResponse(
-            hyperparameter_tuning_jobs=[to_message(each, []) for each in page],
-            next_page_token=token,
-        )
-
-    def cancel_hyperparameter_tuning_job(
-        self, request: job_service.CancelHyperparameterTuningJobRequest
-    ) -> empty_pb2.Empty:
-        record = self._find(request.name)
-        self._table.move(record.job_id, JobState.CANCELLING, only_from=CANCELLABLE)
+    def begin(self, job_id: str) -> None:
+        """Have the driver look at its jobs."""
         self._driver.wake()
-        return empty_pb2.Empty()
 
-    def delete_hyperparameter_tuning_job(
-        self, request: job_service.DeleteHyperparameterTuningJobRequest
-    ) -> operations_pb2.Operation:
-        """Delete a tuning job that has ended, with its trials and their CustomJobs."""
-        record = self._find(request.name)
-        if not record.state.terminal:  # as of a CustomJob
-            text = f"The {KIND} is in state {record.state} and cannot be deleted; cancel it first."
-            raise failed_precondition(f"{text} ({record.name})")
-        self._table.delete(record.job_id)
-        return self._jobs.deleted(record)
+    end = begin
 
-    def _find(self, name: str) -> TuningRecord:
-        match = _NAME.fullmatch(name)
-        if match is None:
-            raise invalid_argument(f"Invalid resource name: {name!r}; expected a {KIND}.")
-        project, region = resolve_parent(self._jobs.store, match["parent"])
-        record = self._table.get(match["id"])
-        if record is None or (record.project, record.region) != (project, region):
-            raise not_found(name, KIND)
-        return record
-
-
-def to_message(
-    record: TuningRecord,
-    trials: list[TrialRecord],
-    measurements: Mapping[int, Sequence[Measurement]] | None = None,
-) -> hyperparameter_tuning_job.HyperparameterTuningJob:
-    """The record as the API's HyperparameterTuningJob; ``measurements`` by trial."""
-    job = hyperparameter_tuning_job.HyperparameterTuningJob()
-    reported = measurements or {}
-    bodies = [_trial_body(trial, reported.get(trial.number, ())) for trial in trials]
-    body = {**message_body(record), "trials": bodies}
-    json_format.ParseDict(body, hyperparameter_tuning_job.HyperparameterTuningJob.pb(job))
-    return job
+    def find(self, name: str, _context: Any = None) -> Body:
+        """The tuning job with its trials. Raises ApiError."""
+        record = self.record(name)
+        reported = self._trials.measurements(record.job_id)
+        trials = self._trials.trials(record.job_id)
+        bodies = [_trial_body(trial, reported.get(trial.number, ())) for trial in trials]
+        return {**message_body(record), "trials": bodies}
 
 
 def _trial_body(trial: TrialRecord, reported: Sequence[Measurement]) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from localgcp.errors import RpcCode, StartRefusedError
 from localgcp.inventory.store import Store
-from localgcp.vertex import capacity, interface, peering
+from localgcp.vertex import capacity, networks
 from localgcp.vertex.checks import no_act_as
 from localgcp.vertex.records import JobRecord
 
@@ -79,8 +79,8 @@ def admit(store: Store, job: JobRecord) -> None:
             text = _denied(access, "storage.objects.create", prefix, "User")
             raise StartRefusedError(RpcCode.PERMISSION_DENIED, text)
     _admit_named(store, access, job.spec)
-    peering.admit(store, job)
-    interface.admit(store, job)
+    networks.admit(store, job)
+    networks.admit_interface(store, job)
     capacity.admit(store, job)
 
 

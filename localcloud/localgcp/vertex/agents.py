@@ -10,6 +10,13 @@ NETWORK_ADMIN: Final = frozenset({"roles/compute.networkAdmin", "roles/compute.a
 NETWORK_USER: Final = NETWORK_ADMIN | {"roles/compute.networkUser"}
 VIEWER: Final = frozenset({"roles/compute.viewer", "roles/compute.admin", "roles/viewer"})
 DNS_PEER: Final = frozenset({"roles/dns.peer", "roles/dns.admin"})
+IMAGE_READER: Final = frozenset(
+    {
+        *("roles/artifactregistry.reader", "roles/artifactregistry.writer", "roles/viewer"),
+        *("roles/artifactregistry.repoAdmin", "roles/artifactregistry.admin"),
+    }
+)
+LOG_WRITERS: Final = frozenset({"roles/logging.logWriter", "roles/logging.admin"})
 # These contain the permissions of all the others.
 _PRIMITIVE: Final = frozenset({"roles/owner", "roles/editor"})
 

@@ -7,7 +7,7 @@ PENDING; one that never fits ends FAILED.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -31,9 +31,20 @@ class Plan:
     short: str = ""
     """What is used up, if the job has to wait."""
 
-    def take(self, reservation: Reservation, machines: int) -> None:
-        self.wanted[reservation.path] = self.wanted.get(reservation.path, 0) + machines
-        self.limits[reservation.path] = reservation.count
+    def take(self, at: str, found: Iterable[Reservation], left: int, jobs: JobTable | None) -> int:
+        """Take up to ``left`` machines of reservations, in order; return how many are missing."""
+        for each in found:
+            if taken := min(left, self.free(each, jobs)):
+                self.wanted[each.path] = self.wanted.get(each.path, 0) + taken
+                self.limits[each.path] = each.count
+                self.notes.append(f"{at}: {taken} of reservation {each.path}")
+                left -= taken
+        return left
+
+    def free(self, reservation: Reservation, jobs: JobTable | None) -> int:
+        """Machines of a reservation that neither jobs nor this plan has."""
+        used = jobs.used(reservation.path) if jobs else 0
+        return max(0, reservation.count - used - self.wanted.get(reservation.path, 0))
 
 
 def admit(store: Store, job: JobRecord) -> None:
@@ -52,14 +63,8 @@ def plan(store: Store, jobs: JobTable | None, job: JobRecord) -> Plan:
     for at, pool in _pools(job):
         kind, replicas = _kind(pool), _replicas(pool)
         if kind == SPECIFIC:
-            left, named = replicas, list(_named(store, job, at, pool))
-            for each in named:
-                taken = min(left, _free(jobs, each, made))
-                if taken:
-                    made.take(each, taken)
-                    made.notes.append(f"{at}: {taken} of reservation {each.path}")
-                left -= taken
-            if left:
+            named = list(_named(store, job, at, pool))
+            if made.take(at, named, replicas, jobs):
                 names, total = ", ".join(_values(pool)), sum(each.count for each in named)
                 made.short = f"{at} asks for {replicas} machines; {names} has {total}"
         elif kind == ANY:
@@ -77,19 +82,14 @@ def _any(
         if (each.region, each.shape) == (job.region, shape) and not _why_not(each, job)
     ]
     zones = {
-        zone: sum(_free(jobs, each, made) for each in fitting if each.zone == zone)
+        zone: sum(made.free(each, jobs) for each in fitting if each.zone == zone)
         for zone in sorted({each.zone for each in fitting})
     }
     if not zones:
         made.notes.append(f"{at}: no open reservation of {shape} in {job.region}; on demand")
         return
-    zone, left = max(zones, key=lambda each: zones[each]), replicas
-    for each in (each for each in fitting if each.zone == zone):
-        if taken := min(left, _free(jobs, each, made)):
-            made.take(each, taken)
-            made.notes.append(f"{at}: {taken} of reservation {each.path}")
-            left -= taken
-    if left:
+    zone = max(zones, key=lambda each: zones[each])
+    if left := made.take(at, [each for each in fitting if each.zone == zone], replicas, jobs):
         made.notes.append(f"{at}: {left} on demand in {zone}, its reservations are used up")
 
 
@@ -131,11 +131,6 @@ def _why_not(found: Reservation, job: JobRecord, *, by_name: bool = False) -> st
     if found.by_name_only and not by_name:
         return "can only be consumed by name"
     return ""
-
-
-def _free(jobs: JobTable | None, reservation: Reservation, made: Plan) -> int:
-    used = jobs.used(reservation.path) if jobs else 0
-    return max(0, reservation.count - used - made.wanted.get(reservation.path, 0))
 
 
 def _pools(job: JobRecord) -> Iterator[tuple[str, dict[str, Any]]]:

@@ -3,7 +3,7 @@
 Grammar (AIP-160, the part the service documents for jobs: T:job_service.ListCustomJobsRequest):
 terms joined by AND, or by OR, which binds tighter; NOT or ``-`` before a term; parentheses.
 Operators = != and, for times, < <= > >=; ``:`` asks for presence (``*``) or a part of the value.
-Of lists ``FIELD:"a","b"`` and ``FIELD("a")`` ask for members (T:metadata_service).
+``FIELD:"a","b"`` is true if one value fits, ``FIELD("a")`` is ``FIELD:"a"``.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from localgcp.errors import FilterError
 from localgcp.vertex.records import JobRecord
 
 Predicate = Callable[[Any], bool]
-#: A field's value; a list is a field that has members.
-Value = str | list[str] | None
+#: A field's value.
+Value = str | None
 
 _TOKEN: Final = re.compile(
     r"""\s*(?:(?P<string>"(?:[^"\\]|\\.)*")|(?P<op><=|>=|!=|[=<>:()])|(?P<word>[^\s"()=<>:!]+))"""
@@ -198,8 +198,6 @@ def _comparison(
             return actual != value
         if actual is None:
             return False
-        if isinstance(actual, list):
-            return operator == ":" and (value in actual or (value == "*" and bool(actual)))
         if operator == ":":
             return value == "*" or value.strip("*") in actual
         if operator == "=":

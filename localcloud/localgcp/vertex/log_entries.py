@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from pathlib import Path
 from typing import ClassVar, Final, Protocol
 
@@ -24,7 +24,7 @@ from localgcp.clients import log_filters
 from localgcp.errors import ApiError, FilterError
 from localgcp.home import Home
 from localgcp.inventory.store import Store, project_number
-from localgcp.vertex.log_times import LogTimes
+from localgcp.vertex.log_times import read_lines
 from localgcp.vertex.records import JobRecord, JobState, JobTable
 
 API: Final = "logging.googleapis.com"
@@ -216,20 +216,13 @@ def _of_replica(
     job: JobRecord, file: Path, resource: monitored_resource_pb2.MonitoredResource
 ) -> Iterator[types.LogEntry]:
     """Entries of a replica's log."""
-    replica, data, times = file.stem, file.read_bytes(), LogTimes(file)
-    created = datetime.fromisoformat(job.create_time)
-    lines = data.split(b"\n")
-    if not lines[-1] or not job.state.terminal:
-        lines.pop()  # nothing, or a line that is still being written
-    end = 0
-    for number, line in enumerate(lines):
-        end += len(line) + 1
-        time = times.of(end) or created + timedelta(milliseconds=number)
+    created, ended = datetime.fromisoformat(job.create_time), job.state.terminal
+    for number, text, time in read_lines(file, created, ended=ended):
         yield types.LogEntry(
-            log_name=f"projects/{job.project}/logs/{replica}",
+            log_name=f"projects/{job.project}/logs/{file.stem}",
             resource=resource,
-            text_payload=line.decode(errors="replace"),
+            text_payload=text,
             timestamp=time,
-            insert_id=f"{job.job_id}-{replica}-{number:09}",
+            insert_id=f"{job.job_id}-{file.stem}-{number:09}",
             severity="INFO",
         )

@@ -6,34 +6,37 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from datetime import datetime
+from collections.abc import Iterator
+from datetime import datetime, timedelta
 from pathlib import Path
 
 
-class LogTimes:
-    """When the lines of a log were written, to the half second."""
+def read_lines(log: Path, created: datetime, *, ended: bool) -> Iterator[tuple[int, str, datetime]]:
+    """Yield number, text and time of the lines of a log.
 
-    def __init__(self, path: Path) -> None:
-        self._sizes: list[int] = []
-        self._times: list[datetime] = []
-        try:
-            lines = times_file(path).read_text(encoding="ascii").splitlines()
-        except FileNotFoundError:
-            return
-        for line in lines:
-            size, _, time = line.partition(" ")
-            self._sizes.append(int(size))
-            self._times.append(datetime.fromisoformat(time))
+    A line without a noted time is a millisecond after the one before, from ``created`` on. The
+    rest after the last line end counts only in the log of a job that has ended.
+    """
+    lines, end = log.read_bytes().split(b"\n"), 0
+    sizes, times = _noted(log)
+    if not lines[-1] or not ended:
+        lines.pop()
+    for number, line in enumerate(lines):
+        end += len(line) + 1
+        time = created + timedelta(milliseconds=number)
+        if times:
+            time = times[min(bisect_left(sizes, end), len(times) - 1)]
+        yield number, line.decode(errors="replace"), time
 
-    def covers(self, end: int) -> bool:
-        """Whether a line that ends at this offset has been noted."""
-        return bool(self._sizes) and self._sizes[-1] >= end
 
-    def of(self, end: int) -> datetime | None:
-        """When the line that ends at this offset was there; None if it was never noted."""
-        if not self._times:
-            return None
-        return self._times[min(bisect_left(self._sizes, end), len(self._times) - 1)]
+def _noted(log: Path) -> tuple[list[int], list[datetime]]:
+    """Sizes of a log, and when each was seen."""
+    try:
+        notes = times_file(log).read_text(encoding="ascii").split("\n")
+    except FileNotFoundError:
+        return [], []
+    pairs = [note.partition(" ") for note in notes if note]
+    return [int(size) for size, _, _ in pairs], [datetime.fromisoformat(t) for _, _, t in pairs]
 
 
 def times_file(log: Path) -> Path:

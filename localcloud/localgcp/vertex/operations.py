@@ -8,17 +8,20 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Mapping
+import traceback
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
+import grpc
 from google.longrunning import operations_pb2
 from google.protobuf import any_pb2
 from google.protobuf.message import Message
 from google.rpc import status_pb2
 
-from localgcp.errors import ApiError
+from localgcp.errors import ApiError, ServerStoppingError
 from localgcp.inventory.store import connection
+from localgcp.system.threads import make_thread
 from localgcp.vertex.records import new_id
 
 Operation = operations_pb2.Operation
@@ -33,11 +36,10 @@ CREATE INDEX IF NOT EXISTS operation_targets ON operations (target);
 
 
 class OperationTable:
-    """All operations; safe across threads. Waits end for operations that this process ends."""
+    """All operations; safe across threads and processes."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._ended = threading.Condition()
 
     def finish(self, target: str, response: Any, metadata: Any) -> Operation:
         """An operation on a location's resource that is done as it begins."""
@@ -72,11 +74,9 @@ class OperationTable:
         self._write(made)
 
     def _write(self, made: Operation) -> None:
-        with self._ended:
-            with connection(self._path, _SCHEMA) as db:
-                row = (made.done, made.SerializeToString(), made.name)
-                db.execute("UPDATE operations SET done = ?, message = ? WHERE name = ?", row)
-            self._ended.notify_all()
+        with connection(self._path, _SCHEMA) as db:
+            row = (made.done, made.SerializeToString(), made.name)
+            db.execute("UPDATE operations SET done = ?, message = ? WHERE name = ?", row)
 
     def get(self, name: str) -> Operation | None:
         """The operation as it is now, or None."""
@@ -84,12 +84,6 @@ class OperationTable:
             query = "SELECT message FROM operations WHERE name = ?"
             row = db.execute(query, (name,)).fetchone()
         return Operation.FromString(row[0]) if row else None
-
-    def wait(self, name: str, seconds: float) -> Operation | None:
-        """The operation when it is done, or after ``seconds``."""
-        with self._ended:
-            self._ended.wait_for(lambda: (found := self.get(name)) is None or found.done, seconds)
-            return self.get(name)
 
     def list(self, target: str) -> list[Operation]:
         """Operations on a resource, or on all of a location, oldest first."""
@@ -117,3 +111,69 @@ def packed(message: Any) -> any_pb2.Any:
     made = any_pb2.Any()
     made.Pack(message if isinstance(message, Message) else type(message).pb(message))
     return made
+
+
+#: Carries one out, by its name and request; returns the response. Raises ApiError, and
+#: ServerStoppingError where it was left half-way. It may have been begun before.
+Work = Callable[[str, Mapping[str, Any]], Any]
+#: Called before and after, with the method and the request; may wait, and raises as ``Work`` does.
+Around = Callable[[str, str, Mapping[str, Any]], None]
+
+
+class OperationRunner:
+    """Runs the operations of one server."""
+
+    def __init__(
+        self,
+        operations: OperationTable,
+        make_around: Callable[[threading.Event], Around] = lambda _: lambda *_: None,
+    ) -> None:
+        """``make_around`` gets what is set when the server stops."""
+        self.operations = operations
+        self.stopping = threading.Event()
+        self._around = make_around(self.stopping)
+        self._work: dict[str, Work] = {}
+        self._threads: list[threading.Thread] = []
+
+    def register(self, method: str, work: Work) -> None:
+        """``work`` carries out operations of this method."""
+        self._work[method] = work
+
+    def begin(
+        self, target: str, method: str, request: Mapping[str, Any], metadata: Any
+    ) -> Operation:
+        """A new operation, which is on its way."""
+        made = self.operations.begin(target, method, request, metadata)
+        self._start(made.name, method, request)
+        return made
+
+    def recover(self) -> None:
+        """Take up what an earlier server did not end."""
+        for name, method, request in self.operations.unfinished():
+            self._start(name, method, request)
+
+    def stop(self) -> None:
+        """Leave operations as they are, for the next server."""
+        self.stopping.set()
+        for each in self._threads:
+            each.join()
+
+    def _start(self, name: str, method: str, request: Mapping[str, Any]) -> None:
+        thread = make_thread(self._run, name, method, request)
+        self._threads = [each for each in self._threads if each.is_alive()] + [thread]
+        thread.start()
+
+    def _run(self, name: str, method: str, request: Mapping[str, Any]) -> None:
+        try:
+            self._around("before", method, request)
+            outcome = self._work[method](name, request)
+            self._around("after", method, request)
+        except ApiError as error:
+            outcome = error
+        except ServerStoppingError:
+            return
+        except Exception as error:
+            traceback.print_exc()  # to server.log; the caller gets one line
+            text = f"Internal error encountered: {type(error).__name__}."
+            outcome = ApiError(grpc.StatusCode.INTERNAL, text)
+        self.operations.end(name, outcome)

@@ -7,38 +7,29 @@ are refused: the local cloud has no data sets, and a model is uploaded by itself
 
 from __future__ import annotations
 
-import builtins
 import json
 import re
-import secrets
 import sqlite3
-from contextlib import AbstractContextManager
-from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, ClassVar, Final
 
 import grpc
-from google.protobuf import empty_pb2, json_format
+from google.protobuf import json_format
 
 from localgcp.apis.client import Api
-from localgcp.apis.messages import custom_job, job_service, pipeline_service, training_pipeline
+from localgcp.apis.messages import custom_job, pipeline_service, training_pipeline
 from localgcp.apis.refusals import invalid_argument
 from localgcp.errors import ApiError
-from localgcp.inventory.store import connection, project_number
-from localgcp.vertex.checks import resolve_parent
-from localgcp.vertex.records import JobRecord, now
+from localgcp.inventory.store import connection
+from localgcp.vertex.collections import Body, Collection, ResourceReader, serves, to_body
+from localgcp.vertex.records import JobRecord, JobTable, new_id, now
 from localgcp.vertex.service import JobService
 
 #: Tasks that run a CustomJob; google/cloud/aiplatform/schema.py of the SDK.
 _CUSTOM_TASK: Final = re.compile(
     r"gs://google-cloud-aiplatform/schema/trainingjob/definition/custom_task_[\d.]+\.yaml"
 )
-_NAME: Final = re.compile(
-    r"(?P<parent>projects/[^/]+/locations/[^/]+)/trainingPipelines/(?P<id>\d+)"
-)
 #: States of a job that a pipeline has by another name.
 _STATES: Final = {"QUEUED": "PENDING"}
-_MAX_PAGE: Final = 100
 _KEPT: Final = (
     *("displayName", "labels", "encryptionSpec"),
     *("trainingTaskDefinition", "trainingTaskInputs"),
@@ -47,87 +38,81 @@ _MISSING: Final = {
     "modelToUpload": "pipeline that uploads a model: leave out what serves it, and upload it then",
     "inputDataConfig": "managed data sets: pass the data's address as an argument",
 }
+PIPELINES: Final = Collection(
+    training_pipeline.TrainingPipeline, "training_pipeline", "trainingPipelines", pipeline_service
+)
+_SCHEMA: Final = """
+CREATE TABLE IF NOT EXISTS training_pipelines (
+    pipeline_id TEXT PRIMARY KEY, number TEXT NOT NULL, region TEXT NOT NULL,
+    job_id TEXT NOT NULL, request TEXT NOT NULL, create_time TEXT NOT NULL
+) WITHOUT ROWID
+"""
 
 
-class PipelineService:
-    """``google.cloud.aiplatform.v1.PipelineService``, as far as it runs one CustomJob."""
+class PipelineTable:
+    """The table ``training_pipelines``; a pipeline's state is that of its job."""
+
+    def __init__(self, jobs: JobTable) -> None:
+        self._jobs = jobs
+
+    def get(self, name: str) -> Body | None:
+        """The pipeline, or None."""
+        found = self.list(name.rpartition("/")[0])
+        return next((each for each in found if each["name"] == name), None)
+
+    def list(self, parent: str) -> list[Body]:
+        """Pipelines of ``projects/NUMBER/locations/REGION/trainingPipelines``."""
+        _, number, _, region, _ = parent.split("/")
+        query = "SELECT * FROM training_pipelines WHERE number = ? AND region = ?"
+        with connection(self._jobs.path, _SCHEMA) as db:
+            rows = db.execute(query, (number, region)).fetchall()
+        return [self._body(parent, row) for row in rows]
+
+    def put(self, name: str, job_id: str, sent: Body) -> None:
+        """Add a pipeline."""
+        _, number, _, region, _, id_ = name.split("/")
+        request = {key: sent[key] for key in _KEPT if key in sent}
+        row = (id_, number, region, job_id, json.dumps(request), now())
+        with connection(self._jobs.path, _SCHEMA) as db:
+            db.execute("INSERT INTO training_pipelines VALUES (?, ?, ?, ?, ?, ?)", row)
+
+    def _body(self, parent: str, row: sqlite3.Row) -> Body:
+        name, time = f"{parent}/{row['pipeline_id']}", row["create_time"]
+        body = {**json.loads(row["request"]), "name": name, "createTime": time}
+        return body | _progress(self._jobs.get(row["job_id"]))
+
+
+@serves(PIPELINES)
+class PipelineService(ResourceReader):
+    """Training pipelines, as far as they run one CustomJob."""
 
     api: ClassVar = Api("google.cloud.aiplatform_v1", "pipeline_service")
 
-    def __init__(self, jobs: JobService, table: PipelineTable) -> None:
-        self._jobs, self._table = jobs, table
+    def __init__(self, jobs: JobService) -> None:
+        self._jobs, self._table = jobs, PipelineTable(jobs.jobs)
+        super().__init__(jobs.store, jobs.operations, self._table)
 
-    def create_training_pipeline(
-        self, request: pipeline_service.CreateTrainingPipelineRequest
-    ) -> training_pipeline.TrainingPipeline:
-        project, region = resolve_parent(self._jobs.store, request.parent)
-        sent = json_format.MessageToDict(
-            training_pipeline.TrainingPipeline.pb(request.training_pipeline)
-        )
-        job = self._jobs.create_custom_job(
-            job_service.CreateCustomJobRequest(parent=request.parent, custom_job=_job_of(sent))
-        )
-        record = PipelineRecord(
-            pipeline_id=str(10**18 + secrets.randbelow(8 * 10**18)),
-            number=project_number(project),
-            region=region,
-            job_id=job.name.rpartition("/")[2],
-            request={key: sent[key] for key in _KEPT if key in sent},
-            create_time=now(),
-        )
-        self._table.insert(record)
-        return self._message(record)
+    def create(self, parent: str, sent: Any, _id: str, context: Any) -> Body:
+        """Create the pipeline's CustomJob, then the pipeline. Raises ApiError."""
+        body, name = to_body(PIPELINES, sent), f"{self.place(parent, context)}/{PIPELINES.segment}"
+        job, name = self._jobs.create(parent, _job_of(body)), f"{name}/{new_id()}"
+        self._table.put(name, job["name"].rpartition("/")[2], body)
+        return self.find(name, context)
 
-    def get_training_pipeline(
-        self, request: pipeline_service.GetTrainingPipelineRequest
-    ) -> training_pipeline.TrainingPipeline:
-        return self._message(self._find(request.name))
-
-    def list_training_pipelines(
-        self, request: pipeline_service.ListTrainingPipelinesRequest
-    ) -> pipeline_service.ListTrainingPipelinesResponse:
-        project, region = resolve_parent(self._jobs.store, request.parent)
+    def page(self, request: Any, context: Any) -> tuple[list[Body], str]:
+        """Pipelines of a page, newest first. Raises ApiError for a filter."""
         if request.filter:
             raise invalid_argument("filter: the local cloud lists all training pipelines.")
-        if not re.fullmatch(r"\d{0,9}", request.page_token):
-            raise invalid_argument(f"Invalid page token: {request.page_token!r}.")
-        begin = int(request.page_token or 0)
-        end = begin + min(max(request.page_size, 0) or _MAX_PAGE, _MAX_PAGE)
-        found = self._table.list(project_number(project), region)
-        return pipeline_service.ListTrainingPipelinesResponse(
-            training_pipelines=[self._message(each) for each in found[begin:end]],
-            next_page_token=str(end) if end < len(found) else "",
-        )
+        return super().page(request, context)
 
-    def cancel_training_pipeline(
-        self, request: pipeline_service.CancelTrainingPipelineRequest
-    ) -> empty_pb2.Empty:
-        record = self._find(request.name)
-        job = self._jobs.jobs.get(record.job_id)
-        if job is not None:
-            self._jobs.cancel_custom_job(job_service.CancelCustomJobRequest(name=job.name))
-        return empty_pb2.Empty()
-
-    def _find(self, name: str) -> PipelineRecord:
-        match = _NAME.fullmatch(name)
-        if match is None:
-            raise invalid_argument(f"Invalid resource name: {name!r}; expected a TrainingPipeline.")
-        project, region = resolve_parent(self._jobs.store, match["parent"])
-        record = self._table.get(match["id"])
-        if record is None or (record.number, record.region) != (project_number(project), region):
-            text = f"The TrainingPipeline does not exist: {name}"
-            raise ApiError(grpc.StatusCode.NOT_FOUND, text)
-        return record
-
-    def _message(self, record: PipelineRecord) -> training_pipeline.TrainingPipeline:
-        message = training_pipeline.TrainingPipeline()
-        body = {**record.request, "name": record.name, "createTime": record.create_time}
-        body |= _progress(self._jobs.jobs.get(record.job_id))
-        json_format.ParseDict(body, training_pipeline.TrainingPipeline.pb(message))
-        return message
+    def cancel(self, name: str, context: Any) -> None:
+        """Cancel the pipeline's CustomJob; a second call changes nothing."""
+        task = self.find(name, context).get("trainingTaskMetadata", {})
+        if job := task.get("backingCustomJob"):
+            self._jobs.cancel(job)
 
 
-def _job_of(sent: dict[str, Any]) -> custom_job.CustomJob:
+def _job_of(sent: Body) -> custom_job.CustomJob:
     """The CustomJob of a pipeline. Raises ApiError."""
     definition = sent.get("trainingTaskDefinition", "")
     if not _CUSTOM_TASK.fullmatch(definition):
@@ -149,13 +134,13 @@ def _job_of(sent: dict[str, Any]) -> custom_job.CustomJob:
     return job
 
 
-def _progress(job: JobRecord | None) -> dict[str, Any]:
+def _progress(job: JobRecord | None) -> Body:
     """State, times, error and job of a pipeline."""
     if job is None:
         error = {"code": 5, "message": "The CustomJob of the pipeline was deleted."}
         return {"state": "PIPELINE_STATE_FAILED", "error": error}
     state = _STATES.get(job.state.word, job.state.word)
-    found: dict[str, Any] = {
+    found: Body = {
         "state": f"PIPELINE_STATE_{state}",
         "updateTime": job.update_time,
         "trainingTaskMetadata": {"backingCustomJob": job.name},
@@ -165,68 +150,3 @@ def _progress(job: JobRecord | None) -> dict[str, Any]:
     if job.error_code is not None:
         found["error"] = {"code": job.error_code, "message": job.error_message or ""}
     return found
-
-
-_SCHEMA: Final = """
-CREATE TABLE IF NOT EXISTS training_pipelines (
-    pipeline_id TEXT PRIMARY KEY, number TEXT NOT NULL, region TEXT NOT NULL,
-    job_id TEXT NOT NULL, request TEXT NOT NULL, create_time TEXT NOT NULL
-) WITHOUT ROWID
-"""
-
-
-@dataclass(frozen=True)
-class PipelineRecord:
-    """One row. Its state is that of the job."""
-
-    pipeline_id: str
-    number: str
-    """Of the project."""
-    region: str
-    job_id: str
-    request: dict[str, Any]
-    """The TrainingPipeline as it was sent, in the API's JSON form."""
-    create_time: str
-
-    @property
-    def name(self) -> str:
-        place = f"projects/{self.number}/locations/{self.region}"
-        return f"{place}/trainingPipelines/{self.pipeline_id}"
-
-
-class PipelineTable:
-    """The table ``training_pipelines``; safe across threads and processes."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-
-    def insert(self, record: PipelineRecord) -> None:
-        """Add a pipeline."""
-        values = [*vars(record).values()]
-        values[4] = json.dumps(record.request)
-        with self._connect() as db:
-            db.execute("INSERT INTO training_pipelines VALUES (?, ?, ?, ?, ?, ?)", values)
-
-    def get(self, pipeline_id: str) -> PipelineRecord | None:
-        """The pipeline, or None."""
-        query = "SELECT * FROM training_pipelines WHERE pipeline_id = ?"
-        with self._connect() as db:
-            row = db.execute(query, (pipeline_id,)).fetchone()
-        return _record(row) if row else None
-
-    def list(self, number: str, region: str) -> builtins.list[PipelineRecord]:
-        """Pipelines of a project and a region, newest first."""
-        query = (
-            "SELECT * FROM training_pipelines WHERE number = ? AND region = ?"
-            " ORDER BY create_time DESC, pipeline_id DESC"
-        )
-        with self._connect() as db:
-            return [_record(row) for row in db.execute(query, (number, region))]
-
-    def _connect(self) -> AbstractContextManager[sqlite3.Connection]:
-        return connection(self._path, _SCHEMA)
-
-
-def _record(row: sqlite3.Row) -> PipelineRecord:
-    values = dict(row)
-    return PipelineRecord(**{**values, "request": json.loads(values["request"])})

@@ -7,7 +7,6 @@ and ``up`` read this table; only the server turns rows into API messages.
 from __future__ import annotations
 
 import builtins
-import json
 import secrets
 import sqlite3
 from collections.abc import Iterator
@@ -16,20 +15,11 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
-from typing import Any, ClassVar, Final, Generic, Self, TypeVar, cast
+from typing import Any, ClassVar, Final, Generic, Self, TypeVar
 
+from localgcp.inventory.rows import Rows
 from localgcp.inventory.store import connection, project_number
 
-_SCHEMA: Final = """
-CREATE TABLE IF NOT EXISTS {table} (
-    job_id TEXT PRIMARY KEY,
-    project TEXT NOT NULL, number TEXT NOT NULL, region TEXT NOT NULL,
-    display_name TEXT NOT NULL, labels TEXT NOT NULL, request TEXT NOT NULL,
-    state TEXT NOT NULL,
-    create_time TEXT NOT NULL, start_time TEXT, end_time TEXT, update_time TEXT NOT NULL,
-    error_code INTEGER, error_message TEXT
-) WITHOUT ROWID
-"""
 # Machines of reservations that jobs hold. Triggers give them back together with the change that
 # ends the job, so that no crash comes in between.
 _CLAIMS: Final = """
@@ -133,9 +123,7 @@ _R = TypeVar("_R", bound=JobRecord)
 class RecordTable(Generic[_R]):
     """A table of jobs; safe across threads and processes (a connection for each call)."""
 
-    #: Name of the table, and the type of its rows.
-    table: ClassVar[str]
-    row_type: ClassVar[type[JobRecord]]
+    rows: ClassVar[Rows[Any]]
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -143,14 +131,12 @@ class RecordTable(Generic[_R]):
     def insert(self, record: _R) -> None:
         """Add a job."""
         with self._connect() as db:
-            insert_row(db, self.table, record)
+            self.rows.insert(db, record)
 
     def get(self, job_id: str) -> _R | None:
         """The job, or None."""
-        query = f"SELECT * FROM {self.table} WHERE job_id = ?"
         with self._connect() as db:
-            row = db.execute(query, (job_id,)).fetchone()
-        return self._record(row) if row else None
+            return next(iter(self.rows.select(db, "WHERE job_id = ?", job_id)), None)
 
     def list(
         self,
@@ -160,15 +146,13 @@ class RecordTable(Generic[_R]):
     ) -> list[_R]:
         """Jobs of a project and a region (None: of any) with a label, newest first."""
         key, value = label or (None, None)
+        query = (
+            "WHERE (?1 IS NULL OR number = ?1) AND (?2 IS NULL OR region = ?2)"
+            " AND (?3 IS NULL OR json_extract(labels, '$.\"' || ?3 || '\"') = ?4)"
+            " ORDER BY create_time DESC, job_id DESC"
+        )
         with self._connect() as db:
-            rows = db.execute(
-                f"SELECT * FROM {self.table} WHERE (?1 IS NULL OR number = ?1)"
-                " AND (?2 IS NULL OR region = ?2)"
-                " AND (?3 IS NULL OR json_extract(labels, '$.\"' || ?3 || '\"') = ?4)"
-                " ORDER BY create_time DESC, job_id DESC",
-                (number, region, key, value),
-            ).fetchall()
-        return [self._record(row) for row in rows]
+            return self.rows.select(db, query, number, region, key, value)
 
     def move(
         self,
@@ -189,7 +173,7 @@ class RecordTable(Generic[_R]):
         values = (to, time, begins, time, ends, time, code, message, job_id, *only_from)
         with self._connect() as db:
             cursor = db.execute(
-                f"UPDATE {self.table} SET state = ?, update_time = ?,"
+                f"UPDATE {self.rows.table} SET state = ?, update_time = ?,"
                 " start_time = CASE WHEN ? THEN ? ELSE start_time END,"
                 " end_time = CASE WHEN ? THEN ? ELSE end_time END,"
                 " error_code = ?, error_message = ?"
@@ -200,20 +184,13 @@ class RecordTable(Generic[_R]):
 
     def delete(self, job_id: str) -> bool:
         """Remove a job; False if there was none."""
-        query = f"DELETE FROM {self.table} WHERE job_id = ?"
+        query = f"DELETE FROM {self.rows.table} WHERE job_id = ?"
         with self._connect() as db:
             return db.execute(query, (job_id,)).rowcount == 1
 
-    def _record(self, row: sqlite3.Row) -> _R:
-        values = dict(row)
-        values["labels"] = json.loads(values["labels"])
-        values["request"] = json.loads(values["request"])
-        values["state"] = JobState(values["state"])
-        return cast(_R, self.row_type(**values))
-
     @contextmanager
     def _connect(self) -> Iterator[sqlite3.Connection]:
-        with connection(self.path, _SCHEMA.format(table=self.table)) as db:
+        with connection(self.path, self.rows.schema) as db:
             db.execute("PRAGMA synchronous = NORMAL")
             self._create(db)
             yield db
@@ -225,8 +202,7 @@ class RecordTable(Generic[_R]):
 class JobTable(RecordTable[JobRecord]):
     """The table ``custom_jobs``, and the machines of reservations that jobs hold."""
 
-    table = "custom_jobs"
-    row_type = JobRecord
+    rows = Rows(JobRecord, "custom_jobs", "job_id")
 
     def claim(self, job_id: str, wanted: dict[str, int], limits: dict[str, int]) -> bool:
         """Take machines of reservations (path -> number), all or none; False if too few are free.
@@ -252,24 +228,13 @@ class JobTable(RecordTable[JobRecord]):
 
     def users(self, reservation: str) -> builtins.list[JobRecord]:
         """Jobs that hold machines of the reservation."""
+        query = "JOIN reservation_claims USING (job_id) WHERE reservation = ? ORDER BY create_time"
         with self._connect() as db:
-            rows = db.execute(
-                "SELECT custom_jobs.* FROM custom_jobs JOIN reservation_claims USING (job_id)"
-                " WHERE reservation = ? ORDER BY create_time",
-                (reservation,),
-            ).fetchall()
-        return [self._record(row) for row in rows]
+            return self.rows.select(db, query, reservation)
 
     def _create(self, db: sqlite3.Connection) -> None:
         if not db.execute(_HAS_CLAIMS).fetchone():
             db.executescript(_CLAIMS)
-
-
-def insert_row(db: sqlite3.Connection, table: str, record: JobRecord) -> None:
-    """Add a job to a table."""
-    values = [*vars(record).values()]
-    values[5], values[6] = json.dumps(record.labels), json.dumps(record.request)
-    db.execute(f"INSERT INTO {table} VALUES ({', '.join('?' * len(values))})", values)
 
 
 def _used(db: sqlite3.Connection, reservation: str) -> int:

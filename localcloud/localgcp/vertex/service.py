@@ -1,4 +1,4 @@
-"""The methods of ``google.cloud.aiplatform.v1.JobService`` this cloud has, on the API's own types.
+"""``JobService`` of ``google.cloud.aiplatform.v1``, and the TensorBoard instances that jobs name.
 
 States move as the service's: QUEUED, PENDING while the replica is prepared, RUNNING while its
 code runs, then SUCCEEDED, FAILED or CANCELLED; cancelling is asynchronous. Names carry the project
@@ -12,33 +12,40 @@ import hashlib
 import json
 import re
 from collections.abc import Callable, Mapping
-from typing import Any, ClassVar, Final, Protocol, TypeVar
+from typing import Any, ClassVar, Final, Generic, Protocol, TypeVar
 
-import grpc
 from google.longrunning import operations_pb2
-from google.protobuf import empty_pb2, json_format
+from google.protobuf import empty_pb2
 
 from localgcp.apis.client import Api
-from localgcp.apis.messages import custom_job, job_service, operation
+from localgcp.apis.messages import (
+    custom_job,
+    job_service,
+    operation,
+    tensorboard,
+    tensorboard_service,
+)
 from localgcp.apis.refusals import failed_precondition, invalid_argument, not_found
-from localgcp.errors import ApiError, FilterError
-from localgcp.inventory.store import Store, project_number
+from localgcp.errors import FilterError
+from localgcp.inventory.store import TENSORBOARD, Store, StoredResource, project_number
 from localgcp.vertex import filters
 from localgcp.vertex.checks import check_custom_job, resolve_parent
+from localgcp.vertex.collections import Body, Collection, ResourceReader, serves, to_body
 from localgcp.vertex.operations import OperationTable
 from localgcp.vertex.records import LIVE_STATES, JobRecord, JobState, JobTable, RecordTable
 
 VERTEX_JOBS: Final = Api("google.cloud.aiplatform_v1", "job_service")
-_JOB_NAME: Final = re.compile(r"(?P<parent>projects/[^/]+/locations/[^/]+)/customJobs/(?P<id>\d+)")
-OUTPUT_ONLY: Final = (
+CUSTOM_JOBS: Final = Collection(custom_job.CustomJob, "custom_job", "customJobs", job_service)
+_NAME: Final = re.compile(
+    r"(?P<parent>projects/[^/]+/locations/[^/]+)/(?P<segment>\w+)/(?P<id>\d+)"
+)
+_OUTPUT_ONLY: Final = (
     *("name", "state", "createTime", "startTime", "endTime", "updateTime", "error"),
-    *("webAccessUris", "satisfiesPzs", "satisfiesPzi"),
+    *("webAccessUris", "satisfiesPzs", "satisfiesPzi", "trials"),
 )
 _TARGET: Final = re.compile(r"(projects/[^/]+/locations/[^/]+)((?:/[^/]+)*)")
 _DONE: Final = re.compile(r"(?:done[=:](true|false))?", re.IGNORECASE)
 _MAX_PAGE: Final = 100
-#: How long a call waits for an operation; it holds one of the server's threads.
-_MAX_WAIT: Final = 30.0
 #: States in which a job can be asked to end.
 CANCELLABLE: Final = tuple(state for state in LIVE_STATES if state is not JobState.CANCELLING)
 _R = TypeVar("_R", bound=JobRecord)
@@ -51,8 +58,103 @@ class Scheduler(Protocol):
     def cancel(self, job_id: str) -> None: ...
 
 
-class JobService:
-    """CustomJobs, and the operations that delete jobs."""
+class JobCollection(Generic[_R]):
+    """Jobs of one type: checked, kept in a table, and run by others."""
+
+    collection: Collection
+    first: ClassVar = JobState.QUEUED
+
+    def __init__(
+        self, store: Store, table: RecordTable[_R], operations: OperationTable | None = None
+    ) -> None:
+        self.store, self.table = store, table
+        self.operations = operations or OperationTable(table.path)
+
+    def check(self, body: Body, project: str, region: str) -> None:
+        """Raise ApiError for a job (in JSON form) that the service, or this machine, refuses."""
+        raise NotImplementedError
+
+    def begin(self, job_id: str) -> None:
+        """Run a new job."""
+        raise NotImplementedError
+
+    def end(self, job_id: str) -> None:
+        """End a job that is CANCELLING."""
+        raise NotImplementedError
+
+    def create(self, parent: str, sent: Any, _id: str = "", _context: Any = None) -> Body:
+        """Accept a job. Raises ApiError."""
+        project, region = resolve_parent(self.store, parent)
+        body = to_body(self.collection, sent)
+        body = {key: value for key, value in body.items() if key not in _OUTPUT_ONLY}
+        self.check(body, project, region)
+        record = self.table.rows.type.new(project, region, body, self.first)
+        self.table.insert(record)
+        self.begin(record.job_id)
+        return message_body(record)
+
+    def find(self, name: str, _context: Any = None) -> Body:
+        """The job in the API's JSON form. Raises ApiError."""
+        return message_body(self.record(name))
+
+    def record(self, name: str) -> _R:
+        """The job of this name. Raises ApiError."""
+        kind = self.collection.message.__name__
+        match = _NAME.fullmatch(name)
+        if match is None or match["segment"] != self.collection.segment:
+            raise invalid_argument(f"Invalid resource name: {name!r}; expected a {kind}.")
+        project, region = resolve_parent(self.store, match["parent"])
+        job = self.table.get(match["id"])
+        if job is None or (job.project, job.region) != (project, region):
+            raise not_found(name, kind)
+        return job
+
+    def cancel(self, name: str, _context: Any = None) -> None:
+        """Cancel a job; one that has ended, or is being cancelled, stays as it is."""
+        job_id = self.record(name).job_id
+        if self.table.move(job_id, JobState.CANCELLING, only_from=CANCELLABLE):
+            self.end(job_id)
+
+    def delete(self, name: str, _context: Any = None) -> operations_pb2.Operation:
+        """Delete a job that has ended."""
+        job = self.record(name)
+        if not job.state.terminal:
+            # Not described by the API. Refusing keeps a running job findable.
+            kind = self.collection.message.__name__
+            text = f"The {kind} is in state {job.state} and cannot be deleted; cancel it first."
+            raise failed_precondition(f"{text} ({job.name})")
+        self.table.delete(job.job_id)
+        metadata = operation.DeleteOperationMetadata()
+        return self.operations.finish(job.name, empty_pb2.Empty(), metadata)
+
+    def page(self, request: Any, _context: Any = None) -> tuple[list[Body], str]:
+        """Jobs of a page, newest first, and the token of the next one. Raises ApiError."""
+        project, region = resolve_parent(self.store, request.parent)
+        try:
+            test = filters.parse(request.filter)
+        except FilterError as error:
+            raise invalid_argument(str(error)) from error
+        if request.page_size < 0:
+            raise invalid_argument(f"page_size must not be negative, got {request.page_size}.")
+        text = f"{self.table.rows.table}:{project}/{region}?{request.filter}"
+        query = hashlib.sha256(text.encode()).hexdigest()[:16]
+        after = _read_token(request.page_token, query)
+        found = [
+            job
+            for job in self.table.list(
+                project_number(project), region, filters.label(request.filter)
+            )
+            if test(job) and (after is None or (job.create_time, job.job_id) < after)
+        ]
+        size = min(request.page_size or _MAX_PAGE, _MAX_PAGE)
+        page, more = found[:size], len(found) > size
+        token = _write_token(page[-1], query) if more else ""
+        return [message_body(each) for each in page], token
+
+
+@serves(CUSTOM_JOBS)
+class JobService(JobCollection[JobRecord]):
+    """CustomJobs, and the operations of all services."""
 
     api: ClassVar = VERTEX_JOBS
 
@@ -64,75 +166,30 @@ class JobService:
         refusal: Callable[[Mapping[str, Any]], str | None] = lambda _spec: None,
     ) -> None:
         """``refusal`` is why this machine cannot run a job's ``jobSpec``, or None."""
-        self.store = store
-        self.refusal = refusal
-        self.jobs = jobs
-        self.scheduler = scheduler
-        self.operations = OperationTable(jobs.path)
+        super().__init__(store, jobs)
+        self.jobs, self.scheduler, self.refusal = jobs, scheduler, refusal
 
-    def create_custom_job(
-        self, request: job_service.CreateCustomJobRequest
-    ) -> custom_job.CustomJob:
-        project, region = resolve_parent(self.store, request.parent)
-        sent = json_format.MessageToDict(custom_job.CustomJob.pb(request.custom_job))
-        body = {key: value for key, value in sent.items() if key not in OUTPUT_ONLY}
+    def check(self, body: Body, project: str, region: str) -> None:
+        """Raise ApiError for a CustomJob that the service, or this machine, refuses."""
         check_custom_job(self.store, self.jobs, body, project, region)
         if text := self.refusal(body["jobSpec"]):
             raise failed_precondition(text)
-        record = JobRecord.new(project, region, body, JobState.QUEUED)
-        self.jobs.insert(record)
-        self.scheduler.submit(record.job_id)
-        return to_message(record)
 
-    def get_custom_job(self, request: job_service.GetCustomJobRequest) -> custom_job.CustomJob:
-        return to_message(self._find(request.name))
+    def begin(self, job_id: str) -> None:
+        """Have the scheduler run a job."""
+        self.scheduler.submit(job_id)
 
-    def list_custom_jobs(
-        self, request: job_service.ListCustomJobsRequest
-    ) -> job_service.ListCustomJobsResponse:
-        page, token = list_page(self.store, self.jobs, request)
-        return job_service.ListCustomJobsResponse(
-            custom_jobs=[to_message(job) for job in page], next_page_token=token
-        )
-
-    def cancel_custom_job(self, request: job_service.CancelCustomJobRequest) -> empty_pb2.Empty:
-        job = self._find(request.name)
-        # A job that ended, or is being cancelled, stays as it is: repeating is no error.
-        if self.jobs.move(job.job_id, JobState.CANCELLING, only_from=CANCELLABLE):
-            self.scheduler.cancel(job.job_id)
-        return empty_pb2.Empty()
-
-    def delete_custom_job(
-        self, request: job_service.DeleteCustomJobRequest
-    ) -> operations_pb2.Operation:
-        job = self._find(request.name)
-        if not job.state.terminal:
-            # Not described by the API. Refusing keeps a running job findable.
-            text = f"The CustomJob is in state {job.state} and cannot be deleted; cancel it first."
-            raise ApiError(grpc.StatusCode.FAILED_PRECONDITION, f"{text} ({job.name})")
-        self.jobs.delete(job.job_id)
-        return self.deleted(job)
-
-    def deleted(self, job: JobRecord) -> operations_pb2.Operation:
-        """The operation, which is done, that deleted a job of any type."""
-        return self.finish(job.name, empty_pb2.Empty(), operation.DeleteOperationMetadata())
-
-    def finish(self, name: str, response: Any, metadata: Any) -> operations_pb2.Operation:
-        """An operation on the resource ``name``, which is done, with messages of the client."""
-        return self.operations.finish(name, response, metadata)
+    def end(self, job_id: str) -> None:
+        """Have the scheduler end a job."""
+        self.scheduler.cancel(job_id)
 
     def get_operation(
         self, request: operations_pb2.GetOperationRequest
     ) -> operations_pb2.Operation:
-        return _existing(request.name, self.operations.get(request.name))
-
-    def wait_operation(
-        self, request: operations_pb2.WaitOperationRequest
-    ) -> operations_pb2.Operation:
-        """The operation when it is done, or as it is when the time is over."""
-        asked = request.timeout.ToSeconds() if request.HasField("timeout") else _MAX_WAIT
-        found = self.operations.wait(request.name, min(max(asked, 0), _MAX_WAIT))
-        return _existing(request.name, found)
+        found = self.operations.get(request.name)
+        if found is None:
+            raise not_found(request.name, "Operation")
+        return found
 
     def list_operations(
         self, request: operations_pb2.ListOperationsRequest
@@ -151,54 +208,6 @@ class JobService:
             found = [each for each in found if each.done is (wanted[1].lower() == "true")]
         return operations_pb2.ListOperationsResponse(operations=found)
 
-    def _find(self, name: str) -> JobRecord:
-        match = _JOB_NAME.fullmatch(name)
-        if match is None:
-            raise invalid_argument(f"Invalid resource name: {name!r}; expected a CustomJob.")
-        project, region = resolve_parent(self.store, match["parent"])
-        job = self.jobs.get(match["id"])
-        if job is None or (job.project, job.region) != (project, region):
-            raise not_found(name)
-        return job
-
-
-class ListRequest(Protocol):
-    """What the requests of ``List…Jobs`` have."""
-
-    parent: str
-    filter: str
-    page_size: int
-    page_token: str
-
-
-def list_page(store: Store, table: RecordTable[_R], request: ListRequest) -> tuple[list[_R], str]:
-    """Jobs of a page, newest first, and the token of the next one. Raises ApiError."""
-    project, region = resolve_parent(store, request.parent)
-    try:
-        test = filters.parse(request.filter)
-    except FilterError as error:
-        raise invalid_argument(str(error)) from error
-    if request.page_size < 0:
-        raise invalid_argument(f"page_size must not be negative, got {request.page_size}.")
-    text = f"{table.table}:{project}/{region}?{request.filter}"
-    query = hashlib.sha256(text.encode()).hexdigest()[:16]
-    after = _read_token(request.page_token, query)
-    found = [
-        job
-        for job in table.list(project_number(project), region, filters.label(request.filter))
-        if test(job) and (after is None or (job.create_time, job.job_id) < after)
-    ]
-    size = min(request.page_size or _MAX_PAGE, _MAX_PAGE)
-    page, more = found[:size], len(found) > size
-    return page, _write_token(page[-1], query) if more else ""
-
-
-def to_message(record: JobRecord) -> custom_job.CustomJob:
-    """The record as the API's CustomJob."""
-    job = custom_job.CustomJob()
-    json_format.ParseDict(message_body(record), custom_job.CustomJob.pb(job))
-    return job
-
 
 def message_body(record: JobRecord) -> dict[str, Any]:
     """A job of any type in the API's JSON form, which has null for what is not set."""
@@ -214,12 +223,6 @@ def message_body(record: JobRecord) -> dict[str, Any]:
     if record.error_code is not None:
         body["error"] = {"code": record.error_code, "message": record.error_message or ""}
     return body
-
-
-def _existing(name: str, found: operations_pb2.Operation | None) -> operations_pb2.Operation:
-    if found is None:
-        raise ApiError(grpc.StatusCode.NOT_FOUND, f"The Operation does not exist: {name}")
-    return found
 
 
 def _write_token(last: JobRecord, query: str) -> str:
@@ -240,3 +243,41 @@ def _read_token(token: str, query: str) -> tuple[str, str] | None:
             "The page token belongs to another request: parent and filter must be equal."
         )
     return create_time, job_id
+
+
+INSTANCES: Final = Collection(
+    tensorboard.Tensorboard, "tensorboard", "tensorboards", tensorboard_service
+)
+
+
+@serves(INSTANCES)
+class TensorboardService(ResourceReader):
+    """Instances, which the gcp plugin makes, changes and deletes."""
+
+    api: ClassVar = Api("google.cloud.aiplatform_v1", "tensorboard_service")
+
+    def __init__(self, jobs: JobService) -> None:
+        super().__init__(jobs.store, jobs.operations, InstanceTable(jobs.store))
+
+
+class InstanceTable:
+    """Instances where the gcp plugin keeps them."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def get(self, name: str) -> Body | None:
+        """The instance, or None."""
+        found = self._store.get(TENSORBOARD, name)
+        return found and _instance(found)
+
+    def list(self, parent: str) -> list[Body]:
+        """Instances whose names are ``parent`` with one more part."""
+        found = self._store.list(TENSORBOARD)
+        return [_instance(each) for each in found if each.id.rpartition("/")[0] == parent]
+
+
+def _instance(found: StoredResource) -> Body:
+    """An instance without what the plugin notes as empty: a number is none in JSON."""
+    given = {key: value for key, value in found.outputs.items() if value not in ("", None)}
+    return {**given, "name": found.id}

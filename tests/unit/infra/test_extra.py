@@ -9,7 +9,7 @@ from tests.extra_page import EXAMPLE, NOT_LOCAL
 from tests.unit.infra.recorder import Recorder, settings
 from vertex_training import program
 from vertex_training.errors import ConfigError
-from vertex_training.extra.loading import load
+from vertex_training.extra import load
 from vertex_training.stack import with_packages
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from vertex_job.cluster import read_cluster
 
-from vertex_training.customjob.batch import machines
+from vertex_training.customjob.batch import message
 
 HOSTS = ["node-a", "node-b", "node-c"]
 
@@ -27,14 +27,14 @@ def run(folder: Path, hosts: list[str], task: int, self: str = "elsewhere") -> d
         "BATCH_HOSTS_FILE": str(folder / "hosts"),
         "BATCH_TASK_INDEX": str(task),
     }
-    subprocess.run(["sh", "-c", machines.SCRIPT], env=env, check=True, timeout=30)
-    lines = (folder / machines.ENV_NAME).read_text().splitlines()
+    subprocess.run(["sh", "-c", message.SCRIPT], env=env, check=True, timeout=30)
+    lines = (folder / message.ENV_NAME).read_text().splitlines()
     return dict(line.split("=", 1) for line in lines)
 
 
 def test_tensorflow_and_torch_find_their_variables(tmp_path: Path) -> None:
     variables = run(tmp_path, HOSTS, 1)
-    assert set(variables) == set(machines.VARIABLES)
+    assert set(variables) == set(message.VARIABLES)
     config = json.loads(variables["TF_CONFIG"])
     assert config["cluster"] == {"chief": ["node-a:2222"], "worker": ["node-b:2222", "node-c:2222"]}
     assert config["task"] == {"type": "worker", "index": 0}
@@ -43,7 +43,7 @@ def test_tensorflow_and_torch_find_their_variables(tmp_path: Path) -> None:
 
 def test_without_hosts_the_task_fails_and_says_so(tmp_path: Path) -> None:
     done = subprocess.run(
-        ["sh", "-c", machines.SCRIPT],
+        ["sh", "-c", message.SCRIPT],
         env={"PATH": os.environ["PATH"], "TMPDIR": str(tmp_path), "BATCH_TASK_INDEX": "0"},
         capture_output=True, text=True, check=False,
     )  # fmt: skip
@@ -52,5 +52,5 @@ def test_without_hosts_the_task_fails_and_says_so(tmp_path: Path) -> None:
 
 
 def test_one_machine_is_its_own_primary() -> None:
-    found = read_cluster({"CLUSTER_SPEC": machines.ALONE})
+    found = read_cluster({"CLUSTER_SPEC": message.ALONE})
     assert (found.node_rank, found.nodes, found.master_address) == (0, 1, "localhost")

@@ -6,7 +6,6 @@ import itertools
 import os
 import re
 import socket
-import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -29,7 +28,7 @@ from localgcp.inventory.store import ACCOUNT as ACCOUNT_TYPE
 from localgcp.inventory.store import BUCKET, SERVICE, Binding, Store
 from localgcp.reads.secretmanager import SecretService
 from localgcp.runner.gcsfuse import storage_client
-from localgcp.runner.job import JobRun
+from localgcp.runner.job import JobHost
 from localgcp.runner.scheduler import LocalScheduler
 from localgcp.storage.emulator import StorageEmulator
 from localgcp.tuning.service import Tuning, TuningService
@@ -175,20 +174,11 @@ def make_cloud(home: Home) -> Iterator[Callable[..., Cloud]]:
         faults = FaultTable(home.faults)
         url = emulator.url if emulator else "http://127.0.0.1:9"
 
-        def make_run(
-            job_id: str, cancelled: threading.Event, stopping: threading.Event
-        ) -> JobRun | None:
-            record = jobs.get(job_id)
-            return record and JobRun(record, home=home, store=store, jobs=jobs, storage_url=url,
-                                     api_url=f"http://127.0.0.1:{port}/",
-                                     faults=JobFaults(faults), cancelled=cancelled,
-                                     containers=ContainerHost(home, 0),
-                                     stopping=stopping,
-                                     trial=tuning.trial_id(job_id))  # fmt: skip
-
         port = free_port()  # before the scheduler: a job that waited runs at once
         tuning = Tuning(home)
-        scheduler = LocalScheduler(jobs, make_run, slots, tuning.is_trial)
+        api, containers = f"http://127.0.0.1:{port}/", ContainerHost(home, 0)
+        host = JobHost(home, store, jobs, url, api, JobFaults(faults), containers, tuning.trial_id)
+        scheduler = LocalScheduler(jobs, host.make_run, slots, tuning.is_trial)
         scheduler.start()
         service = JobService(store, jobs, scheduler)
         studies = tuning.start(service)

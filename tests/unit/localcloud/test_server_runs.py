@@ -21,6 +21,7 @@ from localgcp.home import Home, Ports
 from localgcp.home.server_info import ServerInfo
 from localgcp.inventory.store import connection
 from localgcp.system import processes
+from localgcp.system.ports import choose_port
 from tests.unit.localcloud.conftest import wait_until
 
 #: When the server started that a test has killed.
@@ -86,7 +87,7 @@ def serve(home: Home) -> Iterator[Serve]:
 def test_the_next_server_keeps_the_ports_and_clears_what_a_killed_one_left(
     home: Home, serve: Serve, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    vertex, storage, registry = (server.choose_port(0, "test") for _ in range(3))
+    vertex, storage, registry = (choose_port(0, "test") for _ in range(3))
     ServerInfo(os.getpid(), vertex, storage, KILLED, registry).write(home.server_file)
     left = home.sockets / "vertex-1"
     left.mkdir(parents=True)

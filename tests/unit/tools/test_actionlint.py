@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tools import actionlint
+from tools import go_programs
 from vertex_training_cli.toolchain.console import SetupError
 from vertex_training_cli.toolchain.layout import Layout
 
@@ -34,19 +34,19 @@ def program(file: Path, text: str) -> Path:
 def test_a_module_file_without_it_is_an_error(checkout: Layout) -> None:
     (checkout.tools / "actionlint" / "go.mod").write_text("module actionlint\n")
     with pytest.raises(SetupError, match="does not require"):
-        actionlint.pinned_version(checkout)
+        go_programs.pinned_version("actionlint", checkout)
 
 
 def test_a_newer_one_on_path_is_used(checkout: Layout, tmp_path: Path) -> None:
     found = program(tmp_path / "path" / "actionlint", "echo 1.8.0")
-    assert actionlint.ensure_actionlint(checkout) == f"1.8.0, {found}"
+    assert go_programs.ensure("actionlint", checkout) == {"actionlint": f"1.8.0, {found}"}
     assert (checkout.bin / "actionlint").resolve() == found
 
 
 def test_without_go_an_older_one_is_named_in_the_reasons(checkout: Layout, tmp_path: Path) -> None:
     program(tmp_path / "path" / "actionlint", "echo 1.7.0")
     with pytest.raises(SetupError) as caught:
-        actionlint.ensure_actionlint(checkout)
+        go_programs.ensure("actionlint", checkout)
     older, without = caught.value.tried
     assert "is 1.7.0, needed is 1.7.12" in older
     assert without == "no Go on PATH"
@@ -56,5 +56,5 @@ def test_without_go_an_older_one_is_named_in_the_reasons(checkout: Layout, tmp_p
 def test_one_that_does_not_run_is_passed_over(checkout: Layout, tmp_path: Path) -> None:
     program(tmp_path / "path" / "actionlint", "exit 3")
     with pytest.raises(SetupError) as caught:
-        actionlint.ensure_actionlint(checkout)
+        go_programs.ensure("actionlint", checkout)
     assert "exit code 3" in caught.value.tried[0]

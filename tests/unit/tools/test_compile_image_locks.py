@@ -10,8 +10,8 @@ from tests.fixture_project import ROOT, SAMPLES, sample
 
 @pytest.fixture(scope="module")
 def locks() -> ModuleType:
-    file = ROOT / "tools" / "compile_image_locks.py"
-    spec = importlib.util.spec_from_file_location("compile_image_locks", file)
+    file = ROOT / "tools" / "compile_requirements.py"
+    spec = importlib.util.spec_from_file_location("compile_requirements", file)
     assert spec
     assert spec.loader
     module = importlib.util.module_from_spec(spec)

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-import browser
-import containers
+import system_programs
 
 
 def program(folder: Path, name: str, code: int = 0) -> Path:
@@ -21,9 +19,9 @@ def program(folder: Path, name: str, code: int = 0) -> Path:
 @pytest.fixture
 def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("PATH", str(tmp_path))
-    monkeypatch.delenv(browser.VARIABLE, raising=False)
+    monkeypatch.delenv(system_programs.VARIABLE, raising=False)
     monkeypatch.setattr("os.geteuid", lambda: 0)
-    monkeypatch.setattr(containers, "provide_base", lambda _builder: 0)
+    monkeypatch.setattr(system_programs, "provide_base", lambda _builder: 0)
     return tmp_path
 
 
@@ -33,35 +31,35 @@ def test_any_builder_and_registry_will_do(
 ) -> None:
     program(path, builder)
     program(path, "registry")
-    assert containers.main() == 0
+    assert system_programs.main("containers") == 0
     assert f"containers: builder {path}/{builder}" in capsys.readouterr().out
 
 
 TOOLS = pytest.mark.parametrize(
     ("tool", "packages", "installed", "shown"),
     [
-        (containers, "buildah docker-registry", "docker-registry", "containers: registry"),
-        (browser, "chromium", "chromium", "browser:"),
+        ("containers", "buildah docker-registry", "docker-registry", "containers: registry"),
+        ("browser", "chromium", "chromium", "browser: browser"),
     ],
 )
 
 
 @TOOLS
 def test_missing_program_is_installed_or_named(
-    path: Path, capsys: pytest.CaptureFixture[str], tool: Any, packages: str, installed: str,
+    path: Path, capsys: pytest.CaptureFixture[str], tool: str, packages: str, installed: str,
     shown: str,
 ) -> None:  # fmt: skip
     program(path, "buildah")
-    assert tool.main() == 1
+    assert system_programs.main(tool) == 1
     assert f"apt-get install {packages}" in capsys.readouterr().err
     apt = program(path, "apt-get", code=100)
-    assert tool.main() == 1
+    assert system_programs.main(tool) == 1
     assert "apt-get update -qq failed" in capsys.readouterr().err
     apt.write_text(
         f'#!/bin/sh\n[ "$1" = update ] || {{ echo "$@" > "{path}/asked"; '
         f'echo > "{path}/{installed}"; /bin/chmod +x "{path}/{installed}"; }}\n'
     )
-    assert tool.main() == 0
+    assert system_programs.main(tool) == 0
     asked = (path / "asked").read_text().split()
     assert installed in asked
     assert "buildah" not in asked

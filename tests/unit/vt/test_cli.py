@@ -55,7 +55,7 @@ def test_who_reads_no_further_has_what_it_wants(monkeypatch: pytest.MonkeyPatch)
 
 def test_any_other_line_is_the_parsers(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cli, "run_check", raises(AssertionError()))
-    monkeypatch.setattr(sys, "argv", ["vt", "check", "a.yaml", "--watch", "--no-such"])
+    monkeypatch.setattr(sys, "argv", ["vt", "check", "a.yaml", "--fix", "--no-such"])
     with pytest.raises(SystemExit) as ended:
         app()
     assert ended.value.code == 2

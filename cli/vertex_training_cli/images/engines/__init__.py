@@ -2,7 +2,7 @@
 
 =================  ===========================================================
 ``commands``       docker, podman and buildah by their command lines
-``processes``      a program with a deadline, and the folder that it works in
+``processes``      a program with a deadline, and its output
 ``cloud_build``    Cloud Build: starts, joins, follows and cancels a build
 ``build_service``  its calls by the official client, and what refusals mean
 ``standalone``     one build as a process of its own, for the local cloud
@@ -31,7 +31,8 @@ class Build:
     name: str
     """Its key in the stack file."""
     archive: Path
-    """The context: a tar whose root is the folder of the context, ignored files left out."""
+    """The context: a tar whose root is the folder of the context, ignored files left out.
+    Engines work in the folder that it is in."""
     context: str
     """The folder as the stack file names it, for messages."""
     dockerfile: str

@@ -16,6 +16,7 @@ import os
 import re
 import shutil
 import tarfile
+import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -64,7 +65,8 @@ class CommandEngine:
     def build(self, build: Build, write_log: WriteLog) -> str:
         """See ``Engine.build``."""
         at, path = registry.registry_of(build.image)
-        with processes.work_folder() as folder:
+        with tempfile.TemporaryDirectory(dir=build.archive.parent) as work:
+            folder = Path(work)
             context = folder / "context"
             _unpack(build, context)
             log = processes.LastLines(write_log)

@@ -1,24 +1,17 @@
-"""A program with a deadline, its output line by line, and the folder that it works in.
-
-A process holds a lock on its folder, which the kernel releases when the process dies. So the next
-build removes what a killed one left.
-"""
+"""A program with a deadline, and its output line by line."""
 
 from __future__ import annotations
 
 import codecs
 import collections
-import fcntl
 import io
 import os
-import shutil
 import signal
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
-from pathlib import Path
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import Final
 
 from localgcp.system.processes import descendants
@@ -32,8 +25,6 @@ GRACE: Final = 5.0
 #: Seconds between two looks at the output.
 _POLL: Final = 0.05
 _BLOCK: Final = 1 << 16
-#: Beginning of the names of folders.
-PREFIX: Final = "vt-image-build-"
 
 
 class LastLines:
@@ -140,53 +131,3 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 def _signal(send: Callable[[int, int], None], target: int, number: int) -> None:
     with suppress(ProcessLookupError, PermissionError):
         send(target, number)
-
-
-@contextmanager
-def work_folder() -> Iterator[Path]:
-    """A folder for this user alone, removed at the end.
-
-    Raises:
-        OSError: it cannot be made.
-    """
-    folder, handle = _make()
-    try:
-        yield folder
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
-        os.close(handle)
-
-
-def remove_abandoned() -> None:
-    """Remove this user's folders that no living process holds."""
-    for folder in Path(tempfile.gettempdir()).glob(f"{PREFIX}*"):
-        with suppress(OSError):
-            handle = _lock(folder)
-            try:
-                shutil.rmtree(folder, ignore_errors=True)
-            finally:
-                os.close(handle)
-
-
-def _make() -> tuple[Path, int]:
-    """A folder and its lock. One that was taken for abandoned before it was locked is made anew."""
-    while True:
-        folder = Path(tempfile.mkdtemp(prefix=PREFIX))
-        with suppress(OSError):
-            handle = _lock(folder)
-            if folder.exists():
-                return folder, handle
-            os.close(handle)
-
-
-def _lock(folder: Path) -> int:
-    """A handle that holds the folder. Raises OSError if another one does, or it is not ours."""
-    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
-    try:
-        if os.fstat(handle).st_uid != os.geteuid():
-            raise PermissionError(folder)
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        os.close(handle)
-        raise
-    return handle

@@ -1,8 +1,7 @@
 """From a checked CustomJob to a job of Google Batch. Pure.
 
 ============  =================================================================================
-``message``   the message that is sent, field by field
-``machines``  where it runs: machines, disks, reservations; what tells a task its rank
+``message``   the message that is sent: fields, machines, disks, ranks of tasks
 ``naming``    ids that jobs are created under; states and exit codes in words
 ``offers``    what a job costs on each service, or why Batch does not take it
 ============  =================================================================================

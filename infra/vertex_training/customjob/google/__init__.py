@@ -15,6 +15,5 @@ Functions import Google's libraries when called: most operations on a stack subm
 ``vertex_api``     the part of Google's client that is used here
 ``impersonation``  credentials of the account that the environment names
 ``lazy_package``   imports a package without running its code
-``console``        URLs of a job and of its logs
 =================  ===================================================================
 """

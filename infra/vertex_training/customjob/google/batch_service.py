@@ -84,6 +84,10 @@ def client(project: str, region: str, account: str = "") -> batch_v1.BatchServic
     )
 
 
+#: :func:`read` with the name and the hints of Batch.
+_read: Final = functools.partial(read, service=SERVICE, hints=READ_HINTS)
+
+
 class BatchJobs:
     """``ports.JobService`` over the official client."""
 
@@ -135,7 +139,7 @@ class BatchJobs:
     def message(self, name: str) -> batch_v1.Job | None:
         """The job as Batch has it, or None if its record is gone."""
         try:
-            return read(self._client.get_job, service=SERVICE, hints=READ_HINTS, name=name)
+            return _read(self._client.get_job, name=name)
         except NotFound:
             return None
 
@@ -164,7 +168,7 @@ class BatchJobs:
 
         request = {"parent": parent, "filter": " AND ".join(terms)}
         try:
-            return read(list_jobs, service=SERVICE, hints=READ_HINTS, request=request)
+            return _read(list_jobs, request=request)
         except (NotFound, FailedPrecondition) as error:
             raise OperatorError(f"Batch did not list jobs of {parent}: {error.message}") from None
 
@@ -176,14 +180,14 @@ class BatchJobs:
     def cancel(self, name: str) -> None:
         """Request cancellation. Ignores a job that has ended or does not exist."""
         try:
-            read(self._client.cancel_job, service=SERVICE, request={"name": name})
+            _read(self._client.cancel_job, request={"name": name})
         except (FailedPrecondition, NotFound):
             return
 
     def delete(self, name: str) -> None:
         """Delete the record and wait until it is gone. Raises OperatorError."""
         try:
-            operation = read(self._client.delete_job, service=SERVICE, request={"name": name})
+            operation = _read(self._client.delete_job, request={"name": name})
             operation.result(timeout=_DELETE_SECONDS)
         except NotFound:
             return

@@ -29,10 +29,10 @@ from vertex_training.customjob.protocol.ports import (
     JobSnapshot,
     ProcessEnvironment,
     SubmissionRequest,
+    Timing,
     TurnRecord,
 )
 from vertex_training.customjob.protocol.submission import submit
-from vertex_training.customjob.protocol.timing import Timing
 from vertex_training.customjob.protocol.turn import SubmissionTurn
 from vertex_training.errors import (
     JobRefusedError,

@@ -16,8 +16,7 @@ from typing import Any, Final, Literal, Protocol
 
 from vertex_training.catalog import costs
 from vertex_training.customjob.kinds import BATCH_JOB, JobKind
-from vertex_training.customjob.protocol.ports import ProcessEnvironment, SubmissionRequest
-from vertex_training.customjob.protocol.timing import Timing
+from vertex_training.customjob.protocol.ports import ProcessEnvironment, SubmissionRequest, Timing
 from vertex_training.errors import OperatorError
 
 #: An image in Artifact Registry by tag or digest: host, path, reference.

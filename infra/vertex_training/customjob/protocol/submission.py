@@ -44,8 +44,8 @@ from vertex_training.customjob.protocol.ports import (
     ProcessEnvironment,
     StoredIntent,
     SubmissionRequest,
+    Timing,
 )
-from vertex_training.customjob.protocol.timing import Timing
 from vertex_training.customjob.protocol.turn import SubmissionTurn
 from vertex_training.errors import (
     InDoubtError,

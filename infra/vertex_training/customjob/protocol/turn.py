@@ -38,10 +38,10 @@ from vertex_training.customjob.protocol.ports import (
     ProcessEnvironment,
     StoredIntent,
     SubmissionRequest,
+    Timing,
     TurnRecord,
     slot_of,
 )
-from vertex_training.customjob.protocol.timing import Timing
 from vertex_training.errors import JobRefusedError, PreconditionFailedError, RungPassedError
 
 

@@ -144,7 +144,7 @@ async def wait_for_job(
             rung, exhausted = await _climb(wait, job, ports)
             if rung and rung.job and rung.job.name != name:
                 name, reported_state = rung.job.name, ""
-                verb = "goes on" if rung.moved else "is"
+                verb = "continues" if rung.moved else "is"
                 ports.report(f"job {wait.job}: {_reason(job)}; {verb} on {rung} as {name}")
                 continue
             why = f"No rung is left: {exhausted}" if exhausted else await idle.reason(job)

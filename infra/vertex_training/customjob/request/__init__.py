@@ -5,8 +5,7 @@
 ``message``          the document as the API's message: fields, types, oneofs
 ``rungs``            what a rung of a job's ladder has otherwise than its file
 ``references``       ``${kind.name}`` in a text
-``ignoring``         ``# vt: ignore[rule] reason`` in the file
-``checking``         runs the rules, and finds the place of each finding
+``checking``         runs the rules, places each finding, applies ``# vt: ignore[rule] reason``
 ``hints``            what to write in place of what is wrong
 ===================  =================================================================
 """

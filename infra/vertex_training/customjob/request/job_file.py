@@ -17,7 +17,7 @@ from vertex_training.customjob.batch.message import BatchParameters, batch_job
 from vertex_training.customjob.batch.naming import job_id
 from vertex_training.customjob.kinds import BATCH_JOB, CUSTOM_JOB, TUNING_JOB, JobKind
 from vertex_training.customjob.protocol.ports import IDLE_STOP
-from vertex_training.customjob.request import checking, ignoring, references
+from vertex_training.customjob.request import checking, references
 from vertex_training.customjob.request.message import MessageBuilder
 from vertex_training.customjob.request.rungs import RungOverrides
 from vertex_training.customjob.rules.context import FILE_ONLY, Context, FileDefaults, JobFacts
@@ -193,7 +193,7 @@ def check_job_file(
             _add_slot(message, builder.kind)
     job = None if message is None else _job(message, context, builder)
     found = _with_levels([*parsed.problems, *_problems(parsed, builder, job)], context.levels)
-    found, ignored = ignoring.apply(found, data.decode("utf-8-sig", errors="replace"), file)
+    found, ignored = checking.apply(found, data.decode("utf-8-sig", errors="replace"), file)
     facts = JobFacts() if job is None else job_facts_of(job)
     errors, warnings = _of_level(found, "error"), _of_level(found, "warning")
     notes = _of_level(found, "note")

@@ -10,6 +10,8 @@ What Google documents or the client refuses is an error. What was observed or in
 ``images``       container images: registry, tag, prebuilt images
 ``storage``      output directory, packages, mounted file systems
 ``environment``  environment variables, command and arguments
+``launch``       the command line against the machines: shells, launchers, nodes
+``command_lines``  commands of a line, through shells and wrappers; launchers
 ``secrets``      secrets in a request
 ``network``      peering, interfaces and DNS, without a stack
 ``identity``     account, key, region, TensorBoard, experiment, name and labels
@@ -49,6 +51,7 @@ SUBJECTS: Final = (
     "images",
     "storage",
     "environment",
+    "launch",
     "secrets",
     "network",
     "identity",

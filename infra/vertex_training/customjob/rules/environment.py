@@ -6,7 +6,8 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from vertex_training.customjob.rules.job import Job, Pool, is_shell
+from vertex_training.customjob.rules.command_lines import read_command_line
+from vertex_training.customjob.rules.job import Job, is_shell
 from vertex_training.customjob.rules.registry import GUIDES, TYPES, Finding, rule
 
 REQUIREMENTS: Final = GUIDES + "training/code-requirements"
@@ -15,7 +16,7 @@ MAX_ENV: Final = 100
 MAX_ARGS: Final = 100_000
 #: Set by the service in every job: the list of google-cloud-aiplatform 2.7.0,
 #: training_utils/environment_variables.py, without those of training pipelines.
-RESERVED: Final = frozenset(
+RESERVED: Final[frozenset[str]] = frozenset(
     ("CLOUD_ML_PROJECT_ID", "CLOUD_ML_JOB_ID", "CLUSTER_SPEC", "AIP_HTTP_HANDLER_PORT")
 )
 #: Set by the service only if the job has a baseOutputDirectory.
@@ -137,6 +138,8 @@ def output_variables(job: Job) -> Iterator[Finding]:
 @rule("rank-variables", GUIDES + "training/distributed-training", "warning")
 def rank_variables(job: Job) -> Iterator[Finding]:
     """Ranks and the primary's address come from CLUSTER_SPEC: the service documents no RANK."""
+    if job.context.backend == "batch" and job.nodes > 1:
+        return  # a script of the task sets them
     for pool in job.pools:
         by_hand = {_is_set(variable) for variable in pool.env}
         for path, text in pool.texts():
@@ -215,8 +218,6 @@ REFERENCE: Final = re.compile(r"(?<!\$)\$\(([A-Za-z_][A-Za-z0-9_]*)\)")
 SHELL_VARIABLE: Final = re.compile(r"\$\{[A-Za-z_][A-Za-z0-9_]*\}")
 #: Variables of the service and of most images: they may be expanded though no file sets them.
 GIVEN: Final = re.compile(r"(AIP_|CLOUD_ML_)[A-Z_]+|CLUSTER_SPEC|TF_CONFIG|PATH|HOME|HOSTNAME")
-#: Programs beside shells that expand ``${NAME}``, or start one that does.
-EXPANDING: Final = frozenset({"env", "envsubst"})
 
 
 @rule("env-unresolved", TYPES + "env_var.py", "warning")
@@ -242,18 +243,10 @@ def env_unresolved(job: Job) -> Iterator[Finding]:
 def shell_variable(job: Job) -> Iterator[Finding]:
     """``${NAME}`` in a command line is for a shell: the service passes it as it is written."""
     for pool in job.pools:
-        if _runs_a_shell(pool):
+        if read_command_line(pool).is_read_by_shell:
             continue
         for path, text in pool.words():
             if match := SHELL_VARIABLE.search(text):
                 what = "is not expanded: no shell reads this command line"
                 hint = "write the value, or command: [bash, -c] with the whole line in args"
                 yield Finding(path, what, match.group(), hint)
-
-
-def _runs_a_shell(pool: Pool) -> bool:
-    """Whether a shell reads the words; the image's own entrypoint is not known to be none."""
-    command = pool.task.get("command", [])
-    if pool.task_name == "containerSpec" and not command:
-        return True
-    return any(is_shell(word) or word.rpartition("/")[2] in EXPANDING for word in command)

@@ -45,6 +45,11 @@ GOOGLES: Final = re.compile(
 )
 
 
+#: Registries that ask for a login, of which a job can give none.
+FOREIGN: Final = re.compile(
+    r"\d{12}\.dkr\.ecr\.[a-z0-9-]+\.amazonaws\.com(\.cn)?/|[a-z0-9]+\.azurecr\.io/|ghcr\.io/"
+    r"|registry\.gitlab\.com/|docker\.pkg\.github\.com/"
+)
 #: Container Registry, in any of its places.
 REGISTRY: Final = re.compile(r"([a-z]+\.)?gcr\.io/")
 
@@ -88,7 +93,7 @@ def image_name(job: Job) -> Iterator[Finding]:
 
 @rule("image-registry", CUSTOM_PAGE, "warning")
 def image_registry(job: Job) -> Iterator[Finding]:
-    """Images are in Artifact Registry: Container Registry was shut down."""
+    """Images are in Artifact Registry: Container Registry was shut down, others want a login."""
     for pool, image, path in _images(job):
         if legacy := LEGACY.match(image):
             region = {"eu": "europe"}.get(legacy[2], legacy[2] or "us")
@@ -97,6 +102,9 @@ def image_registry(job: Job) -> Iterator[Finding]:
             yield Finding(path, what, image, hint)
         elif pool.task_name == "pythonPackageSpec":
             continue  # no prebuilt image: the rule below refuses it, and that is one finding
+        elif FOREIGN.match(image):
+            what = "Vertex AI has no login for this registry: it pulls only what is public there"
+            yield Finding(path, what, image, "${images.NAME}, copied into the stack's registry")
         elif REGISTRY.match(image) and not GOOGLES.match(image):
             what = "gcr.io answers only where Artifact Registry took it over"
             yield Finding(path, what, image, "REGION-docker.pkg.dev/PROJECT/REPOSITORY/NAME:TAG")

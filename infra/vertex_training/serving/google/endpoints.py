@@ -99,7 +99,7 @@ class GoogleEndpoints(GoogleOperations):
 
     def undeploy(self, name: str, id_: str) -> str:
         """Take a deployed model away."""
-        what = f"that {id_} leaves"
+        what = f"to undeploy {id_}"
         return _begin(self._client.undeploy_model, what, endpoint=name, deployed_model_id=id_)
 
     def set_split(self, name: str, split: Mapping[str, int], etag: str) -> None:

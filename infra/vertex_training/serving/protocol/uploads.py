@@ -18,9 +18,9 @@ from vertex_training.customjob.protocol.ports import (
     STACK_LABEL,
     IntentStore,
     JobSnapshot,
+    Timing,
 )
 from vertex_training.customjob.protocol.submission import submit
-from vertex_training.customjob.protocol.timing import Timing
 from vertex_training.errors import (
     InDoubtError,
     JobRefusedError,

@@ -1,4 +1,4 @@
-"""A resource type of the local cloud: kept in the store, with the checks most types share."""
+"""A resource type of the local cloud: a row of what types differ in, and hooks for the rest."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from localgcp.errors import CloudError, RefusedError
-from localgcp.gcp.cloud import Cloud, normal_project, text
+from localgcp.gcp.cloud import Cloud, Values, new_number, normal_project, now, text
 from localgcp.gcp.codec import plain, stored
 from localgcp.gcp.diff import Change
 from localgcp.gcp.plan import created, updated
 from localgcp.gcp.schema import Traits
+from localgcp.inventory.resource_paths import SELF_LINK
 
 
 @dataclass(frozen=True)
@@ -20,28 +21,39 @@ class ExistingResource:
     """A resource that exists: its id, outputs, and the inputs that would make it."""
 
     id: str
-    inputs: dict[str, Any]
-    outputs: dict[str, Any]
+    inputs: Values
+    outputs: Values
 
 
 @dataclass(frozen=True)
 class ResourceType(Traits):
-    """Behaviour of one type. The defaults serve a type whose schema says everything."""
+    """Behavior of one type. An instance serves a type whose schema says everything else."""
 
     title: str = ""
-    # The API that must be on in the resource's project before anything else.
+    """As the plugin's messages call it."""
     api: str | None = None
-    # True: creating what exists already is no conflict.
+    """The API that must be on in the resource's project before anything else."""
+    noun: str = ""
+    """As messages of Compute Engine's API call it."""
+    collection: str = ""
+    """Where the service chooses the resource's number: the collection of its id."""
+    exists: str = "{title} {id} already exists"
+    """Text of the 409; ``conflict`` lists its variables."""
     overwrites: bool = False
+    """Whether creating an existing resource is no conflict."""
+    outlives: bool = False
+    """Whether it stays in the cloud when its resource is deleted."""
+    verifies_updates: bool = False
+    """Whether an update is verified as a creation is."""
 
     # -- what previews need: no store, no network ---------------------------------------------
 
-    def known(self, cloud: Cloud, inputs: Mapping[str, Any]) -> dict[str, Any]:
+    def known(self, cloud: Cloud, inputs: Mapping[str, Any]) -> Values:
         """Outputs the plugin foretells before the resource exists."""
         del cloud, inputs
         return {}
 
-    def changed(self, news: dict[str, Any], olds: dict[str, Any]) -> list[Change]:
+    def changed(self, news: Values, olds: Values) -> list[Change]:
         """Changes of outputs, and replacements, that follow from the inputs' changes."""
         del news, olds
         return []
@@ -55,19 +67,22 @@ class ResourceType(Traits):
 
     def project(self, cloud: Cloud, values: Mapping[str, Any]) -> str:
         """The project that owns the resource with these inputs or outputs."""
-        return text(dict(values), "project") or cloud.settings.project
+        return text(values, "project") or cloud.settings.project
 
     def id(self, cloud: Cloud, inputs: Mapping[str, Any]) -> str:
-        """The resource's id, from the schema's format."""
+        """The resource's id: with a number of the service's, or in the schema's format."""
+        if self.collection:
+            return f"projects/{self.project(cloud, inputs)}/{self.collection}/{new_number()}"
         if cloud.type.id_format is None:
             raise RefusedError(f"{cloud.type.token} has no id format")
 
         def value(match: re.Match[str]) -> str:
-            return self._part(cloud, inputs, match.group(1))
+            return self.part(cloud, inputs, match.group(1))
 
         return re.sub(r"{{(\w+)}}", value, cloud.type.id_format)
 
-    def _part(self, cloud: Cloud, inputs: Mapping[str, Any], tf: str) -> str:
+    def part(self, cloud: Cloud, inputs: Mapping[str, Any], tf: str) -> str:
+        """A variable of the id, by its Terraform name: an input, or the provider's setting."""
         given = inputs.get(cloud.type.by_tf(tf).name)
         if given is None:
             given = getattr(cloud.settings, "region" if tf == "location" else tf, "")
@@ -77,6 +92,9 @@ class ResourceType(Traits):
 
     def import_id(self, cloud: Cloud, given: str) -> str:
         """The id for what a person may write after ``pulumi import``."""
+        if self.collection:
+            prefix = f"projects/{cloud.settings.project}/{self.collection}/"
+            return given if given.startswith("projects/") else prefix + given
         given = normal_project(given, cloud.settings.project)
         for template in cloud.type.import_ids:
             pattern = re.sub(r"{{(\w+)}}", r"(?P<\1>[^/]+)", template)
@@ -88,7 +106,7 @@ class ResourceType(Traits):
 
     # -- life -----------------------------------------------------------------------------------
 
-    def create(self, cloud: Cloud, inputs: dict[str, Any]) -> ExistingResource:
+    def create(self, cloud: Cloud, inputs: Values) -> ExistingResource:
         """Make the resource. Raises CloudError or RefusedError."""
         values = plain(inputs)
         project = self.project(cloud, values)
@@ -103,7 +121,7 @@ class ResourceType(Traits):
         if self.overwrites:
             cloud.store.put(*record)
         elif not cloud.store.insert(*record):
-            raise CloudError(doing, 409, self.exists(id_), "alreadyExists")
+            raise CloudError(doing, 409, self.conflict(id_), "alreadyExists")
         return ExistingResource(id_, inputs, outputs)
 
     def read(self, cloud: Cloud, id_: str) -> ExistingResource | None:
@@ -112,9 +130,7 @@ class ResourceType(Traits):
         found = cloud.store.get(cloud.type.token, self.import_id(cloud, id_))
         return ExistingResource(found.id, found.inputs, found.outputs) if found else None
 
-    def update(
-        self, cloud: Cloud, id_: str, inputs: dict[str, Any], olds: dict[str, Any]
-    ) -> dict[str, Any]:
+    def update(self, cloud: Cloud, id_: str, inputs: Values, olds: Values) -> Values:
         """Change the resource; its new outputs. Raises CloudError or RefusedError."""
         values, before = plain(inputs), plain(olds)
         project = self.project(cloud, before)
@@ -123,12 +139,14 @@ class ResourceType(Traits):
         cloud.need_api(project, self.api, doing)
         if cloud.store.get(cloud.type.token, id_) is None:
             raise CloudError(doing, 404, f"{id_} does not exist", "notFound")
-        made = self.remake(cloud, project, id_, values, before)
+        if self.verifies_updates:
+            self.verify(cloud, project, values, doing)
+        made = self.remake(cloud, id_, values, before)
         outputs = updated(cloud.type, inputs, olds, cloud.settings, made, planning=False)
         cloud.store.put(cloud.type.token, id_, project, stored(values), stored(outputs))
         return outputs
 
-    def delete(self, cloud: Cloud, id_: str, olds: dict[str, Any]) -> None:
+    def delete(self, cloud: Cloud, id_: str, olds: Values) -> None:
         """Remove the resource; one that is gone already is no error."""
         before = plain(olds)
         cloud.guard(self.project(cloud, before))
@@ -153,29 +171,35 @@ class ResourceType(Traits):
     def outlives_deletion(self, olds: Mapping[str, Any]) -> bool:
         """Whether it stays in the cloud when its resource is deleted."""
         del olds
-        return False
+        return self.outlives
 
-    def exists(self, id_: str) -> str:
+    def conflict(self, id_: str) -> str:
         """Text of the 409."""
-        return f"{self.title} {id_} already exists"
+        parent, _, name = id_.rpartition("/")
+        project = "/".join(id_.split("/")[:2])
+        name = name.partition("@")[0]  # of an account
+        return self.exists.format(
+            title=self.title, id=id_, parent=parent, name=name, project=project
+        )
 
-    def verify(self, cloud: Cloud, project: str, inputs: dict[str, Any], doing: str) -> None:
+    def verify(self, cloud: Cloud, project: str, inputs: Values, doing: str) -> None:
         """Refuse what the cloud refuses."""
         del cloud, project, inputs, doing
 
-    def make(self, cloud: Cloud, project: str, id_: str, inputs: dict[str, Any]) -> dict[str, Any]:
-        """Do the work of a create; the outputs the service decides."""
-        del project, id_
-        return self.known(cloud, inputs)
+    def make(self, cloud: Cloud, project: str, id_: str, inputs: Values) -> Values:
+        """Do the work of a create; the outputs the service decides: those that most have."""
+        made: Values = {"project": project, "name": id_, "selfLink": SELF_LINK + id_}
+        made |= dict.fromkeys(("createTime", "updateTime", "creationTimestamp"), now())
+        computed = (name for name, each in cloud.type.properties.items() if each.computed)
+        found = {name: made[name] for name in computed if name in made}
+        return found | self.known(cloud, inputs)
 
-    def remake(
-        self, cloud: Cloud, project: str, id_: str, inputs: dict[str, Any], olds: dict[str, Any]
-    ) -> dict[str, Any]:
+    def remake(self, cloud: Cloud, id_: str, inputs: Values, olds: Values) -> Values:
         """Do the work of an update; the outputs that change with it."""
-        del cloud, project, id_, inputs, olds
+        del cloud, id_, inputs, olds
         return {}
 
-    def unmake(self, cloud: Cloud, id_: str, olds: dict[str, Any]) -> None:
+    def unmake(self, cloud: Cloud, id_: str, olds: Values) -> None:
         """Do the work of a delete: by default forget the policy on the resource."""
         del olds
         cloud.store.delete_policy(id_)

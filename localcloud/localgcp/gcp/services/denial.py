@@ -13,9 +13,8 @@ from typing import Any, Final
 from urllib.parse import quote
 
 from localgcp.errors import CloudError
-from localgcp.gcp.cloud import Cloud, now, text
+from localgcp.gcp.cloud import Cloud, Values, new_number, text
 from localgcp.gcp.services.base import ResourceType
-from localgcp.gcp.services.network.compute import new_number
 from localgcp.inventory.store import ACCOUNT
 
 DENY_POLICY: Final = "gcp:iam/denyPolicy:DenyPolicy"
@@ -41,37 +40,21 @@ _CONDITION: Final = re.compile(
 )
 
 
-@dataclass(frozen=True)
 class DenyPolicy(ResourceType):
     """A deny policy of a project (``gcp.iam.DenyPolicy``)."""
 
-    title: str = "DenyPolicy"
-    api: str | None = "iam.googleapis.com"
-
     def project(self, cloud: Cloud, values: Mapping[str, Any]) -> str:
-        found = _ATTACHMENT.match(text(dict(values), "parent"))
+        found = _ATTACHMENT.match(text(values, "parent"))
         return found[1] if found else cloud.settings.project
 
     def owner(self, cloud: Cloud, id_: str) -> str:
         return self.project(cloud, {"parent": id_.rpartition("/")[0]})
 
-    def verify(self, cloud: Cloud, project: str, inputs: dict[str, Any], doing: str) -> None:
+    def verify(self, cloud: Cloud, project: str, inputs: Values, doing: str) -> None:
         if not _ATTACHMENT.match(text(inputs, "parent")):
             raise _invalid(doing, f"Attachment point {text(inputs, 'parent')} is invalid.")
         if not _POLICY_ID.match(text(inputs, "name")):
             raise _invalid(doing, f"Policy ID {text(inputs, 'name')} is invalid.")
-        self._rules(inputs, doing)
-
-    def make(self, cloud: Cloud, project: str, id_: str, inputs: dict[str, Any]) -> dict[str, Any]:
-        return {"etag": new_number()}
-
-    def remake(
-        self, cloud: Cloud, project: str, id_: str, inputs: dict[str, Any], olds: dict[str, Any]
-    ) -> dict[str, Any]:
-        self._rules(inputs, f"Error updating {self.title} {id_!r}")
-        return {"etag": new_number()}
-
-    def _rules(self, inputs: dict[str, Any], doing: str) -> None:
         for rule in inputs.get("rules") or []:
             denied = rule.get("denyRule") or {}
             for kind, form in _FORMS.items():
@@ -82,18 +65,22 @@ class DenyPolicy(ResourceType):
             if condition and not _CONDITION.match(condition):
                 raise _invalid(doing, f"Condition {condition} may only use resource tags.")
 
+    def make(self, cloud: Cloud, project: str, id_: str, inputs: Values) -> Values:
+        return {"etag": new_number()}
+
+    def remake(self, cloud: Cloud, id_: str, inputs: Values, olds: Values) -> Values:
+        return {"etag": new_number()}
+
 
 @dataclass(frozen=True)
 class Tag(ResourceType):
     """A tag's key or value (``gcp.tags.TagKey``, ``gcp.tags.TagValue``)."""
 
-    api: str | None = "cloudresourcemanager.googleapis.com"
-    collection: str = ""
-    # Type token of the parent; None: a project.
     parent: str | None = None
+    """Type token of the parent; None: a project."""
 
     def project(self, cloud: Cloud, values: Mapping[str, Any]) -> str:
-        parent = text(dict(values), "parent")
+        parent = text(values, "parent")
         if self.parent is None:
             return parent.partition("projects/")[2] or cloud.settings.project
         found = cloud.store.get(self.parent, parent)
@@ -105,48 +92,37 @@ class Tag(ResourceType):
     def import_id(self, cloud: Cloud, given: str) -> str:
         return given if "/" in given else f"{self.collection}/{given}"
 
-    def verify(self, cloud: Cloud, project: str, inputs: dict[str, Any], doing: str) -> None:
+    def verify(self, cloud: Cloud, project: str, inputs: Values, doing: str) -> None:
         parent = text(inputs, "parent")
         if self.parent is not None and cloud.store.get(self.parent, parent) is None:
             raise CloudError(doing, 404, f"{parent} was not found.", "notFound")
 
-    def make(self, cloud: Cloud, project: str, id_: str, inputs: dict[str, Any]) -> dict[str, Any]:
+    def make(self, cloud: Cloud, project: str, id_: str, inputs: Values) -> Values:
         above = project
         if self.parent is not None:
             key = cloud.store.get(self.parent, text(inputs, "parent"))
             above = text(key.outputs, "namespacedName") if key else project
-        created = now()
-        return {
-            "name": id_.rpartition("/")[2],
-            "namespacedName": f"{above}/{text(inputs, 'shortName')}",
-            "createTime": created,
-            "updateTime": created,
-        }
+        named = {"namespacedName": f"{above}/{text(inputs, 'shortName')}"}
+        made = super().make(cloud, project, id_, inputs)
+        return {**made, **named, "name": id_.rpartition("/")[2]}
 
 
-@dataclass(frozen=True)
 class TagBinding(ResourceType):
     """A tag on a resource (``gcp.tags.TagBinding``); of a service account it must exist."""
 
-    title: str = "TagBinding"
-    api: str | None = "cloudresourcemanager.googleapis.com"
-
     def project(self, cloud: Cloud, values: Mapping[str, Any]) -> str:
-        parent = text(dict(values), "parent")
+        parent = text(values, "parent")
         found = re.search(r"/projects/([^/]+)", parent)
         return found[1] if found else cloud.settings.project
 
     def id(self, cloud: Cloud, inputs: Mapping[str, Any]) -> str:
-        parent = quote(text(dict(inputs), "parent"), safe="")
-        return f"tagBindings/{parent}/{text(dict(inputs), 'tagValue')}"
+        parent = quote(text(inputs, "parent"), safe="")
+        return f"tagBindings/{parent}/{text(inputs, 'tagValue')}"
 
     def import_id(self, cloud: Cloud, given: str) -> str:
         return given if given.startswith("tagBindings/") else f"tagBindings/{given}"
 
-    def exists(self, id_: str) -> str:
-        return f"A binding already exists: {id_}"
-
-    def verify(self, cloud: Cloud, project: str, inputs: dict[str, Any], doing: str) -> None:
+    def verify(self, cloud: Cloud, project: str, inputs: Values, doing: str) -> None:
         value = text(inputs, "tagValue")
         if cloud.store.get(TAG_VALUE, value) is None:
             raise CloudError(doing, 404, f"{value} was not found.", "notFound")
@@ -154,7 +130,7 @@ class TagBinding(ResourceType):
         if found and not _has_account(cloud, project, account):
             raise CloudError(doing, 404, f"Service account {account} was not found.", "notFound")
 
-    def make(self, cloud: Cloud, project: str, id_: str, inputs: dict[str, Any]) -> dict[str, Any]:
+    def make(self, cloud: Cloud, project: str, id_: str, inputs: Values) -> Values:
         return {"name": id_.removeprefix("tagBindings/")}
 
 
@@ -168,3 +144,12 @@ def _has_account(cloud: Cloud, project: str, account: str) -> bool:
 
 def _invalid(doing: str, reason: str) -> CloudError:
     return CloudError(doing, 400, reason, "badRequest")
+
+
+_TAGS: Final = "cloudresourcemanager.googleapis.com"
+TYPES: Final[dict[str, ResourceType]] = {
+    DENY_POLICY: DenyPolicy("DenyPolicy", "iam.googleapis.com", verifies_updates=True),
+    TAG_KEY: Tag("TagKey", _TAGS, collection="tagKeys"),
+    TAG_VALUE: Tag("TagValue", _TAGS, collection="tagValues", parent=TAG_KEY),
+    TAG_BINDING: TagBinding("TagBinding", _TAGS, exists="A binding already exists: {id}"),
+}

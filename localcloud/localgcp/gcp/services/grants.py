@@ -11,20 +11,20 @@ import re
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Final
+from typing import Any, Final
 
 from localgcp.errors import CloudError, PolicyConflictError
 from localgcp.gcp import rules
-from localgcp.gcp.cloud import Cloud, normal_project, text
+from localgcp.gcp.cloud import Cloud, Values, normal_project, text
 from localgcp.gcp.codec import plain, stored
 from localgcp.gcp.emulator import Emulator
 from localgcp.gcp.plan import created
-from localgcp.gcp.services.accounts import missing_account
 from localgcp.gcp.services.base import ExistingResource, ResourceType
-from localgcp.gcp.services.keys import CRYPTO_KEY
-from localgcp.gcp.services.projects import CUSTOM_ROLE
+from localgcp.gcp.services.identity import CUSTOM_ROLE, missing_account
+from localgcp.gcp.services.secrets import CRYPTO_KEY, SECRET
+from localgcp.gcp.services.storage import REPOSITORY
 from localgcp.inventory.projects import is_local
-from localgcp.inventory.store import ACCOUNT, Binding, Policy
+from localgcp.inventory.store import ACCOUNT, BUCKET, Binding, Policy
 from localgcp.inventory.vpc import SUBNETWORK
 
 #: No resource of this server, so a grant may be on any.
@@ -40,20 +40,19 @@ class Target:
     """Where a kind of grant goes: the policy's path, and how messages call the resource."""
 
     property: str
-    # Path of a bare name; {project} and {location} come from the inputs or the configuration.
     path: str
+    """Path of a bare name; {project} and {location} come from the inputs or the configuration."""
     title: str
-    # Type token of the resource that must exist; None: a project, which always does.
     resource: str | None
-    returns_project: bool = False
-    returns_region: bool = False
-    returns_location: bool = False
+    """Type token of the resource that must exist; None: a project, which always does."""
+    returns: tuple[str, ...] = ()
+    """Outputs that are parts of the path: ``project``, ``region`` or ``location``."""
 
     def resolve(self, cloud: Cloud, inputs: Mapping[str, Any]) -> str:
         """Policy path of the resource that the inputs name."""
-        name = text(dict(inputs), self.property)
-        project = text(dict(inputs), "project") or cloud.settings.project
-        given = text(dict(inputs), "location") or text(dict(inputs), "region")
+        name = text(inputs, self.property)
+        project = text(inputs, "project") or cloud.settings.project
+        given = text(inputs, "location") or text(inputs, "region")
         location = given or cloud.settings.region
         prefix = self.path.partition("/")[0] + "/"
         if "://" in name and "/projects/" in name:
@@ -67,15 +66,13 @@ class Target:
 class Grant(ResourceType):
     """A grant (``gcp.*.…IAMMember``); ``target`` says on what."""
 
-    rules: ClassVar = {"member": rules.iam_member}
-
     target: Target = Target("project", "projects/{name}", "project", None)
 
     def id(self, cloud: Cloud, inputs: Mapping[str, Any]) -> str:
         path = self.target.resolve(cloud, inputs)
         if self.target.resource is None:
             path = path.removeprefix("projects/")  # measured: the id of a project's grant
-        parts = [path, text(dict(inputs), "role"), text(dict(inputs), "member")]
+        parts = [path, text(inputs, "role"), text(inputs, "member")]
         condition = inputs.get("condition")
         if condition:
             parts += [text(condition, key) for key in ("title", "description", "expression")]
@@ -103,10 +100,10 @@ class Grant(ResourceType):
         # to the guard: outside a local project there is no store to ask.
         if cloud.settings.project and not is_local(cloud.settings.project):
             return cloud.settings.project
-        owner = cloud.store.get("gcp:storage/bucket:Bucket", path.removeprefix("b/"))
+        owner = cloud.store.get(BUCKET, path.removeprefix("b/"))
         return owner.project if owner else cloud.settings.project
 
-    def create(self, cloud: Cloud, inputs: dict[str, Any]) -> ExistingResource:
+    def create(self, cloud: Cloud, inputs: Values) -> ExistingResource:
         values = plain(inputs)
         project = self.project(cloud, values)
         cloud.guard(project)
@@ -137,25 +134,21 @@ class Grant(ResourceType):
             return None
         return ExistingResource(found.id, found.inputs, {**found.outputs, "etag": policy.etag})
 
-    def unmake(self, cloud: Cloud, id_: str, olds: dict[str, Any]) -> None:
+    def unmake(self, cloud: Cloud, id_: str, olds: Values) -> None:
         path = self.target.resolve(cloud, olds)
         role, member, condition = text(olds, "role"), text(olds, "member"), _condition(olds)
         doing = f'Error applying IAM policy for {self.target.title} "{path}"'
         rewrite(cloud, path, doing, lambda b: remove_member(b, role, member, condition))
 
-    def _made(self, path: str, policy: Policy) -> dict[str, Any]:
-        made: dict[str, Any] = {"etag": policy.etag}
+    def _made(self, path: str, policy: Policy) -> Values:
+        made: Values = {"etag": policy.etag}
         if self.target.resource is not None:
             made[self.target.property] = path
-        if self.target.returns_project:
-            made["project"] = path.split("/")[1]
-        if self.target.returns_region:
-            made["region"] = path.split("/")[3]
-        if self.target.returns_location:
-            made["location"] = path.split("/")[3]
+        for name in self.target.returns:
+            made[name] = path.split("/")[1 if name == "project" else 3]
         return made
 
-    def _verify(self, cloud: Cloud, path: str, values: dict[str, Any], doing: str) -> None:
+    def _verify(self, cloud: Cloud, path: str, values: Values, doing: str) -> None:
         kind = self.target.resource
         if kind not in (None, DATASET):
             key = path.removeprefix("b/") if path.startswith("b/") else path
@@ -232,17 +225,11 @@ def _condition(values: Mapping[str, Any]) -> dict[str, str] | None:
 
 
 def _not_there(kind: str, path: str) -> str:
-    if kind == "gcp:storage/bucket:Bucket":
+    if kind == BUCKET:
         return "The specified bucket does not exist."
     if kind == ACCOUNT:
         return f"Unknown service account: {path.rpartition('/')[2]}"
     return f"{path} not found"
-
-
-class SecretGrant(Grant):
-    """A grant on a secret (``gcp.secretmanager.SecretIamMember``)."""
-
-    project_later: ClassVar = True
 
 
 class DatasetGrant(Grant):
@@ -255,65 +242,68 @@ class DatasetGrant(Grant):
             else None
         )
 
-    def _made(self, path: str, policy: Policy) -> dict[str, Any]:
+    def _made(self, path: str, policy: Policy) -> Values:
         return {"etag": policy.etag, "project": path.split("/")[1]}
 
 
-GRANTS: Final[dict[str, ResourceType]] = {
-    "gcp:projects/iAMMember:IAMMember": Grant(api="cloudresourcemanager.googleapis.com"),
-    "gcp:serviceaccount/iAMMember:IAMMember": Grant(
-        api="iam.googleapis.com",
-        target=Target(
+def _grant(
+    service: str, target: Target, kind: type[Grant] = Grant, *, later: bool = False
+) -> Grant:
+    """The row of one type."""
+    checks = {"member": rules.iam_member}
+    api = f"{service}.googleapis.com"
+    return kind(api=api, target=target, project_later=later, rules=checks)
+
+
+_SUBNETWORK: Final = "projects/{project}/regions/{location}/subnetworks/{name}"
+_REPOSITORY: Final = "projects/{project}/locations/{location}/repositories/{name}"
+TYPES: Final[dict[str, ResourceType]] = {
+    "gcp:projects/iAMMember:IAMMember": _grant(
+        "cloudresourcemanager", Target("project", "projects/{name}", "project", None)
+    ),
+    "gcp:serviceaccount/iAMMember:IAMMember": _grant(
+        "iam",
+        Target(
             "serviceAccountId",
             "projects/{project}/serviceAccounts/{name}",
             "service account",
             ACCOUNT,
         ),
     ),
-    "gcp:storage/bucketIAMMember:BucketIAMMember": Grant(
-        api="storage.googleapis.com",
-        target=Target("bucket", "b/{name}", "storage bucket", "gcp:storage/bucket:Bucket"),
+    "gcp:storage/bucketIAMMember:BucketIAMMember": _grant(
+        "storage", Target("bucket", "b/{name}", "storage bucket", BUCKET)
     ),
-    "gcp:artifactregistry/repositoryIamMember:RepositoryIamMember": Grant(
-        api="artifactregistry.googleapis.com",
-        target=Target(
+    "gcp:artifactregistry/repositoryIamMember:RepositoryIamMember": _grant(
+        "artifactregistry",
+        Target(
             "repository",
-            "projects/{project}/locations/{location}/repositories/{name}",
+            _REPOSITORY,
             "artifactregistry repository",
-            "gcp:artifactregistry/repository:Repository",
-            returns_project=True,
-            returns_location=True,
+            REPOSITORY,
+            ("project", "location"),
         ),
     ),
-    "gcp:secretmanager/secretIamMember:SecretIamMember": SecretGrant(
-        api="secretmanager.googleapis.com",
-        target=Target(
+    "gcp:secretmanager/secretIamMember:SecretIamMember": _grant(
+        "secretmanager",
+        Target(
             "secretId",
             "projects/{project}/secrets/{name}",
             "secretmanager secret",
-            "gcp:secretmanager/secret:Secret",
-            returns_project=True,
+            SECRET,
+            ("project",),
         ),
+        later=True,
     ),
-    "gcp:compute/subnetworkIAMMember:SubnetworkIAMMember": Grant(
-        api="compute.googleapis.com",
-        target=Target(
-            "subnetwork",
-            "projects/{project}/regions/{location}/subnetworks/{name}",
-            "compute subnetwork",
-            SUBNETWORK,
-            returns_project=True,
-            returns_region=True,
-        ),
+    "gcp:compute/subnetworkIAMMember:SubnetworkIAMMember": _grant(
+        "compute",
+        Target("subnetwork", _SUBNETWORK, "compute subnetwork", SUBNETWORK, ("project", "region")),
     ),
-    "gcp:bigquery/datasetIamMember:DatasetIamMember": DatasetGrant(
-        api="bigquery.googleapis.com",
-        target=Target(
-            "datasetId", "projects/{project}/datasets/{name}", "Bigquery Dataset", DATASET
-        ),
+    "gcp:bigquery/datasetIamMember:DatasetIamMember": _grant(
+        "bigquery",
+        Target("datasetId", "projects/{project}/datasets/{name}", "Bigquery Dataset", DATASET),
+        DatasetGrant,
     ),
-    "gcp:kms/cryptoKeyIAMMember:CryptoKeyIAMMember": Grant(
-        api="cloudkms.googleapis.com",
-        target=Target("cryptoKeyId", "projects/{project}/{name}", "KMS CryptoKey", CRYPTO_KEY),
+    "gcp:kms/cryptoKeyIAMMember:CryptoKeyIAMMember": _grant(
+        "cloudkms", Target("cryptoKeyId", "projects/{project}/{name}", "KMS CryptoKey", CRYPTO_KEY)
     ),
 }

@@ -1,59 +1,100 @@
-"""Secret Manager secrets; their values are in ``localgcp.reads.secretmanager``."""
+"""Secret Manager secrets, and Cloud KMS key rings and keys; nothing is encrypted here.
+
+Values of secrets are in ``localgcp.reads.secretmanager``. Neither a key ring nor a key is ever
+deleted: deleting the resource forgets it, and a second one of its name is refused, as in the cloud
+(https://cloud.google.com/kms/docs/faq#cannot_delete).
+"""
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
-from typing import Any, ClassVar, Final
+from collections.abc import Mapping
+from typing import Any, Final
 
 from localgcp.errors import CloudError, RefusedError
-from localgcp.gcp.cloud import Cloud, now, text
+from localgcp.gcp import rules
+from localgcp.gcp.cloud import Cloud, Values, text
 from localgcp.gcp.services.base import ResourceType
+from localgcp.inventory import resource_paths
 from localgcp.inventory.store import project_number
 
+SECRET: Final = "gcp:secretmanager/secret:Secret"
+KEY_RING: Final = "gcp:kms/keyRing:KeyRing"
+CRYPTO_KEY: Final = "gcp:kms/cryptoKey:CryptoKey"
 _ID: Final = re.compile(r"^[a-zA-Z0-9_-]{1,255}$")
+_DESTROY_AFTER: Final = "2592000s"
 
 
-@dataclass(frozen=True)
 class Secret(ResourceType):
     """A secret (``gcp.secretmanager.Secret``)."""
 
-    name_as_given: ClassVar = True
-    longest_name: ClassVar = 255
-    # resource_secret_manager_secret.go
-    updated_in_place: ClassVar = ("customerManagedEncryption",)
-
-    title: str = "Secret"
-    api: str | None = "secretmanager.googleapis.com"
-
-    def verify(self, cloud: Cloud, project: str, inputs: dict[str, Any], doing: str) -> None:
+    def verify(self, cloud: Cloud, project: str, inputs: Values, doing: str) -> None:
         name = text(inputs, "secretId")
         if not _ID.fullmatch(name):
             reason = f"Secret ID [{name}] does not match the pattern [[a-zA-Z_0-9]+]."
             raise CloudError(doing, 400, reason.replace("[a-zA-Z_0-9]+", _ID.pattern), "badRequest")
 
-    def exists(self, id_: str) -> str:
-        return f"Secret [{id_}] already exists."
-
-    def make(self, cloud: Cloud, project: str, id_: str, inputs: dict[str, Any]) -> dict[str, Any]:
+    def make(self, cloud: Cloud, project: str, id_: str, inputs: Values) -> Values:
         name = f"projects/{project_number(project)}/secrets/{text(inputs, 'secretId')}"
-        annotations = dict(inputs.get("annotations") or {})
-        return {
-            "project": project,
-            "name": name,
-            "createTime": now(),
-            "effectiveAnnotations": annotations,
-        }
+        made = super().make(cloud, project, id_, inputs) | {"name": name}
+        return made | self.remake(cloud, id_, inputs, {})
 
-    def remake(
-        self, cloud: Cloud, project: str, id_: str, inputs: dict[str, Any], olds: dict[str, Any]
-    ) -> dict[str, Any]:
+    def remake(self, cloud: Cloud, id_: str, inputs: Values, olds: Values) -> Values:
         return {"effectiveAnnotations": dict(inputs.get("annotations") or {})}
 
-    def delete(self, cloud: Cloud, id_: str, olds: dict[str, Any]) -> None:
+    def delete(self, cloud: Cloud, id_: str, olds: Values) -> None:
         if olds.get("deletionProtection"):
             raise RefusedError(
                 f"cannot destroy secret {id_} without setting deletion_protection=false "
                 "and running `pulumi up`"
             )
         super().delete(cloud, id_, olds)
+
+
+class CryptoKey(ResourceType):
+    """A key (``gcp.kms.CryptoKey``)."""
+
+    def project(self, cloud: Cloud, values: Mapping[str, Any]) -> str:
+        ring = text(values, "keyRing")
+        in_full = ring.startswith("projects/")
+        return resource_paths.project_of(ring) if in_full else cloud.settings.project
+
+    def verify(self, cloud: Cloud, project: str, inputs: Values, doing: str) -> None:
+        ring = text(inputs, "keyRing")
+        if cloud.store.get(KEY_RING, ring) is None:
+            raise CloudError(doing, 404, f"KeyRing {ring} not found.", "notFound")
+
+    def make(self, cloud: Cloud, project: str, id_: str, inputs: Values) -> Values:
+        made: Values = {
+            "destroyScheduledDuration": inputs.get("destroyScheduledDuration") or _DESTROY_AFTER,
+            "primaries": [],
+        }
+        if text(inputs, "purpose") in ("", "ENCRYPT_DECRYPT"):
+            made["primaries"] = [{"name": f"{id_}/cryptoKeyVersions/1", "state": "ENABLED"}]
+        return made
+
+
+_KMS: Final = "cloudkms.googleapis.com"
+_EXISTS: Final = "{title} {id} already exists."
+TYPES: Final[dict[str, ResourceType]] = {
+    SECRET: Secret(
+        "Secret",
+        "secretmanager.googleapis.com",
+        exists="Secret [{id}] already exists.",
+        name_as_given=True,
+        longest_name=255,
+        updated_in_place=("customerManagedEncryption",),  # resource_secret_manager_secret.go
+    ),
+    KEY_RING: ResourceType(
+        "KeyRing", _KMS, exists=_EXISTS, outlives=True, name_as_given=True, longest_name=255
+    ),
+    CRYPTO_KEY: CryptoKey(
+        "CryptoKey",
+        _KMS,
+        exists=_EXISTS,
+        outlives=True,
+        name_as_given=True,
+        longest_name=255,
+        rules={"rotationPeriod": rules.rotation_period},
+    ),
+}

@@ -19,7 +19,6 @@ a few hundredths of a second.
 
 from __future__ import annotations
 
-import ctypes
 import json
 import os
 import signal
@@ -28,17 +27,12 @@ import sys
 from pathlib import Path
 from typing import Any, Final
 
-#: include/uapi/linux/sched.h
-_CLONE_NEWNS: Final = 0x00020000
-_CLONE_NEWUTS: Final = 0x04000000
-_CLONE_NEWUSER: Final = 0x10000000
-#: include/uapi/linux/mount.h
-_MS_RDONLY: Final = 0x1
-_MS_REMOUNT: Final = 0x20
-_MS_BIND: Final = 0x1000
-_MS_REC: Final = 0x4000
-_MS_UNBINDABLE: Final = 1 << 17
-_MS_PRIVATE: Final = 1 << 18
+if not __package__:  # a script
+    sys.path.insert(0, str(Path(__file__).resolve().parents[3]))
+
+from localgcp.system import namespaces
+from localgcp.system.namespaces import call, mount
+
 _MNT_DETACH: Final = 2
 #: Flags of a mount that a user namespace may not drop: nosuid, nodev, noexec, noatime, nodiratime,
 #: relatime. statvfs(3) has them with the same values, but for the last.
@@ -54,59 +48,48 @@ _MOUNT: Final = "gcs"
 
 
 def enter(view: dict[str, Any]) -> None:
-    """Give this process what the view says. Raises OSError.
-
-    Without the right to do so, it first gets a user namespace, in which it keeps its user.
-    """
-    libc = ctypes.CDLL(None, use_errno=True)
-    user, group = os.geteuid(), os.getegid()
-    spaces = _CLONE_NEWNS | (_CLONE_NEWUTS if "host" in view else 0)
-    try:
-        _call(libc.unshare, spaces)
-    except PermissionError:
-        _call(libc.unshare, _CLONE_NEWUSER | spaces)
-        Path("/proc/self/setgroups").write_text("deny")
-        Path("/proc/self/uid_map").write_text(f"{user} {user} 1")
-        Path("/proc/self/gid_map").write_text(f"{group} {group} 1")
+    """Give this process what the view says. Raises as ``namespaces.unshare``."""
+    host_name = namespaces.NEW_HOST_NAME if "host" in view else 0
+    namespaces.unshare(namespaces.NEW_MOUNTS | host_name)
     # Else the mounts would reach all processes of this machine.
-    _mount(libc, None, "/", _MS_REC | _MS_PRIVATE)
+    mount(None, "/", namespaces.RECURSIVE | namespaces.PRIVATE)
     if gcs := view.get("gcs"):
-        _enter_root(libc, gcs)
+        _enter_root(gcs)
     if host := view.get("host"):
-        _mount(libc, host["hosts"], "/etc/hosts", _MS_BIND)
+        mount(host["hosts"], "/etc/hosts", namespaces.BIND)
         socket.sethostname(host["name"])
 
 
-def _enter_root(libc: ctypes.CDLL, gcs: dict[str, Any]) -> None:
+def _enter_root(gcs: dict[str, Any]) -> None:
     """Make a root of everything that the machine's has, but for ``/gcs``; and enter it.
 
     ``/gcs`` need not be there, and making it takes root's rights and leaves it behind.
     """
     root, here = gcs["root"], Path.cwd()
-    _mount(libc, root, root, _MS_BIND)
-    _mount(libc, None, root, _MS_UNBINDABLE)  # else it would be part of its own parts
+    mount(root, root, namespaces.BIND)
+    mount(None, root, namespaces.UNBINDABLE)  # else it would be part of its own parts
     for entry in os.scandir("/"):
         if entry.name != _MOUNT:
-            _show(libc, entry, os.path.join(root, entry.name))
+            _show(entry, os.path.join(root, entry.name))
     target = os.path.join(root, _MOUNT)
     Path(target).mkdir(exist_ok=True)
-    _mount(libc, gcs["folder"], target, _MS_BIND)
+    mount(gcs["folder"], target, namespaces.BIND)
     for folder in gcs["read_only"]:
         at = os.path.join(target, folder)
-        _mount(libc, at, at, _MS_BIND)
-        _make_read_only(libc, at)
+        mount(at, at, namespaces.BIND)
+        _make_read_only(at)
     for bucket, objects in gcs["objects"].items():
         at = os.path.join(target, bucket)
-        _mount(libc, objects, at, _MS_BIND)
-        _make_read_only(libc, at)
+        mount(objects, at, namespaces.BIND)
+        _make_read_only(at)
     os.chdir(root)
-    _call(libc.pivot_root, b".", b".")
-    _call(libc.umount2, b".", _MNT_DETACH)
-    _mount(libc, None, "/", _MS_PRIVATE)
+    call("pivot_root", b".", b".")
+    call("umount2", b".", _MNT_DETACH)
+    mount(None, "/", namespaces.PRIVATE)
     os.chdir(here)
 
 
-def _show(libc: ctypes.CDLL, entry: os.DirEntry[str], target: str) -> None:
+def _show(entry: os.DirEntry[str], target: str) -> None:
     """Put an entry of the machine's ``/`` at its place in the new root."""
     if entry.is_symlink():
         if not os.path.lexists(target):
@@ -116,25 +99,14 @@ def _show(libc: ctypes.CDLL, entry: os.DirEntry[str], target: str) -> None:
         Path(target).mkdir(exist_ok=True)
     else:
         Path(target).touch()
-    _mount(libc, entry.path, target, _MS_BIND | _MS_REC)
+    mount(entry.path, target, namespaces.BIND | namespaces.RECURSIVE)
 
 
-def _make_read_only(libc: ctypes.CDLL, target: str) -> None:
-    flags = os.statvfs(target).f_flag
-    kept = flags & _KEPT | (_MS_RELATIME if flags & _ST_RELATIME else 0)
-    _mount(libc, None, target, _MS_REMOUNT | _MS_BIND | _MS_RDONLY | kept)
-
-
-def _mount(libc: ctypes.CDLL, source: str | None, target: str, flags: int) -> None:
-    of = None if source is None else os.fsencode(source)
-    _call(libc.mount, of, os.fsencode(target), None, flags, None)
-
-
-def _call(function: ctypes._FuncPointer, *arguments: bytes | int | None) -> None:
-    given = [ctypes.c_ulong(each) if isinstance(each, int) else each for each in arguments]
-    if function(*given) != 0:
-        number = ctypes.get_errno()
-        raise OSError(number, os.strerror(number))
+def _make_read_only(target: str) -> None:
+    now = os.statvfs(target).f_flag
+    kept = now & _KEPT | (_MS_RELATIME if now & _ST_RELATIME else 0)
+    changed = namespaces.REMOUNT | namespaces.BIND | namespaces.READ_ONLY
+    mount(None, target, changed | kept)
 
 
 def main() -> int:

@@ -33,28 +33,14 @@ _TICK_SECONDS: Final = 2.0
 _SETTLE_SECONDS: Final = 1.0
 
 
-class GangPorts(Protocol):
-    """What a gang asks of the job it runs for."""
+class GangJob(Protocol):
+    """The job that a gang runs for (``localgcp.runner.job.JobRun``)."""
 
-    def began(self) -> bool:
-        """All replicas are ready to start: the job is RUNNING. False if it must not be."""
-        ...
-
-    def paused(self) -> None:
-        """The whole job will be retried: it is PENDING."""
-        ...
-
-    def preempted(self, ran_seconds: float) -> Sequence[str]:
-        """Names of the replicas that lose their machines now."""
-        ...
-
-    def killed(self, name: str, ran_seconds: float) -> bool:
-        """Is this replica killed now?"""
-        ...
-
-    def tick(self) -> None:
-        """Called every other second, and after the end of an attempt."""
-        ...
+    def began(self) -> bool: ...
+    def paused(self) -> None: ...
+    def preempted(self, ran_seconds: float) -> Sequence[str]: ...
+    def killed(self, name: str, ran_seconds: float) -> bool: ...
+    def tick(self) -> None: ...
 
 
 @dataclass(frozen=True)
@@ -86,7 +72,7 @@ class Gang:
 
     members: Sequence[Member]
     life: LifeCycle
-    ports: GangPorts
+    job: GangJob
     notes: Path
     """Folder for notes about processes, for the next server."""
     cancelled: threading.Event
@@ -104,15 +90,15 @@ class Gang:
             if decision.action in (Action.SUCCEED, Action.FAIL):
                 return decision
             if decision.action is Action.RETRY_JOB:
-                self.ports.paused()
+                self.job.paused()
             for member in self.members:
                 member.clear()
 
     def _attempt(self) -> Decision:
         launches = [member.launch() for member in self.members]
-        if self.cancelled.is_set() or not self.ports.began():
+        if self.cancelled.is_set() or not self.job.began():
             raise JobCancelledError
-        attempt = _Attempt(self.ports, self.notes)
+        attempt = _Attempt(self.job, self.notes)
         try:
             for member, launch in zip(self.members, launches, strict=True):
                 attempt.start(member, launch)
@@ -126,7 +112,7 @@ class Gang:
             for member in self.members:
                 member.log.stamp()
                 member.remove_root()
-            self.ports.tick()
+            self.job.tick()
 
     def _watch(self, attempt: _Attempt) -> Decision:
         ticked = stamped = time.monotonic()
@@ -136,7 +122,7 @@ class Gang:
                 raise JobCancelledError
             if self._ran + attempt.ran_seconds > self.timeout_seconds:
                 return Decision(Action.FAIL)  # of no replica
-            if lost := self.ports.preempted(attempt.ran_seconds):
+            if lost := self.job.preempted(attempt.ran_seconds):
                 return self.life.preempt(lost)
             if first and (decision := self._decide(attempt, first)):
                 return decision
@@ -147,7 +133,7 @@ class Gang:
                     member.log.stamp()
             if now - ticked > _TICK_SECONDS:
                 ticked = now
-                self.ports.tick()
+                self.job.tick()
 
     def _decide(self, attempt: _Attempt, first: End) -> Decision | None:
         """What ends this attempt; None if it goes on."""
@@ -186,7 +172,7 @@ class Gang:
 class _Attempt:
     """Processes of one attempt and the threads that wait for them."""
 
-    ports: GangPorts
+    job: GangJob
     notes: Path
     _started: float = field(default_factory=time.monotonic)
     _stop: threading.Event = field(default_factory=threading.Event)
@@ -233,7 +219,7 @@ class _Attempt:
                 log=member.log,
                 notes=self.notes,
                 cancelled=self._stop,
-                killed=partial(self.ports.killed, member.name),
+                killed=partial(self.job.killed, member.name),
                 account=member.account,
             )
             if outcome.ending is replica.Ending.EXITED:

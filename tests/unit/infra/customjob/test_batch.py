@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from tests.unit.infra.customjob.test_corpus import NETWORKS, PROJECT, TABLE
 from vertex_training.catalog import costs
-from vertex_training.customjob.batch import machines
+from vertex_training.customjob.batch import message as machines
 from vertex_training.customjob.batch.naming import EXIT_CODES, explain, is_job_of, job_id, reason
 from vertex_training.customjob.batch.offers import Offer, offers
 

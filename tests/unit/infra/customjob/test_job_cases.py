@@ -21,7 +21,7 @@ from google.protobuf.json_format import MessageToDict, ParseDict
 
 from tests.unit.infra.customjob.rules.tuning_cases import RIGHT
 from tests.unit.infra.customjob.test_corpus import CORPUS, TABLE, TODAY, mended
-from vertex_training.customjob.batch import machines
+from vertex_training.customjob.batch import message
 from vertex_training.customjob.kinds import BATCH_JOB, CUSTOM_JOB, TUNING_JOB
 from vertex_training.customjob.request import job_file
 from vertex_training.customjob.request.job_file import JobFileResult, Submission
@@ -225,5 +225,31 @@ def test_a_job_on_batch_is_sent_as_a_message_that_googles_client_reads(case: Any
     read = batch_v1.Job.pb(batch_v1.Job())
     ParseDict(sent, read)
     assert MessageToDict(read) == sent
-    text = json.dumps(sent).replace(json.dumps(machines.SCRIPT), '"SCRIPT"')
+    text = json.dumps(sent).replace(json.dumps(message.SCRIPT), '"SCRIPT"')
     assert json.loads(text) == case["message"]
+
+
+LINES = yaml.safe_load((CORPUS / "launch.yaml").read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("row", LINES, ids=lambda row: " ".join(map(str, row["line"]))[:60])
+def test_a_command_line_is_judged_against_its_machines(row: dict[str, Any]) -> None:
+    split = isinstance(row["line"][0], list)
+    command, args = row["line"] if split else (row["line"], [])
+    env = [{"name": name, "value": value} for name, value in row.get("env", {}).items()]
+    container = {"imageUri": row.get("image", IMAGE), "command": command, "args": args, "env": env}
+    container = {field: value for field, value in container.items() if value}
+    machine: dict[str, Any] = {"machineType": row.get("machine", "n1-standard-8")}
+    if gpus := row.get("gpus"):
+        machine |= {"machineType": {1: "g2-standard-4", 4: "g2-standard-48"}[gpus]}
+        machine |= {"acceleratorType": "NVIDIA_L4", "acceleratorCount": gpus}
+    counts = row.get("pools", [1])
+    specs = [
+        {"machineSpec": machine, "replicaCount": n, "containerSpec": container} for n in counts
+    ]
+    given = {"job": {"workerPoolSpecs": specs}, "change": {"backend": row.get("backend", "vertex")}}
+    assert [
+        f"{problem.rule} {problem.value}"
+        for problem in check(given).problems
+        if problem.rule not in ("machine-type", "script-goes-on", "region-machines")
+    ] == row.get("expected", [])

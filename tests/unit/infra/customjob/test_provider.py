@@ -16,9 +16,9 @@ from vertex_training.customjob.protocol.ports import (
     IntentState,
     JobSnapshot,
     StoredIntent,
+    Timing,
     TurnRecord,
 )
-from vertex_training.customjob.protocol.timing import Timing
 from vertex_training.customjob.provider import CustomJobProvider
 from vertex_training.customjob.refusal_lookup import RefusalLookup
 from vertex_training.customjob.request import job_file as spec

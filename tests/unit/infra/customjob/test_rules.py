@@ -8,7 +8,7 @@ import pytest
 
 from vertex_training import catalog
 from vertex_training.customjob import rules
-from vertex_training.customjob.request import ignoring
+from vertex_training.customjob.request import checking
 from vertex_training.customjob.request import job_file as spec
 from vertex_training.customjob.request.job_file import JobFile, Submission
 from vertex_training.customjob.rules import BucketFacts, Context, JobFacts, StackFacts
@@ -36,8 +36,8 @@ def test_the_page_of_rules_is_generated_from_the_code():
 def test_no_job_file_can_ignore_a_rule_about_its_stack():
     of_stack = {each.id for each in rules.RULES if each.subject in rules.OF_A_STACK}
     assert of_stack >= {"secret-granted", "limit-strategy", "interface-room", "reservation-any"}
-    assert not ignoring.IGNORABLE & of_stack
-    rest = {each.id for each in rules.RULES} - of_stack - ignoring.IGNORABLE
+    assert not checking.IGNORABLE & of_stack
+    rest = {each.id for each in rules.RULES} - of_stack - checking.IGNORABLE
     assert rest == {"service-account", "label-reserved", "job-region"}
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.unit.infra.schedules.fakes import SCHEDULE
-from vertex_training.customjob.protocol.timing import Timing
+from vertex_training.customjob.protocol.ports import Timing
 from vertex_training.errors import CommandError
 from vertex_training.schedules import provider
 from vertex_training.schedules.deployed import DeployedSchedule, deployed_schedules

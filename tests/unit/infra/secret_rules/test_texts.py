@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from tests.security.test_shapes_of_secrets import SHAPES, made
-from vertex_training.secret_rules import forms
+from vertex_training.secret_rules import redaction
 from vertex_training.secret_rules.files import secret_lines
 from vertex_training.secret_rules.names import fetches, is_secret, looks_random, strength
 
@@ -25,7 +25,7 @@ BEGIN, END = "-----BEGIN PRIVATE KEY-----", "-----END PRIVATE KEY-----"
 @pytest.mark.parametrize("shape", SHAPES["tokens"])
 def test_a_token_is_found_whole_by_the_rule_of_its_service(shape: str) -> None:
     token, _ = made(SHAPES["tokens"][shape], random.Random(7))
-    [(start, end, rule)] = forms.secrets(f"see {token} there")
+    [(start, end, rule)] = redaction.secrets(f"see {token} there")
     assert (start, end) == (4, 4 + len(token))
     service = shape.partition("-")[0]
     assert rule.partition("-")[0] == OTHERS.get(service, service)
@@ -34,18 +34,18 @@ def test_a_token_is_found_whole_by_the_rule_of_its_service(shape: str) -> None:
 @pytest.mark.parametrize("shape", LINES)
 def test_a_place_of_a_secret_is_found_by_its_rules(shape: str) -> None:
     text, _ = made(SHAPES["lines"][shape], random.Random(7))
-    assert [rule for _, _, rule in forms.secrets(text)] == LINES[shape]
+    assert [rule for _, _, rule in redaction.secrets(text)] == LINES[shape]
 
 
 def test_the_end_of_a_longer_word_is_no_token() -> None:
     token = f"hf_{'a1' * 20}"
-    assert list(forms.secrets(f"x{token} 0{token}")) == []
-    assert [rule for _, _, rule in forms.secrets(f"-{token}")] == ["hugging-face-token"]
+    assert list(redaction.secrets(f"x{token} 0{token}")) == []
+    assert [rule for _, _, rule in redaction.secrets(f"-{token}")] == ["hugging-face-token"]
 
 
 def test_every_rule_of_a_place_has_a_text() -> None:
     found = {rule for rules in LINES.values() for rule in rules}
-    assert set(forms.PLACES) <= found
+    assert set(redaction.PLACES) <= found
 
 
 @pytest.mark.parametrize("row", DATA["texts"], ids=lambda row: row["text"])
@@ -55,7 +55,7 @@ def test_a_secret_in_a_text_is_found_without_the_words_around_it(row: dict[str, 
         [secret.replace("@BEGIN@", BEGIN).replace("@END@", END), rule]
         for secret, rule in row["found"]
     ]
-    assert [[text[a:b], rule] for a, b, rule in forms.secrets(text)] == found
+    assert [[text[a:b], rule] for a, b, rule in redaction.secrets(text)] == found
 
 
 def test_a_number_at_the_end_of_a_name_counts_others() -> None:

@@ -15,7 +15,7 @@ from typing import Any
 import grpc
 import pytest
 
-from localgcp.access import gate, grpc_server
+from localgcp.access import gate
 from localgcp.access.callers import Caller
 from localgcp.access.gate import reset_peer
 from localgcp.errors import ApiError, LocalCloudError
@@ -48,14 +48,14 @@ def service() -> Service:
 
 
 @pytest.fixture
-def server(service: Service) -> Iterator[grpc_server.LocalServer]:
+def server(service: Service) -> Iterator[gate.GatedServer]:
     made = grpc.server(
         futures.ThreadPoolExecutor(4),
         handlers=[service],
-        interceptors=[grpc_server.PageInterceptor()],
+        interceptors=[gate.PageInterceptor()],
         options=[("grpc.max_receive_message_length", 32 << 20)],
     )
-    started = grpc_server.start(made, 0, "test")
+    started = gate.GatedServer(made, 0, "test")
     yield started
     service.held.set()
     started.stop(None).wait()
@@ -75,12 +75,12 @@ def code(error: pytest.ExceptionInfo[grpc.RpcError]) -> grpc.StatusCode:
 
 
 @pytest.mark.parametrize("size", [0, 1, 65536, 16 << 20])
-def test_calls_of_any_size_pass_both_ways(server: grpc_server.LocalServer, size: int) -> None:
+def test_calls_of_any_size_pass_both_ways(server: gate.GatedServer, size: int) -> None:
     data = bytes(range(256)) * (size // 256) + bytes(size % 256)
     assert call(server.port, data) == data
 
 
-def test_connection_of_peer_is_reset(server: grpc_server.LocalServer, service: Service) -> None:
+def test_connection_of_peer_is_reset(server: gate.GatedServer, service: Service) -> None:
     service.held.clear()
     own = [("grpc.use_local_subchannel_pool", 1)]
     with grpc.insecure_channel(f"127.0.0.1:{server.port}", own) as channel:
@@ -111,7 +111,7 @@ REQUESTS = {
 
 @pytest.mark.parametrize("request_", REQUESTS.values(), ids=REQUESTS)
 def test_what_is_not_http_2_from_the_first_byte_is_answered_403(
-    server: grpc_server.LocalServer, service: Service, request_: bytes
+    server: gate.GatedServer, service: Service, request_: bytes
 ) -> None:
     with socket.create_connection(("127.0.0.1", server.port), timeout=60) as connection:
         connection.sendall(request_)
@@ -121,7 +121,7 @@ def test_what_is_not_http_2_from_the_first_byte_is_answered_403(
     assert service.peers == []
 
 
-def test_wrong_preface_is_answered_though_nothing_follows(server: grpc_server.LocalServer) -> None:
+def test_wrong_preface_is_answered_though_nothing_follows(server: gate.GatedServer) -> None:
     with socket.create_connection(("127.0.0.1", server.port), timeout=20) as connection:
         connection.sendall(b"PRO")
         assert connection.recv(65536).startswith(b"HTTP/1.1 403 Forbidden\r\n")
@@ -136,7 +136,7 @@ def test_a_call_whose_connection_is_over_has_nobody_behind_it() -> None:
 
 @pytest.mark.parametrize("origin", ["https://evil.example", "null", "http://127.0.0.1:1", ""])
 def test_a_call_with_an_origin_is_refused(
-    server: grpc_server.LocalServer, service: Service, origin: str
+    server: gate.GatedServer, service: Service, origin: str
 ) -> None:
     for metadata in ([("origin", origin)], [("x-grpc-web", "1"), ("origin", origin)]):
         with pytest.raises(grpc.RpcError, match="calls of web pages are refused") as error:
@@ -147,7 +147,7 @@ def test_a_call_with_an_origin_is_refused(
 
 
 def test_a_refused_caller_gets_permission_denied_and_one_line_is_logged(
-    server: grpc_server.LocalServer, service: Service,
+    server: gate.GatedServer, service: Service,
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
 ) -> None:  # fmt: skip
     monkeypatch.setattr(gate, "caller", lambda _: Caller(allowed=False, uid=1001))
@@ -159,7 +159,7 @@ def test_a_refused_caller_gets_permission_denied_and_one_line_is_logged(
 
 
 def test_refused_callers_hold_few_connections_and_not_for_long(
-    server: grpc_server.LocalServer, monkeypatch: pytest.MonkeyPatch
+    server: gate.GatedServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(gate, "caller", lambda _: Caller(allowed=False, uid=1001))
     monkeypatch.setattr(gate, "_REFUSED_SECONDS", 0.2)
@@ -177,10 +177,10 @@ def short_path() -> Iterator[Path]:
         yield Path(folder)
 
 
-def test_taken_port_is_an_error(short_path: Path, server: grpc_server.LocalServer) -> None:
+def test_taken_port_is_an_error(short_path: Path, server: gate.GatedServer) -> None:
     other = grpc.server(futures.ThreadPoolExecutor(1))
     with pytest.raises(LocalCloudError, match=f"port {server.port} is taken"):
-        grpc_server.start(other, server.port, "test", short_path)
+        gate.GatedServer(other, server.port, "test", short_path)
     assert list(short_path.iterdir()) == []
 
 
@@ -190,12 +190,12 @@ def test_the_sockets_lie_where_only_this_user_finds_them_and_are_removed(
 ) -> None:
     temporary = short_path / "t"
     temporary.mkdir()
-    monkeypatch.setattr(grpc_server.tempfile, "tempdir", str(temporary))
+    monkeypatch.setattr(gate.tempfile, "tempdir", str(temporary))
     wanted = short_path / ("d" * (100 if deep else 1))
     wanted.mkdir()
-    monkeypatch.setattr(grpc_server, "_LONGEST_PATH", len(str(short_path)) + 60)
+    monkeypatch.setattr(gate, "_LONGEST_PATH", len(str(short_path)) + 60)
     server = grpc.server(futures.ThreadPoolExecutor(1), handlers=[Service()])
-    started = grpc_server.start(server, 0, "test", wanted)
+    started = gate.GatedServer(server, 0, "test", wanted)
     (folder,) = (temporary if deep else wanted).iterdir()
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700
     assert folder.name.startswith("vt-grpc-" if deep else "test-")

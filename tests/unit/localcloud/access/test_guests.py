@@ -9,7 +9,7 @@ import sys
 from types import SimpleNamespace
 from typing import Any
 
-from localgcp.access import gate, guests
+from localgcp.access import callers, gate
 
 
 def test_owner_of_connection_is_looked_up_again_when_replicas_change(monkeypatch) -> None:
@@ -17,15 +17,15 @@ def test_owner_of_connection_is_looked_up_again_when_replicas_change(monkeypatch
         client = socket.create_connection(server.getsockname())
         accepted, _ = server.accept()
     looks: list[object] = []
-    holder = guests.holder
-    monkeypatch.setattr(guests, "holder", lambda *ends: (looks.append(ends), holder(*ends))[1])
+    holder = callers.find_guest
+    monkeypatch.setattr(callers, "find_guest", lambda *ends: (looks.append(ends), holder(*ends))[1])
     monkeypatch.setitem(gate._OPEN, "c7", accepted)
     context: Any = SimpleNamespace(invocation_metadata=lambda: (), peer=lambda: "unix:c7")
     with client, accepted:
         assert [gate.guest_behind(context) for _ in range(3)] == [None] * 3
         assert len(looks) == 1
-        with guests.replica(os.getpid(), "a@b"):
-            assert [gate.guest_behind(context) for _ in range(3)] == [guests.Guest("a@b")] * 3
+        with callers.job_process(os.getpid(), "a@b"):
+            assert [gate.guest_behind(context) for _ in range(3)] == [callers.Guest("a@b")] * 3
             assert len(looks) == 2
         assert gate.guest_behind(context) is None
 
@@ -54,18 +54,18 @@ def test_a_connection_is_of_the_replica_whose_process_or_descendant_holds_it() -
         assert above.stdout is not None
         above.stdout.readline()
         ends = client.getsockname(), server.getsockname()
-        begun = guests.changes()
-        with guests.replica(1 << 22, "gone@x"), guests.replica(other.pid, "other@x"):
-            assert guests.holder(*ends) is None
-            assert not guests.holds(*ends)
-            with guests.replica(os.getpid()):
-                assert guests.holder(*ends) == guests.Guest("")
-                assert guests.holds(*ends)
-                assert not guests.holds(ends[0], ends[0])
-                assert not guests.holds(ends[1], ends[0])
-            with guests.replica(above.pid, "above@x"):
-                assert guests.holder(*ends) == guests.Guest("above@x")
-            assert guests.changes() == begun + 6
-            assert not guests.holds(*ends)
-        assert guests.changes() == begun + 8
+        begun = callers.guest_changes()
+        with callers.job_process(1 << 22, "gone@x"), callers.job_process(other.pid, "other@x"):
+            assert callers.find_guest(*ends) is None
+            assert callers.find_guest(*ends) is None
+            with callers.job_process(os.getpid()):
+                assert callers.find_guest(*ends) == callers.Guest("")
+                assert callers.find_guest(*ends) is not None
+                assert callers.find_guest(ends[0], ends[0]) is None
+                assert callers.find_guest(ends[1], ends[0]) is None
+            with callers.job_process(above.pid, "above@x"):
+                assert callers.find_guest(*ends) == callers.Guest("above@x")
+            assert callers.guest_changes() == begun + 6
+            assert callers.find_guest(*ends) is None
+        assert callers.guest_changes() == begun + 8
         other.kill()

@@ -16,12 +16,12 @@ import pytest
 from localgcp.access import network
 from localgcp.access.network import PrivateNetwork
 from localgcp.errors import NoPrivateNetworkError
-from localgcp.faults.proxy import StorageFront
 from localgcp.faults.table import FaultTable
 from localgcp.home import Home
 from localgcp.runner.gcsfuse import storage_client
 from localgcp.storage import emulator as storage
 from localgcp.storage.emulator import StorageEmulator
+from localgcp.storage.proxy import StorageFront
 from tests.unit.localcloud.conftest import free_port, wait_until
 
 #: Answers each connection with the uid of the process.
@@ -136,13 +136,13 @@ def test_killed_emulator_or_helper_is_replaced(private_front: StorageFront, home
     data = os.urandom(3 << 20)
     bucket.blob("large", chunk_size=1 << 20).upload_from_string(data)
     assert bucket.blob("large").download_as_bytes() == data
-    process = private_front._emulator._process
+    process = private_front.emulator._process
     assert process is not None
     process.kill()
     wait_until(lambda: process.poll() is not None)
     private_front.reconcile()
     assert bucket.blob("large").exists()
-    made = private_front._emulator._network
+    made = private_front.emulator._network
     assert made is not None
     made.close()  # as if the helper had been killed
     with pytest.raises(Exception, match="502"):

@@ -8,30 +8,28 @@ import struct
 import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, suppress
-from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
-from localgcp.access import callers, owners
-from localgcp.access.callers import caller
-from localgcp.access.owners import LOOKUPS, Lookup, plain_address
+from localgcp.access import callers
+from localgcp.access.callers import Lookup, ask_kernel, caller, plain_address, search_processes
 
 Pair = tuple[socket.socket, socket.socket]
 linux = pytest.mark.skipif(sys.platform != "linux", reason="the kernel's tables are Linux's")
 
 
 def is_there(lookup: Lookup) -> bool:
-    """Whether this system has what it asks: netlink and /proc are not everywhere."""
-    if lookup is owners.ask_kernel:
-        with suppress(OSError, AttributeError):
-            socket.socket(socket.AF_NETLINK, socket.SOCK_DGRAM, owners._NETLINK_SOCK_DIAG).close()
-            return True
-        return False
-    return lookup is not owners.read_tables or Path("/proc/net/tcp").exists()
+    """Whether this system has what it asks: netlink is Linux's."""
+    if lookup is search_processes:
+        return True
+    with suppress(OSError, AttributeError):
+        socket.socket(socket.AF_NETLINK, socket.SOCK_DGRAM, callers._NETLINK_SOCK_DIAG).close()
+        return True
+    return False
 
 
-@pytest.fixture(params=LOOKUPS, ids=[each.__name__ for each in LOOKUPS])
+@pytest.fixture(params=[ask_kernel, search_processes])
 def lookup(request: pytest.FixtureRequest) -> Lookup:
     if not is_there(request.param):
         pytest.skip(f"this system does not have the way {request.param.__name__}")
@@ -50,7 +48,7 @@ def connect(listener: socket.socket, host: str = "127.0.0.1") -> Pair:
     return client, listener.accept()[0]
 
 
-def ends(server: socket.socket) -> tuple[owners.Address, owners.Address]:
+def ends(server: socket.socket) -> tuple[callers.Address, callers.Address]:
     return plain_address(server.getpeername()), plain_address(server.getsockname())
 
 
@@ -85,32 +83,6 @@ def test_another_server_is_another_connection(lookup: Lookup, listener: socket.s
         assert lookup(peer, (host, port ^ 1)) is None
 
 
-TABLE = """\
-  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode
-   0: 0100007F:1F90 00000000:0000 0A 00000000:00000000 00:00000000 00000000  1001        0 41
-   1: 0100007F:9C40 0100007F:1F90 {state} 00000000:00000000 02:00000A6F 00000000  1002        7 {inode}
-   2: 0100007F:1F90 0100007F:9C40 01 00000000:00000000 00:00000000 00000000  1003        9 43
-"""  # noqa: E501
-
-
-@pytest.mark.skipif(sys.byteorder != "little", reason="the table is in the machine's order")
-@pytest.mark.parametrize(
-    ("state", "inode", "uid"),
-    [
-        ("01", "42", 1002), ("04", "42", 1002), ("05", "42", 1002),
-        ("02", "42", None), ("06", "42", None), ("08", "42", None), ("01", "0", None),
-    ],
-)  # fmt: skip
-def test_the_table_says_whose_a_connected_socket_is(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, state: str, inode: str, uid: int | None
-) -> None:
-    (tmp_path / "tcp").write_text(TABLE.format(state=state, inode=inode))
-    monkeypatch.setattr(owners, "Path", lambda folder, name: tmp_path / name)
-    found = owners.read_tables(("127.0.0.1", 40000), ("127.0.0.1", 8080))
-    assert found == uid
-    assert owners.read_tables(("127.0.0.1", 40001), ("127.0.0.1", 8080)) is None
-
-
 def test_a_caller_of_this_user_gets_in(listener: socket.socket) -> None:
     client, server = connect(listener)
     with client, server:
@@ -126,7 +98,7 @@ def test_a_connection_that_was_reset_while_it_was_looked_up_is_refused(
     client, server = connect(listener)
     client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
 
-    def another_user_takes_the_port(*_: owners.Address) -> int:
+    def another_user_takes_the_port(*_: callers.Address) -> int:
         client.close()
         return os.geteuid()
 

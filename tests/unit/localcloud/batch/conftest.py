@@ -97,7 +97,7 @@ class Jobs:
         return (self.cloud.home.batch / made.uid / "logs" / f"{name}.log").read_text()
 
     def advance(self, **time: float) -> None:
-        self.batch.service.jobs.clock.advance(timedelta(**time))
+        self.batch.service.jobs.ahead += timedelta(**time)
 
 
 @pytest.fixture

@@ -16,7 +16,8 @@ from urllib.parse import parse_qs
 import pytest
 
 from localgcp import bigquery
-from localgcp.access.guests import Guest
+from localgcp.access.callers import Guest
+from localgcp.apis import discovery
 from localgcp.bigquery import catalog, jobs, service
 from localgcp.bigquery.service import BigQuery, Call
 from localgcp.errors import BigQueryError
@@ -122,12 +123,11 @@ class Service:
     def ask(self, verb: str, path: str, body: Mapping[str, Any] | None = None) -> Any:
         """What a method answers. ``path`` begins below the project and may have a query."""
         path, _, query = path.partition("?")
-        for _, its_verb, pattern, answer in service.ROWS:
-            found = service.re.fullmatch(pattern, f"/bigquery/v2/projects/{PROJECT}/{path}")
-            if found and its_verb == verb:
-                call = Call(found, body or {}, parse_qs(query), self.guest)
-                return answer(self.bigquery, call)
-        raise AssertionError(f"no method is called by {verb} {path}")
+        path = f"/bigquery/v2/projects/{PROJECT}/{path}"
+        method = discovery.find(verb, path)
+        assert method, f"no method is called by {verb} {path}"
+        call = Call(method.variables(path), body or {}, parse_qs(query), self.guest)
+        return service.METHODS[method.id.removeprefix("bigquery.v2.")](self.bigquery, call)
 
     def refusal(self, verb: str, path: str, body: Mapping[str, Any] | None = None) -> Any:
         """Status, reason and text of a refusal."""

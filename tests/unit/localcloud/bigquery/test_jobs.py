@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from localgcp.access.guests import Guest
+from localgcp.access.callers import Guest
 from localgcp.bigquery import catalog, checks
 from localgcp.bigquery.catalog import DATASET, JOB, TABLE, Catalog
 from localgcp.errors import BigQueryError

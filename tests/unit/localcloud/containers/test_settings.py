@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from localgcp.containers import builders, mirror
+from localgcp.containers import host, mirror
 from localgcp.errors import LocalCloudError
 from localgcp.home import Home
 
@@ -21,23 +21,23 @@ def test_certificates_that_pip_or_a_variable_names_are_read(
     conf.write_text(f"[global]\ncert = {one}\n[install]\nindex-url = https://example.com\n")
     broken.write_text("no section\n")
     secret.write_text(f"[global]\nindex-url = https://u:p@example.com\ncert = {three}\n")
-    monkeypatch.setattr(builders, "_pip_files", lambda: [conf, broken, secret])
+    monkeypatch.setattr(host, "_pip_files", lambda: [conf, broken, secret])
     env = {"CURL_CA_BUNDLE": str(two), "PIP_CERT": str(tmp_path / "none"), "OTHER": str(three)}
-    assert builders.readable_files(env) == sorted([broken, conf, one, two])
+    assert host.readable_files(env) == sorted([broken, conf, one, two])
     for name in ("SSL_CERT_FILE", "PIP_CERT", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE"):
-        assert three in builders.readable_files({name: str(three)})
+        assert three in host.readable_files({name: str(three)})
 
 
 def test_settings_are_written_for_a_registry_and_removed_without_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     home = Home(tmp_path, tmp_path)
-    monkeypatch.setattr(builders.mirror, "has_stand_in", lambda: True)
-    monkeypatch.setattr(builders, "readable_files", lambda: [Path("/etc/pip.conf")])
-    builders.write_settings(home, 5000)
+    monkeypatch.setattr(host.mirror, "has_stand_in", lambda: True)
+    monkeypatch.setattr(host, "readable_files", lambda: [Path("/etc/pip.conf")])
+    host.write_settings(home, 5000)
     assert home.registries.stat().st_mode & 0o077 == 0
     assert home.builders.exists()
-    builders.write_settings(home, 0)
+    host.write_settings(home, 0)
     assert not home.registries.exists()
     assert not home.builders.exists()
 

@@ -14,10 +14,10 @@ from google.cloud.aiplatform_v1.services.job_service.transports import JobServic
 
 from localgcp.faults.calls import CallFaults
 from localgcp.faults.model import Fault
-from localgcp.faults.proxy import StorageFront
 from localgcp.faults.table import FaultTable
 from localgcp.home import Home
 from localgcp.storage.emulator import StorageEmulator
+from localgcp.storage.proxy import StorageFront
 from localgcp.tuning.records import TuningTable
 from localgcp.vertex.records import JobTable
 from tests.unit.localcloud.conftest import Cloud, free_port

@@ -15,9 +15,9 @@ from typing import cast
 import pytest
 
 from localgcp.faults.model import Fault
-from localgcp.faults.proxy import StorageFront
 from localgcp.faults.table import FaultTable
 from localgcp.storage.emulator import StorageEmulator
+from localgcp.storage.proxy import StorageFront
 from tests.unit.localcloud.conftest import free_port, wait_until
 
 

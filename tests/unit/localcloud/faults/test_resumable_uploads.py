@@ -10,8 +10,8 @@ import requests
 from google.api_core import exceptions
 from google.cloud import storage
 
-from localgcp.faults.proxy import StorageFront
 from localgcp.runner.gcsfuse import storage_client
+from localgcp.storage.proxy import StorageFront
 from localgcp.storage.uploads import UNIT
 
 DATA = os.urandom(3 * UNIT + 7)

@@ -11,10 +11,10 @@ from google.api_core import exceptions
 from google.cloud import storage
 
 from localgcp.faults.model import Fault
-from localgcp.faults.proxy import StorageFront
 from localgcp.faults.table import FaultTable
 from localgcp.home import Home
 from localgcp.runner.gcsfuse import storage_client
+from localgcp.storage.proxy import StorageFront
 from tests.unit.localcloud.conftest import wait_until
 
 

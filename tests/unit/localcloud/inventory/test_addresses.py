@@ -7,10 +7,9 @@ from typing import Any
 
 import pytest
 
-from localgcp.inventory import addresses
-from localgcp.inventory.addresses import AllocatedRange, Block
+from localgcp.inventory import vpc
 from localgcp.inventory.store import Store
-from localgcp.inventory.vpc import ADDRESS, NETWORK, SUBNETWORK
+from localgcp.inventory.vpc import ADDRESS, NETWORK, SUBNETWORK, AllocatedRange, Block
 
 PROJECT = "local-p1"
 VPC = f"projects/{PROJECT}/global/networks/vpc"
@@ -52,21 +51,21 @@ def test_subnetworks_and_ranges_of_a_network_are_its_allocated_ranges(store: Sto
     add_range(store, "nat", "10.7.0.0", purpose="")
     add_range(store, "open", "")
     owner = "existing subnetwork 'a' in region 'us-west1'"
-    assert list(addresses.allocated_ranges(store, VPC)) == [
+    assert list(vpc.allocated_ranges(store, VPC)) == [
         AllocatedRange(Block("10.1.0.0/24"), owner, first),
         AllocatedRange(Block("10.2.0.0/20"), owner, first),
         AllocatedRange(Block("10.9.0.0/16"), "allocated range 'r'", third),
     ]
-    assert second not in [each.path for each in addresses.allocated_ranges(store, VPC)]
+    assert second not in [each.path for each in vpc.allocated_ranges(store, VPC)]
 
 
 def test_a_network_in_auto_mode_holds_the_upper_half_of_ten(store: Store) -> None:
     store.put(NETWORK, VPC, PROJECT, {}, {"autoCreateSubnetworks": True})
     text = "the subnetworks of an auto mode network"
-    assert list(addresses.allocated_ranges(store, VPC)) == [
+    assert list(vpc.allocated_ranges(store, VPC)) == [
         AllocatedRange(Block("10.128.0.0/9"), text, VPC),
     ]  # fmt: skip
-    assert list(addresses.allocated_ranges(store, f"{VPC}2")) == []
+    assert list(vpc.allocated_ranges(store, f"{VPC}2")) == []
 
 
 @pytest.mark.parametrize(
@@ -85,5 +84,5 @@ def test_a_free_block_is_the_first_one_of_the_private_ranges(
 ) -> None:
     for number, cidr in enumerate(held):
         add_subnet(store, f"s{number}", cidr)
-    found = addresses.free_block(store, VPC, prefix)
+    found = vpc.free_block(store, VPC, prefix)
     assert found == (free and Block(free))

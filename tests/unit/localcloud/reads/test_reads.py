@@ -46,7 +46,7 @@ def test_a_project_that_is_otherwise_is_so_over_rest_and_over_grpc(tmp_path: Pat
 
 
 def test_faults_name_the_methods_that_are_served() -> None:
-    served = {(read.service.value, read.method) for read in READS} - {("storage", "buckets.get")}
+    served = {read.fault_of(id_) for id_, read in READS.items()} - {("storage", "buckets.get")}
     assert (
         served
         == {(s, name) for s in METHODS if s not in OWN_PORTS for name in METHODS[s]} - RUNNING

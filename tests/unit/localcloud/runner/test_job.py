@@ -11,7 +11,7 @@ from google.cloud import aiplatform_v1 as vertex
 
 from localgcp.faults.model import Fault
 from localgcp.faults.table import FaultTable
-from localgcp.runner import stray_writes
+from localgcp.runner import buckets
 from localgcp.runner.gang import hosts
 from tests.unit.localcloud.conftest import TRAINER, Cloud, command_job, wait_until
 
@@ -117,7 +117,7 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """
     monkeypatch.setattr(hosts, "has_mounts", lambda: False)
     folder = tmp_path / "root" / "gcs"
-    monkeypatch.setattr(stray_writes, "ROOT", folder)
+    monkeypatch.setattr(buckets, "ROOT", folder)
     return folder
 
 

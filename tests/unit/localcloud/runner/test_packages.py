@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from localgcp.errors import JobCancelledError, PackageError
-from localgcp.runner.packages import WheelStore, fetch
+from localgcp.runner.packages import built_wheels, fetch
 from tests.unit.localcloud.conftest import Cloud, wait_until
 
 
@@ -67,12 +67,12 @@ def names(files: list[Path]) -> list[str]:
 def test_jobs_that_begin_at_once_share_one_build_and_one_that_waits_can_be_cancelled(
     tmp_path: Path, packages: list[Path]
 ) -> None:
-    store, build, never = WheelStore(tmp_path / "wheels"), Builds(), threading.Event()
+    folder, build, never = tmp_path / "wheels", Builds(), threading.Event()
     build.gate.clear()
     found: list[list[str]] = []
 
     def one() -> None:
-        found.append(names(store.built("torch", packages, build, never)))
+        found.append(names(built_wheels(folder, "torch", packages, build, never)))
 
     threads = [threading.Thread(target=one) for _ in range(3)]
     for thread in threads:
@@ -81,7 +81,7 @@ def test_jobs_that_begin_at_once_share_one_build_and_one_that_waits_can_be_cance
     cancelled = threading.Event()
     cancelled.set()
     with pytest.raises(JobCancelledError):
-        store.built("torch", packages, build, cancelled)
+        built_wheels(folder, "torch", packages, build, cancelled)
     build.gate.set()
     for thread in threads:
         thread.join()

@@ -18,7 +18,6 @@ from google.cloud.aiplatform_v1.services.prediction_service import transports as
 
 from localgcp.apis.server import serve
 from localgcp.containers.host import ContainerHost
-from localgcp.experiments.records import ExperimentTable
 from localgcp.faults.calls import CallFaults
 from localgcp.faults.table import FaultTable
 from localgcp.home import Home
@@ -30,6 +29,7 @@ from localgcp.serving.service import Serving
 from localgcp.storage.emulator import StorageEmulator
 from localgcp.tuning.records import TuningTable
 from localgcp.tuning.service import TuningService
+from localgcp.vertex.collections import ResourceTable
 from localgcp.vertex.records import JobTable
 from localgcp.vertex.service import JobService
 from tests.unit.localcloud.conftest import OFTEN, free_port
@@ -169,7 +169,7 @@ def make_world(home: Home) -> Iterator[Callable[..., World]]:
         url = f"http://127.0.0.1:{port}/"
         host = Host(home, ContainerHost(home, 0), emulator.url, url, free_port, timing)
         faults = FaultTable(home.faults)
-        serving = Serving(jobs, ExperimentTable(home.database), host, faults)
+        serving = Serving(jobs, ResourceTable(home.database), host, faults)
         calls = CallFaults(faults, jobs.jobs, threading.Event())
         tuning = TuningService(jobs, TuningTable(home.database), _NoScheduler())
         server = serve([jobs, tuning, *serving.services], port, [calls])

@@ -15,7 +15,7 @@ import psutil
 import pytest
 
 from localgcp.home import Home
-from localgcp.home.orphaned_plugins import end_orphaned_plugins
+from localgcp.lifecycle import end_orphaned_plugins
 from localgcp.system import processes
 from localgcp.system.processes import ChildProcess, start_time
 from tests.unit.localcloud.conftest import wait_until

@@ -9,8 +9,8 @@ import pytest
 
 from localgcp.runner.refusals import Refusal
 from localgcp.system import processes
+from localgcp.tuning.progress import reason_to_stop, stored_only
 from localgcp.tuning.records import Measurement
-from localgcp.tuning.stopping import reason_to_stop, stored_only
 from localgcp.vertex.records import JobState as State
 from tests.unit.localcloud.conftest import Cloud, command_job, wait_until
 from tests.unit.localcloud.tuning.studies import (

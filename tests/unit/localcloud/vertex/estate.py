@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from localgcp.gcp import check, cloud
-from localgcp.gcp.names import Naming
+from localgcp.gcp.check import Naming
 from localgcp.gcp.plan import Settings
 from localgcp.gcp.services import RESOURCE_TYPES, find
 from localgcp.inventory.store import project_number

@@ -14,7 +14,7 @@ from localgcp.errors import ApiError
 from localgcp.home import Home
 from localgcp.inventory.store import SERVICE, Store
 from localgcp.vertex.log_entries import LogService
-from localgcp.vertex.log_times import LogTimes, times_file
+from localgcp.vertex.log_times import read_lines, times_file
 from localgcp.vertex.records import JobRecord, JobState, JobTable
 from tests.unit.localcloud.vertex.rows import PROJECT, job_row
 
@@ -159,11 +159,11 @@ def test_entries_of_a_trial_are_the_tuning_jobs_with_a_label(logged: Logged) -> 
 
 def test_times_are_those_of_the_note_that_covers_a_line(tmp_path: Path) -> None:
     log = tmp_path / "a.log"
-    assert times_file(log) == tmp_path / "a.times"
-    none = LogTimes(log)
-    assert (none.covers(1), none.of(1)) == (False, None)
+    log.write_bytes(b"abc\nd\nef\nghij\nhalf")
+    assert [time for *_, time in read_lines(log, BEGAN, ended=False)][3] == (
+        BEGAN + timedelta(milliseconds=3)
+    )
     later = BEGAN + timedelta(seconds=1)
-    times_file(log).write_text(f"4 {BEGAN.isoformat()}\n9 {later.isoformat()}\n")
-    found = LogTimes(log)
-    assert [found.of(end) for end in (1, 4, 5, 9, 10)] == [BEGAN, BEGAN, later, later, later]
-    assert [found.covers(end) for end in (4, 9, 10)] == [True, True, False]
+    (tmp_path / "a.times").write_text(f"4 {BEGAN.isoformat()}\n9 {later.isoformat()}\n")
+    found = [time for *_, time in read_lines(log, BEGAN, ended=True)]
+    assert found == [BEGAN, later, later, later, later]

@@ -10,7 +10,7 @@ from google.cloud import aiplatform_v1 as vertex
 
 from localgcp.errors import StartRefusedError
 from localgcp.inventory.store import Binding, Store
-from localgcp.vertex import interface, job_networks, peering
+from localgcp.vertex import job_networks, networks
 from localgcp.vertex.records import JobRecord, JobState, JobTable
 from tests.unit.localcloud.conftest import PROJECT, Cloud, command_job
 from tests.unit.localcloud.vertex.estate import AGENT, HOST, HOST_NUMBER, VPC, Estate
@@ -56,9 +56,9 @@ def refusal(admit: Any, world: Network, **spec: Any) -> tuple[int, str]:
 def test_ranges_that_the_connection_does_not_have(network: Network) -> None:
     network.estate.network()
     network.estate.peering()
-    peering.admit(network.store, job(network=VPC, reservedIpRanges=["training"]))
+    networks.admit(network.store, job(network=VPC, reservedIpRanges=["training"]))
     ranges = ["more", "training", "other"]
-    assert refusal(peering.admit, network, network=VPC, reservedIpRanges=ranges) == (
+    assert refusal(networks.admit, network, network=VPC, reservedIpRanges=ranges) == (
         9,
         "The reserved IP ranges more, other are not allocated to the private connection of "
         f"{VPC}, which has: training.",
@@ -73,7 +73,7 @@ def test_a_range_that_has_no_room(network: Network) -> None:
         f"runs there. Add a range to the private connection of {VPC}, or wait until jobs end."
     )
     for nodes in (1, 9):
-        assert refusal(peering.admit, network, network=VPC, nodes=nodes) == (8, text.format(nodes))
+        assert refusal(networks.admit, network, network=VPC, nodes=nodes) == (8, text.format(nodes))
 
 
 def test_a_network_of_a_host_needs_the_project_attached_and_the_agent_granted(
@@ -81,19 +81,19 @@ def test_a_network_of_a_host_needs_the_project_attached_and_the_agent_granted(
 ) -> None:
     network.estate.host()
     network.estate.peering(project=HOST)
-    assert refusal(peering.admit, network, network=SHARED) == (
+    assert refusal(networks.admit, network, network=SHARED) == (
         9,
         f"Project {PROJECT} is not a service project of the Shared VPC host {HOST}, whose network "
         f"{SHARED} the job names.",
     )
     network.estate.attach()
-    assert refusal(peering.admit, network, network=SHARED) == (
+    assert refusal(networks.admit, network, network=SHARED) == (
         7,
         f"{EMAIL} does not have compute.subnetworks.use in the host project {HOST}. Grant it "
         "roles/compute.networkUser there.",
     )
     network.grant(f"projects/{HOST}", "roles/compute.networkUser")
-    peering.admit(network.store, job(network=SHARED))
+    networks.admit(network.store, job(network=SHARED))
 
 
 @pytest.mark.parametrize(
@@ -114,9 +114,9 @@ def test_addresses_of_training_itself(
     if subnet:
         network.estate.make(SUBNET_TYPE, name="s", network="vpc", ipCidrRange=subnet)
     if not taken:
-        peering.admit(network.store, job(network=VPC))
+        networks.admit(network.store, job(network=VPC))
         return
-    code, text = refusal(peering.admit, network, network=VPC)
+    code, text = refusal(networks.admit, network, network=VPC)
     assert code == 9
     assert text.startswith(f"{taken} (")
     assert text.endswith(") overlaps 172.16.0.0/16, which is reserved for Vertex AI Training.")
@@ -128,7 +128,7 @@ def attached(name: str = "psc", *peerings: dict[str, str]) -> dict[str, Any]:
 
 def test_an_attachment_that_is_not_there(network: Network) -> None:
     network.estate.apis("compute")
-    assert refusal(interface.admit, network, **attached()) == (
+    assert refusal(networks.admit_interface, network, **attached()) == (
         5, f"The network attachment {ATTACHMENT} does not exist (or cannot be seen).",
     )  # fmt: skip
 
@@ -136,15 +136,15 @@ def test_an_attachment_that_is_not_there(network: Network) -> None:
 def test_the_agent_needs_its_right_on_the_attachment(network: Network) -> None:
     network.estate.network()
     network.estate.attachment()
-    assert refusal(interface.admit, network, **attached()) == (
+    assert refusal(networks.admit_interface, network, **attached()) == (
         7,
         f"{EMAIL} does not have compute.networkAttachments.get and .update on {ATTACHMENT}. Grant "
         f"it roles/compute.networkAdmin in project {PROJECT}.",
     )
     for role in ("roles/compute.networkAdmin", "roles/compute.admin", "roles/editor"):
         network.grant(f"projects/{PROJECT}", role)
-        interface.admit(network.store, job(**attached()))
-        interface.admit(network.store, job(**attached(ATTACHMENT)))
+        networks.admit_interface(network.store, job(**attached()))
+        networks.admit_interface(network.store, job(**attached(ATTACHMENT)))
 
 
 def test_a_subnetwork_of_a_host_needs_its_user(network: Network) -> None:
@@ -154,13 +154,13 @@ def test_a_subnetwork_of_a_host_needs_its_user(network: Network) -> None:
     network.estate.attachment(HOST)
     network.grant(f"projects/{PROJECT}", "roles/compute.networkAdmin")
     subnet = f"projects/{HOST}/regions/us-central1/subnetworks/psc"
-    assert refusal(interface.admit, network, **attached()) == (
+    assert refusal(networks.admit_interface, network, **attached()) == (
         7,
         f"{EMAIL} does not have compute.subnetworks.use on {subnet}. Grant it "
         f"roles/compute.networkUser in the Shared VPC host project {HOST}.",
     )
     network.grant(subnet, "roles/compute.networkUser")
-    interface.admit(network.store, job(**attached()))
+    networks.admit_interface(network.store, job(**attached()))
 
 
 def test_jobs_that_hold_a_network_or_an_attachment(network: Network) -> None:
@@ -245,8 +245,8 @@ def test_of_two_jobs_that_start_at_once_the_earlier_gets_the_addresses(
     cloud.jobs.insert(first)
     cloud.jobs.insert(second)
 
-    peering.admit(cloud.store, first)
+    networks.admit(cloud.store, first)
     with pytest.raises(StartRefusedError, match="RANGES_EXHAUSTED"):
-        peering.admit(cloud.store, second)
+        networks.admit(cloud.store, second)
     cloud.jobs.move("1", JobState.RUNNING)
-    peering.admit(cloud.store, first)  # its own addresses are not counted against it
+    networks.admit(cloud.store, first)  # its own addresses are not counted against it

@@ -9,11 +9,11 @@ import pytest
 from google.cloud import storage
 
 from localgcp.faults.model import Fault
-from localgcp.faults.proxy import StorageFront
 from localgcp.faults.table import FaultTable
 from localgcp.home import Home
 from localgcp.runner.gcsfuse import storage_client
 from localgcp.storage.emulator import StorageEmulator
+from localgcp.storage.proxy import StorageFront
 from tests import fixture_project
 from tests.unit.infra.snapshots.fakes import Cloud, Process
 from tests.unit.localcloud.conftest import free_port

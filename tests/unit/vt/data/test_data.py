@@ -13,7 +13,7 @@ from typer.testing import CliRunner, Result
 from tests.unit.vt.data.stand_in import bucket, front, home
 from vertex_training.errors import CommandError
 from vertex_training_cli.cli import app
-from vertex_training_cli.data import download, files
+from vertex_training_cli.data import files, transfer
 
 __all__ = ["bucket", "front", "home"]
 MIB = 1 << 20
@@ -33,7 +33,7 @@ def part_of(folder: Path, remote: storage.Blob | None, name: str = "") -> Path:
 @pytest.mark.parametrize("name", ["a/../../out", "/out", "a//b", "..", "a/./b", "b\\..\\c"])
 def test_no_object_is_written_out_of_the_folder(tmp_path: Path, name: str) -> None:
     with pytest.raises(CommandError, match="is no path below the folder"):
-        download.ensure_writable(tmp_path, [name])
+        transfer.ensure_writable(tmp_path, [name])
 
 
 @pytest.mark.parametrize("have", [0, MIB, 2 * MIB, 3 * MIB])
@@ -98,11 +98,11 @@ def test_files_that_fail_keep_no_others_from_arriving(
 def test_object_that_changes_meanwhile_is_not_replaced(
     bucket: storage.Bucket, tmp_path: Path
 ) -> None:
-    from vertex_training_cli.data import cloud, upload
+    from vertex_training_cli.data import cloud, transfer
 
     (tmp_path / "x").write_text("ours")
     found, _ = files.scan(tmp_path / "x")
     bucket.blob("x").upload_from_string("theirs")
     with pytest.raises(CommandError, match="run it again"):
-        upload.push(bucket.client, cloud.Place(str(bucket.name)), found, {})
+        transfer.push(bucket.client, cloud.Place(str(bucket.name)), found, {})
     assert bucket.blob("x").download_as_bytes() == b"theirs"

@@ -9,7 +9,7 @@ import pytest
 
 from tests.unit.infra.stacks import stack
 from vertex_training.errors import CommandError
-from vertex_training_cli.data import download, files, upload
+from vertex_training_cli.data import files, transfer
 
 
 @pytest.fixture
@@ -64,7 +64,7 @@ def test_an_object_becomes_no_file_of_ones_home(
 ) -> None:
     monkeypatch.setenv("HOME", str(folder))
     with pytest.raises(CommandError, match="is your home"):
-        download.ensure_writable(folder, ["x"])
+        transfer.ensure_writable(folder, ["x"])
 
 
 RULE = "looks like a secret, and would leave this machine (key-file)"
@@ -83,7 +83,7 @@ def test_files_with_secrets_are_refused_and_ten_are_named(
         (tmp_path / name).write_text("x")
     found, _ = files.scan(tmp_path / "top")
     with pytest.raises(CommandError) as refused:
-        upload.refuse_secrets(found, stack(), tmp_path, print)
+        transfer.refuse_secrets(found, stack(), tmp_path, print)
     said = "; ".join(f"{name}: {RULE}" for name in names[:10])
     assert (refused.value.message, refused.value.hint) == (
         f"{said}{end}.",
@@ -91,19 +91,19 @@ def test_files_with_secrets_are_refused_and_ten_are_named(
         'allowedSecrets: {"top/00/.netrc": reason}',
     )
     reason = {name: "made up for this test" for name in names}
-    upload.refuse_secrets(found, stack(allowedSecrets=reason), tmp_path, print)
+    transfer.refuse_secrets(found, stack(allowedSecrets=reason), tmp_path, print)
 
 
 def test_what_is_not_looked_at_is_reported_and_what_cannot_be_read_refused(tmp_path: Path) -> None:
     (tmp_path / "a.gz").write_bytes(b"\x1f\x8b" + b"x" * 20)
     found, _ = files.scan(tmp_path)
     told = list[str]()
-    upload.refuse_secrets(found, stack(), tmp_path, told.append)
+    transfer.refuse_secrets(found, stack(), tmp_path, told.append)
     assert told == [
         "vt: not scanned for secrets: compressed, larger than 1 MiB, or beyond 16 MiB in all: a.gz"
     ]
     (tmp_path / "a.gz").unlink()
     with pytest.raises(CommandError) as refused:
-        upload.refuse_secrets(found, stack(), tmp_path, told.append)
+        transfer.refuse_secrets(found, stack(), tmp_path, told.append)
     text = "a.gz cannot be read: No such file or directory."
     assert (refused.value.message, len(told)) == (text, 1)

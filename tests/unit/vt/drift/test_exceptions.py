@@ -9,7 +9,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from vertex_training.settings.model import AllowedMember, AllowedResource, DriftSettings
-from vertex_training_cli.drift import exceptions, neighbours, report
+from vertex_training_cli.drift import exceptions, report
 from vertex_training_cli.drift.findings import ADDED, Drift, DriftOutcome, ResourceDifference
 from vertex_training_cli.drift.policies import Declared, Membership
 from vertex_training_cli.engine.stacks import StackRef
@@ -91,7 +91,7 @@ def test_what_stacks_of_the_checkout_declare_on_the_project_is_known(tmp_path: P
         text = STACK.format(project=project, number=210987654321 + len(project))
         (tmp_path / f"Pulumi.{name}.yaml").write_text(text)
     (tmp_path / "Pulumi.wrong.yaml").write_text("config: {gcp:project: 7}\n")
-    found = neighbours.find(StackRef(tmp_path, "demo", "us", "acme-ml", "us-central1"))
+    found = exceptions.find_neighbours(StackRef(tmp_path, "demo", "us", "acme-ml", "us-central1"))
     assert set(found) == {"eu", "wrong"}
     assert found["wrong"] is None
     speech = "serviceAccount:speech-eu@acme-ml.iam.gserviceaccount.com"
@@ -112,7 +112,7 @@ def test_the_policy_of_a_project_is_judged_if_the_stack_says_so() -> None:
         settings: Any = SimpleNamespace(
             project="acme", project_number="42", drift=SimpleNamespace(project_policy=policy)
         )
-        return neighbours.with_project_policy(drift, settings, beside)
+        return exceptions.with_project_policy(drift, settings, beside)
 
     assert found("judged", CLEAN) == CLEAN
     known = dataclasses.replace(CLEAN, declared=declared)

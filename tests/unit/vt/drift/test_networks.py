@@ -20,7 +20,7 @@ from localgcp.reads.serving import Reads
 from vertex_training.errors import CommandError
 from vertex_training_cli.drift.findings import DeclaredNetwork, ResourceDifference
 from vertex_training_cli.drift.networks import undeclared_parts
-from vertex_training_cli.drift.rest import RestClient
+from vertex_training_cli.rest import RestClient
 
 PATH = "projects/local-p/global/networks/training-dev"
 OTHER = "projects/local-p/global/networks/default"

@@ -16,9 +16,14 @@ from tests.unit.vt.review import plans
 from vertex_training.errors import CommandError
 from vertex_training.settings.model import AllowedMember
 from vertex_training_cli.drift import exceptions
-from vertex_training_cli.drift.policies import Declared, Membership, declared, undeclared
-from vertex_training_cli.drift.policy_clients import GooglePolicies
-from vertex_training_cli.drift.rest import RestClient
+from vertex_training_cli.drift.policies import (
+    Declared,
+    GooglePolicies,
+    Membership,
+    declared,
+    undeclared,
+)
+from vertex_training_cli.rest import RestClient
 
 TRAINER = "serviceAccount:trainer-dev@p-1.iam.gserviceaccount.com"
 PROJECT = "gcp:projects/iAMMember:IAMMember"

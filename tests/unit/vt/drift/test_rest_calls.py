@@ -9,10 +9,9 @@ import pytest
 import requests
 
 from vertex_training.errors import CommandError, ForbiddenReadError
-from vertex_training_cli.drift import rest
-from vertex_training_cli.drift.policies import Membership
-from vertex_training_cli.drift.policy_clients import GooglePolicies
-from vertex_training_cli.drift.rest import RestClient
+from vertex_training_cli import rest
+from vertex_training_cli.drift.policies import GooglePolicies, Membership
+from vertex_training_cli.rest import RestClient
 
 NONE: Any = object()
 

@@ -6,10 +6,10 @@ import fcntl
 import os
 import signal
 import subprocess
-import tempfile
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +44,13 @@ def test_build_that_takes_too_long_is_ended(build: Any, programs: Path) -> None:
         os.kill(int((programs / "calls").read_text().split()[1]), 0)
 
 
+@pytest.mark.usefixtures("programs")
+def test_next_build_removes_what_a_killed_one_left(build: Any, tmp_path: Path) -> None:
+    (left := tmp_path / "cache" / "image-builds" / "other" / "work" / "context").mkdir(parents=True)
+    assert build().exit_code == 0
+    assert not left.parent.exists()
+
+
 def test_cancelled_build_pins_nothing(build: Any, programs: Path) -> None:
     (programs / "mode").write_text("wait")
     handler = signal.getsignal(signal.SIGTERM)
@@ -60,16 +67,24 @@ def test_cancelled_build_pins_nothing(build: Any, programs: Path) -> None:
     assert signal.getsignal(signal.SIGTERM) is handler
 
 
+@contextmanager
+def locked(folder: Path) -> Iterator[int]:
+    handle = os.open(folder, os.O_RDONLY)
+    fcntl.flock(handle, fcntl.LOCK_EX)
+    yield handle
+    os.close(handle)
+
+
 def test_second_build_of_a_context_waits_for_the_first(
     build: Any, programs: Path, tmp_path: Path
 ) -> None:
     (programs / "mode").write_text("fail")
     assert build().exit_code == 1
     (programs / "mode").write_text("ok")
-    [file] = (tmp_path / "cache" / "image-builds").iterdir()
-    assert (file.stat().st_mode & 0o777, file.parent.stat().st_mode & 0o777) == (0o600, 0o700)
-    with file.open() as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+    [folder] = (tmp_path / "cache" / "image-builds").iterdir()
+    assert (folder.stat().st_mode & 0o777, list(folder.iterdir())) == (0o700, [])
+    (folder / "context.tar").write_text("of a build that was killed")
+    with locked(folder) as lock:
         done = build("--timeout", "1s")
         assert done.exit_code == 1
         assert "another build of the same context runs here: waiting for it\n" in done.stderr
@@ -77,18 +92,19 @@ def test_second_build_of_a_context_waits_for_the_first(
         assert text in done.stderr
         threading.Timer(1, fcntl.flock, (lock, fcntl.LOCK_UN)).start()
         assert build().exit_code == 0
+    assert list(folder.iterdir()) == []
 
 
 def test_context_that_changes_after_its_identity_was_taken_is_not_built(
     build: Any, root: Path, programs: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    make_folder = tempfile.mkdtemp
+    lock = fcntl.flock
 
-    def change(**options: Any) -> str:
+    def change(handle: int, how: int) -> None:
         (root / "jobs" / "train" / "train.py").write_text("print(2)")
-        return make_folder(**options)
+        lock(handle, how)
 
-    monkeypatch.setattr(tempfile, "mkdtemp", change)
+    monkeypatch.setattr(fcntl, "flock", change)
     text = "jobs/train: changed while it was read. Hint: run the command again"
     assert text in build().stderr
     assert not (programs / "calls").exists()

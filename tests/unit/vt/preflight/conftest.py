@@ -28,12 +28,12 @@ from tests.fixture_project import copy_project
 from tests.unit.vt.images.stand_in import Registry
 from tests.unit.vt.preflight.answer_rows import CORPUS
 from vertex_training_cli.declared import DeclaredStack, declare_stack
-from vertex_training_cli.drift.rest import RestClient
 from vertex_training_cli.engine.stacks import StackRef
-from vertex_training_cli.preflight import parts
+from vertex_training_cli.preflight import command
 from vertex_training_cli.preflight.answers import Answer
 from vertex_training_cli.preflight.asking import ReadOnlyClient
 from vertex_training_cli.preflight.context import PreflightContext
+from vertex_training_cli.rest import RestClient
 
 PROJECT, HOST, SHARED = "local-ml-prod", "local-net-prod", "local-shared"
 REGION = "us-central1"
@@ -83,7 +83,7 @@ class Rehearsal:
         return PreflightContext(self.ref, self.declared, client, recorded, state, as_ci=self.as_ci)
 
     def answers(self) -> list[Answer]:
-        return parts.ask_all(self.context())
+        return command.ask_all(self.context())
 
 
 @pytest.fixture(scope="session")

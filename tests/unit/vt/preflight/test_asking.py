@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 
 from tests.unit.vt.preflight.conftest import PROJECT, Rehearsal
-from vertex_training_cli.preflight import report
-from vertex_training_cli.preflight.answers import Preflight, Verdict
+from vertex_training_cli.preflight.answers import Preflight, Verdict, as_json, markdown, text
 
 #: What a person without a role meets: every service refuses.
 NO_RIGHTS = (
@@ -28,9 +27,9 @@ def test_a_caller_without_a_right_gets_a_table_of_what_could_not_be_asked(
         *("secretmanager.secrets.get", "secretmanager.versions.get", "cloudkms.cryptoKeys.get"),
     }
     found = Preflight("prod", PROJECT, "", tuple(answers))
-    assert "| `gs://local-ml-prod-data-prod` |" in report.markdown(found)
-    assert "    missing: cloudkms.cryptoKeys.get" in report.text(found)
-    assert report.text(found).endswith(f"{found.summary}\n")
-    assert json.loads(report.as_json(found))["summary"] == found.summary
+    assert "| `gs://local-ml-prod-data-prod` |" in markdown(found)
+    assert "    missing: cloudkms.cryptoKeys.get" in text(found)
+    assert text(found).endswith(f"{found.summary}\n")
+    assert json.loads(as_json(found))["summary"] == found.summary
     rights = {each.verdict for each in answers if each.asked.endswith(" permissions")}
     assert rights == {Verdict.REFUSED}

@@ -38,8 +38,8 @@ def asking(*answers: Any) -> tuple[ReadOnlyClient, Rest]:
 def test_nothing_that_could_change_something_is_sent(method: str, url: str) -> None:
     client, rest = asking({})
     if (method, url) == ("POST", TEST):
-        assert client._ask(method, url, OF, "") == {}
+        assert client.send(method, url, OF) == {}
         return
     with pytest.raises(AssertionError, match=f"a preflight changes nothing: {method} /"):
-        client._ask(method, url, OF, "")
+        client.send(method, url, OF)
     assert (rest.sent, client.calls) == ([], 0)

@@ -11,8 +11,12 @@ from tests.unit.vt.preflight.conftest import PROJECT
 from vertex_training.stack import from_raw
 from vertex_training_cli.declared import DeclaredStack
 from vertex_training_cli.preflight.answers import Verdict, question
-from vertex_training_cli.preflight.quota_needs import JobNeed, endpoint_needs
-from vertex_training_cli.preflight.quotas import judge_endpoints, judge_jobs
+from vertex_training_cli.preflight.quotas import (
+    JobNeed,
+    endpoint_needs,
+    judge_endpoints,
+    judge_jobs,
+)
 
 
 @pytest.mark.parametrize(

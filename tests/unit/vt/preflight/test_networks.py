@@ -6,7 +6,7 @@ from typing import Any
 
 from tests.unit.infra.stacks import HOST, HOST_NETWORK, HOST_SUBNET, planned
 from tests.unit.vt.preflight.documents import PROJECT
-from vertex_training_cli.preflight.address_ranges import (
+from vertex_training_cli.preflight.networks import (
     Block,
     HeldBlock,
     WantedBlock,

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.unit.vt.preflight.documents import context
-from vertex_training_cli.preflight import parts
+from vertex_training_cli.preflight import command
 from vertex_training_cli.preflight.answers import Answer, question
 from vertex_training_cli.preflight.context import PreflightContext
 
@@ -17,8 +17,8 @@ ODD, FINE = question("odd", "a"), question("fine", "b")
 
 
 def told(monkeypatch: pytest.MonkeyPatch, documents: Any = None, **asked: Any) -> list[Answer]:
-    monkeypatch.setattr(parts, "PARTS", asked)
-    return parts.ask_all(context(documents))
+    monkeypatch.setattr(command, "PARTS", asked)
+    return command.ask_all(context(documents))
 
 
 def of(part: str, *answers: Answer) -> list[Answer]:

@@ -14,7 +14,7 @@ from vertex_training.catalog.resource_types import (
 )
 from vertex_training.stack import from_raw
 from vertex_training_cli.declared import DeclaredResource, DeclaredStack
-from vertex_training_cli.preflight.quota_needs import (
+from vertex_training_cli.preflight.quotas import (
     ComputeNeed,
     GpuFamily,
     JobNeed,

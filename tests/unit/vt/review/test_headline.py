@@ -94,7 +94,7 @@ def test_jobs_that_were_looked_at_are_told_with_what_they_did() -> None:
 @pytest.mark.parametrize(
     ("error", "words"),
     [
-        (False, "1 job cannot be replaced by its own request; no job is submitted; "),
+        (False, "1 job cannot be replaced by the same request; no job is submitted; "),
         (True, "The preview failed; 1 job that `up` refuses to replace; "),
     ],
 )

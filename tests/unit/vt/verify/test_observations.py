@@ -10,7 +10,7 @@ import yaml
 
 from vertex_training.errors import CommandError
 from vertex_training_cli.engine.stacks import StackRef
-from vertex_training_cli.verify import edits
+from vertex_training_cli.verify import refusals
 from vertex_training_cli.verify.observations import differences, error_text, normaliser, shape
 
 OWN = {"acme-first": "PROJECT", "210987654321": "NUMBER", "/home/ada/checkout": "CHECKOUT"}
@@ -102,11 +102,11 @@ def test_stack_file_of_an_edit_names_the_edited_job_and_opens_the_secrets_of_its
     (tmp_path / "Pulumi.first.yaml").write_text(yaml.safe_dump({"config": config}))
     ref = StackRef(tmp_path, "p", "first", "local-x", "us-central1")
     state = {"secrets_providers": provider}
-    file = edits.write_edit(ref, tmp_path / "a/b", "train", "train-new", state)
+    file = refusals.write_edit(ref, tmp_path / "a/b", "train", "train-new", state)
     assert file == tmp_path / "a/b/Pulumi.train-new.yaml"
     entry = {"train": {"file": "a/b/train-new.yaml", "run": 2}}
     assert yaml.safe_load(file.read_text()) == {"config": {**config, "jobs": entry}} | settings
     assert "displayName: train-new" in (tmp_path / "a/b/train-new.yaml").read_text()
     with pytest.raises(CommandError) as refused:
-        edits.write_edit(ref, tmp_path / "a", "other", "x", {})
+        refusals.write_edit(ref, tmp_path / "a", "other", "x", {})
     assert str(refused.value) == "Pulumi.first.yaml has no job other, or includes it."

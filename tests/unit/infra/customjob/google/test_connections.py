@@ -14,17 +14,15 @@ from google.auth.credentials import AnonymousCredentials
 from google.auth.exceptions import DefaultCredentialsError, RefreshError
 
 from localgcp.apis.server import serve
-from localgcp.experiments.records import ExperimentTable
-from localgcp.experiments.tensorboards import TensorboardService
 from localgcp.home import Home
 from localgcp.inventory.store import SERVICE, TENSORBOARD, Store, project_number
 from localgcp.vertex.records import JobTable
-from localgcp.vertex.service import JobService
+from localgcp.vertex.service import JobService, TensorboardService
 from tests.unit.infra.customjob.fakes import REQUEST
 from tests.unit.localcloud.conftest import home
+from vertex_training.customjob import kinds
 from vertex_training.customjob.google import (
     backends,
-    console,
     intent_store,
     job_service,
     prerequisites,
@@ -153,7 +151,7 @@ def test_expired_credentials_are_reported() -> None:
     ],
 )  # fmt: skip
 def test_a_job_has_urls_or_commands(project: str, kind: JobKind, job: str, logs: str) -> None:
-    assert console.of_job(project, "us-central1", "7", kind) == (job, logs)
+    assert kinds.console_urls(project, "us-central1", "7", kind) == (job, logs)
 
 
 PROJECT = "local-training"
@@ -171,7 +169,7 @@ def store(home: Home, monkeypatch: pytest.MonkeyPatch) -> Iterator[Store]:
     made = Store(home.database)
     made.put(SERVICE, f"{PROJECT}/aiplatform.googleapis.com", PROJECT, {}, {})
     jobs = JobService(made, JobTable(home.database), _NoScheduler())
-    server = serve([TensorboardService(jobs, ExperimentTable(home.database))], 0)
+    server = serve([TensorboardService(jobs)], 0)
     monkeypatch.setenv("VERTEX_EMULATOR_HOST", f"127.0.0.1:{server.port}")
     yield made
     server.stop(None).wait()

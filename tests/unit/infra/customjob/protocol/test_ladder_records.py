@@ -17,9 +17,9 @@ from vertex_training.customjob.protocol.ports import (
     IntentRecord,
     IntentState,
     StoredIntent,
+    Timing,
     TurnRecord,
 )
-from vertex_training.customjob.protocol.timing import Timing
 from vertex_training.customjob.protocol.turn import SubmissionTurn
 from vertex_training.errors import (
     JobRefusedError,

@@ -12,8 +12,12 @@ import pytest
 from tests.unit.infra.customjob.fakes import EDITED, REQUEST, Killed, Process, World, job
 from vertex_training.customjob.batch.naming import job_id
 from vertex_training.customjob.protocol import submission, withdrawal
-from vertex_training.customjob.protocol.ports import REQUEST_ID_LABEL, TURN_LABEL, IntentState
-from vertex_training.customjob.protocol.timing import Timing
+from vertex_training.customjob.protocol.ports import (
+    REQUEST_ID_LABEL,
+    TURN_LABEL,
+    IntentState,
+    Timing,
+)
 from vertex_training.errors import InDoubtError, JobRefusedError, NotSubmittedError, OperatorError
 
 TIMING = Timing()

@@ -14,8 +14,7 @@ from vertex_training.customjob.protocol.adoption import (
     earliest,
     job_to_adopt,
 )
-from vertex_training.customjob.protocol.ports import JobSnapshot, slot_of
-from vertex_training.customjob.protocol.timing import Timing
+from vertex_training.customjob.protocol.ports import JobSnapshot, Timing, slot_of
 from vertex_training.customjob.protocol.waiting import PollBackoff
 from vertex_training.errors import JobRefusedError
 

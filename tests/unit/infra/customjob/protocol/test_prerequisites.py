@@ -13,9 +13,8 @@ import yaml
 from tests.unit.infra.customjob.fakes import REQUEST
 from vertex_training.customjob.kinds import BATCH_JOB, CUSTOM_JOB, TUNING_JOB
 from vertex_training.customjob.protocol import prerequisites
-from vertex_training.customjob.protocol.ports import ProcessEnvironment
+from vertex_training.customjob.protocol.ports import ProcessEnvironment, Timing
 from vertex_training.customjob.protocol.prerequisites import PrerequisiteAnswers, Prerequisites
-from vertex_training.customjob.protocol.timing import Timing
 from vertex_training.errors import OperatorError
 
 FILE = Path(__file__).parents[4] / "corpus/questions.yaml"

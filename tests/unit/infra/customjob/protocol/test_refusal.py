@@ -7,9 +7,8 @@ import pytest
 
 from tests.unit.infra.customjob.fakes import EDITED, REQUEST, Process, World, job
 from vertex_training.customjob.protocol import submission, withdrawal
-from vertex_training.customjob.protocol.refusal import ReplacedJob, refusal_reason
-from vertex_training.customjob.protocol.timing import Timing
-from vertex_training.customjob.refusal_lookup import RefusalLookup
+from vertex_training.customjob.protocol.ports import Timing
+from vertex_training.customjob.refusal_lookup import RefusalLookup, ReplacedJob, refusal_reason
 from vertex_training.errors import JobRefusedError, OperatorError
 
 STATES = ["PENDING", "RUNNING", "SUCCEEDED", "FAILED", "CANCELLED", "CANCELLING", "EXPIRED", ""]

@@ -7,8 +7,7 @@ import pytest
 
 from tests.unit.infra.customjob.fakes import EDITED, REQUEST, Killed, Process, World, job
 from vertex_training.customjob.protocol import submission, withdrawal
-from vertex_training.customjob.protocol.ports import IntentState
-from vertex_training.customjob.protocol.timing import Timing
+from vertex_training.customjob.protocol.ports import IntentState, Timing
 from vertex_training.errors import (
     InDoubtError,
     JobRefusedError,

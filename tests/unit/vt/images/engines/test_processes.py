@@ -3,13 +3,11 @@
 import os
 import subprocess
 import sys
-import tempfile
 import time
 
 import pytest
 
 from vertex_training_cli.images.engines import processes
-from vertex_training_cli.images.engines.processes import remove_abandoned, work_folder
 
 
 def run(code, seconds=30.0):
@@ -64,45 +62,3 @@ def test_program_goes_on_after_its_caller_was_killed(tmp_path):
     while not note.exists():
         assert time.monotonic() < end, "the program was ended with its caller"
         time.sleep(0.05)
-
-
-@pytest.fixture
-def tmp(tmp_path, monkeypatch):
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    return tmp_path
-
-
-def test_next_build_removes_the_folder_of_a_killed_one_alone(tmp):
-    code = (
-        "import os\nfrom vertex_training_cli.images.engines.processes import work_folder\n"
-        "with work_folder() as folder:\n"
-        "    (folder / 'context').mkdir()\n"
-        "    os.kill(os.getpid(), 9)"
-    )
-    env = {**os.environ, "TMPDIR": str(tmp)}
-    assert subprocess.run([sys.executable, "-c", code], env=env, check=False).returncode == -9
-    assert len(list(tmp.iterdir())) == 1
-    with work_folder() as mine:
-        remove_abandoned()
-        assert list(tmp.iterdir()) == [mine]
-
-
-def test_folder_of_another_user_stays(tmp, monkeypatch):
-    theirs = tmp / f"{processes.PREFIX}theirs"
-    theirs.mkdir()
-    opened = set(os.listdir("/proc/self/fd"))
-    monkeypatch.setattr(os, "geteuid", lambda: theirs.stat().st_uid + 1)
-    remove_abandoned()
-    assert theirs.exists()
-    assert set(os.listdir("/proc/self/fd")) <= opened
-
-
-def test_links_and_files_of_that_name_are_not_followed(tmp):
-    outside = tmp / "outside"
-    outside.mkdir()
-    (outside / "kept").write_text("x")
-    (tmp / f"{processes.PREFIX}link").symlink_to(outside)
-    (tmp / f"{processes.PREFIX}file").write_text("x")
-    remove_abandoned()
-    assert (outside / "kept").exists()
-    assert len(list(tmp.iterdir())) == 3

@@ -1,0 +1,290 @@
+"""``vt jobs advance``: submits what is due, stops idle jobs, reports late ones, by a timer.
+
+To add a step, write a function of a :class:`Tick` that yields :class:`Action`, and name it in
+``STEPS``. A step decides by the state and by what the cloud has, never by files of the checkout; it
+may be run twice at once, late, and killed anywhere. With ``Tick.dry_run`` it changes nothing.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+import typer
+
+from vertex_training.catalog.costs import DEFAULT_TIMEOUT
+from vertex_training.catalog.resource_types import SCHEDULE
+from vertex_training.customjob.protocol.idle import IdleFinding, goes_on
+from vertex_training.customjob.protocol.ports import IDLE_STOP, LADDER
+from vertex_training.customjob.protocol.waiting import format_duration
+from vertex_training.errors import CommandError, OperatorError
+from vertex_training.schedules import slots
+from vertex_training.schedules.deployed import DeployedSchedule, deployed_schedules
+from vertex_training.schedules.provider import connect
+from vertex_training.schedules.slots import Outcome
+from vertex_training_cli.console import json_document, plain
+from vertex_training_cli.engine import stacks
+from vertex_training_cli.engine.plan import WITH_REQUEST
+from vertex_training_cli.engine.pulumi_cli import PulumiCli
+from vertex_training_cli.engine.stacks import StackRef
+from vertex_training_cli.engine.values import redact
+from vertex_training_cli.jobs import view
+from vertex_training_cli.jobs.deployed import inputs_in, inputs_of
+from vertex_training_cli.jobs.service import Jobs
+from vertex_training_cli.options import Format, FormatOption, SelectedStack
+from vertex_training_cli.status import print_line
+
+if TYPE_CHECKING:
+    from vertex_training.customjob.google.job_service import AnyJob
+
+#: How long a job may wait for its machines before that is worth a line.
+PENDING: Final = timedelta(hours=2)
+#: How long after its timeout a job should have ended.
+GRACE: Final = timedelta(minutes=30)
+_WAITING: Final = ("QUEUED", "PENDING")
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """What a step did, or did not do, and why."""
+
+    step: str
+    """Name of the step, like ``schedule``."""
+    job: str
+    """Name of the job in the stack."""
+    done: str
+    """What was done, in a word: ``submitted``."""
+    reason: str
+    """Why, or why not."""
+    resource: str = ""
+    """Resource name of the job in Vertex AI that it is about; empty without one."""
+    slot: str = ""
+    failed: bool = False
+    """Whether somebody has to look: the command ends with 1."""
+
+    @property
+    def line(self) -> str:
+        """All of it in a line."""
+        about = f"{self.job} {self.slot}".rstrip()
+        number = self.resource.rpartition("/")[2]
+        return f"{self.step} {about}: {self.reason}{f' ({number})' if number else ''}"
+
+
+@dataclass(frozen=True)
+class Tick:
+    """One run of the command, on one stack."""
+
+    ref: StackRef
+    deployment: Mapping[str, Any]
+    """The deployment in the stack's state, as ``pulumi stack export`` prints it."""
+    dry_run: bool = False
+    now: datetime = field(default_factory=lambda: datetime.now(UTC))
+    """This machine's time, for what a person reads; slots go by the store's."""
+    at: datetime | None = None
+    """The time that slots go by instead, in a rehearsal."""
+
+    @functools.cached_property
+    def jobs(self) -> Jobs:
+        """The job service."""
+        return Jobs(self.ref)
+
+    @functools.cached_property
+    def live(self) -> list[AnyJob]:
+        """The stack's jobs that have not ended, newest first, each listed once for all steps.
+
+        Raises:
+            OperatorError: they cannot be listed.
+        """
+        return self.jobs.list(live_only=True)
+
+
+#: A step: what it does, one action after the other. It may raise OperatorError and CommandError:
+#: the command reports that and goes on with the next step.
+Step = Callable[[Tick], Iterator[Action]]
+
+
+def submit_due(tick: Tick) -> Iterator[Action]:
+    """Submit what is due, by the rules of ``vertex_training.schedules.slots``.
+
+    A schedule that cannot be advanced keeps no other one from it.
+    """
+    for schedule in deployed_schedules(tick.deployment, SCHEDULE):
+        try:
+            for outcome in _outcomes(schedule, tick):
+                yield _action(schedule, outcome)
+        except OperatorError as error:
+            yield _action(schedule, Outcome("failed", "", str(error)))
+
+
+def _outcomes(schedule: DeployedSchedule, tick: Tick) -> Iterator[Outcome]:
+    ports = connect(schedule)
+    # To read the store's time is to write an object.
+    moment = tick.at or (tick.now if tick.dry_run else None)
+    now = moment.timestamp() if moment else ports.intents.now()
+    yield from slots.advance(schedule, ports, now, dry_run=tick.dry_run)
+
+
+def _action(schedule: DeployedSchedule, outcome: Outcome) -> Action:
+    return Action(
+        "schedule",
+        schedule.job,
+        outcome.done,
+        redact(outcome.reason),
+        outcome.job,
+        outcome.slot,
+        failed=outcome.done == "failed",
+    )
+
+
+def climb_ladders(tick: Tick) -> Iterator[Action]:
+    """Submit the next rung of each job that found no machines; say where none is left.
+
+    A ladder that cannot be climbed keeps no other one from it.
+    """
+    for inputs in inputs_in(tick.deployment):
+        if not (inputs.get("options") or {}).get(LADDER):
+            continue
+        job = str(inputs["submission"]["job"])
+        try:
+            yield from _climb(inputs, job, dry_run=tick.dry_run)
+        except OperatorError as error:
+            yield Action("ladder", job, "failed", redact(str(error)), failed=True)
+
+
+def _climb(inputs: Mapping[str, Any], job: str, *, dry_run: bool) -> Iterator[Action]:
+    from vertex_training.customjob.provider import ladder_of  # loads Pulumi
+
+    ladder = ladder_of(inputs)
+    before = ladder.current()
+    if before is None or (before.job is None and before.request.rung == 1):
+        return  # another request has the turn, or `up` goes on with it
+    name = before.job.name if before.job else ""
+    if left := ladder.exhausted():
+        yield Action("ladder", job, "ended", f"no rung is left: {redact(left)}", name)
+        return
+    if before.job is not None and not before.job.out_of_stock:
+        return
+    reason = redact(before.job.reason) if before.job else "its submission was cut off"
+    if dry_run:
+        yield Action("ladder", job, "due", f"{before}: {reason}; the next rung is due")
+        return
+    rung = ladder.climb()
+    if rung and rung.moved and rung.job:
+        yield Action("ladder", job, "submitted", f"{reason}; continues on {rung}", rung.job.name)
+
+
+def stop_idle(tick: Tick) -> Iterator[Action]:
+    """Cancel each job that is proven to be idle by its ``idleStop``; say of which nobody knows.
+
+    One that cannot be judged keeps no other one from it.
+    """
+    found = list(inputs_in(tick.deployment, WITH_REQUEST))
+    if not any((inputs.get("options") or {}).get(IDLE_STOP) for inputs in found):
+        return
+    for job in tick.live:
+        if inputs := inputs_of(job, found):
+            try:
+                yield from _stop_idle(inputs, job, dry_run=tick.dry_run)
+            except OperatorError as error:
+                text = redact(goes_on(error))
+                yield Action("idle", view.title(job), "failed", text, job.name, failed=True)
+
+
+def _stop_idle(inputs: Mapping[str, Any], job: AnyJob, *, dry_run: bool) -> Iterator[Action]:
+    from vertex_training.customjob.provider import idle_stop_of  # loads Pulumi
+
+    stop, title = idle_stop_of(inputs), view.title(job)
+    found = stop.jobs.get(job.name) if stop else None
+    if stop is None or found is None:
+        return
+    verdict = stop.look(found)
+    if verdict.finding is IdleFinding.UNPROVEN:
+        yield Action("idle", title, "unproven", verdict.goes_on, job.name)
+    elif verdict.finding is IdleFinding.IDLE and dry_run:
+        yield Action("idle", title, "due", f"{verdict.why}; it is cancelled next", job.name)
+    elif reason := stop.stop(found, verdict):
+        yield Action("idle", title, "cancelled", f"{reason}: cancelled", job.name)
+
+
+def report_late(tick: Tick) -> Iterator[Action]:
+    """A line for each job that is queued for long, or runs beyond its timeout."""
+    for job in tick.live:
+        if text := _late(job, tick.now):
+            yield Action("late", view.title(job), "late", text, job.name)
+
+
+def _late(job: AnyJob, now: datetime) -> str:
+    created: Any = job.create_time
+    started: Any = job.start_time
+    state = view.state(job)
+    if state in _WAITING and created and now - created > PENDING:
+        return f"{state} for {_words(now - created)}"
+    timeout: Any = view.spec_of(job).scheduling.timeout or timedelta(seconds=DEFAULT_TIMEOUT)
+    if started and not view.is_tuning(job) and now - started > timeout + GRACE:
+        return f"{state} for {_words(now - started)}, its timeout is {_words(timeout)}"
+    return ""
+
+
+def _words(span: timedelta) -> str:
+    return format_duration(span.total_seconds())
+
+
+#: All steps, in order.
+STEPS: Final[Sequence[Step]] = (submit_due, climb_ladders, stop_idle, report_late)
+
+
+def advance(
+    stack: SelectedStack = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Say what is due, and do nothing.")
+    ] = False,
+    at: Annotated[
+        str, typer.Option(metavar="TIME", help="As at this time, like 2026-11-30T06:00Z.")
+    ] = "",
+    format_: FormatOption = Format.TEXT,
+) -> None:
+    """Submit slots and rungs that are due, stop idle jobs, report late ones; made for a timer.
+
+    Does what the state has, not the files here. Run it as often as you like, also twice at once: a
+    slot is submitted once. --at is for the local cloud, and for --dry-run. Exit code: 0 done, 1
+    something was refused or is not certain.
+    """
+    ref = stacks.find(stack)
+    moment = _moment(at) if at else None
+    if moment and not (dry_run or ref.is_local):
+        raise typer.BadParameter("slots go by Google's clock: add --dry-run", param_hint="--at")
+    pulumi = PulumiCli(ref.root, ref.running_environment())
+    ref.connect_clients()  # after it: it makes this process's environment the local cloud's
+    deployment = pulumi.export_deployment(ref.stack)
+    found = list[Action]()
+    for action in actions(Tick(ref, deployment, dry_run, at=moment)):
+        found.append(action)
+        if format_ is Format.TEXT:
+            print(plain(action.line), flush=True)
+    if format_ is Format.JSON:
+        print(json_document([asdict(action) for action in found]))
+    elif not found:
+        print_line(f"vt: stack {ref.stack} has nothing that is due, and no job of it is late")
+    if any(action.failed for action in found):
+        raise typer.Exit(1)
+
+
+def _moment(text: str) -> datetime:
+    try:
+        found = datetime.fromisoformat(text)
+    except ValueError:
+        raise typer.BadParameter(f"{text!r} is no time", param_hint="--at") from None
+    return found if found.tzinfo else found.replace(tzinfo=UTC)
+
+
+def actions(tick: Tick, steps: Sequence[Step] = STEPS) -> Iterator[Action]:
+    """What all steps do; one that fails is reported, and the next one goes on."""
+    for step in steps:
+        try:
+            yield from step(tick)
+        except (OperatorError, CommandError) as error:
+            name = step.__name__.replace("_", " ")
+            yield Action(name, "", "failed", redact(str(error)), failed=True)

@@ -1,0 +1,236 @@
+"""Calls of Google's REST methods with the caller's credentials, or of the local cloud's.
+
+The local cloud serves the same methods at the same paths. Constants are what is read of Google.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, Final
+from urllib.parse import urlencode, urlsplit
+
+import google.auth
+from google.auth.exceptions import GoogleAuthError
+
+from vertex_training.customjob.google.impersonation import SCOPE, impersonated_credentials
+from vertex_training.customjob.google.job_service import local_address
+from vertex_training.errors import CommandError, ForbiddenReadError, OperatorError
+from vertex_training_cli.engine.stacks import StackRef
+
+TIMEOUT: Final = 30
+#: Pages of a list, of up to 500 items each.
+MAX_PAGES: Final = 1_000
+#: Called with the method, Google's URL, the status and the JSON of each answer.
+Listener = Callable[[str, str, int, Any], None]
+LISTENERS: Final[list[Listener]] = []
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """Something that is read of Google: a document, or a list of them."""
+
+    form: str
+    """Its address, with a place for each name."""
+    permission: str
+    """What the caller must hold to read it."""
+    collection: str = "items"
+    """The field that has the items of a list."""
+    within: str = ""
+    """The field of a place that has them, in a list that is aggregated by place."""
+
+    def url(self, *names: str) -> str:
+        """Its address."""
+        return self.form.format(*names)
+
+
+_COMPUTE: Final = "https://compute.googleapis.com/compute/v1/"
+_PROJECTS: Final = f"{_COMPUTE}projects/{{}}"
+_REPOSITORIES: Final = "https://artifactregistry.googleapis.com/v1/{}"
+_CONNECTIONS: Final = "https://servicenetworking.googleapis.com/v1/services/{0}/connections?{1}"
+_USAGE: Final = "https://serviceusage.googleapis.com/"
+_POLICIES: Final = "https://orgpolicy.googleapis.com/v2/projects/{}/policies/{}:getEffectivePolicy"
+
+PROJECT: Final = Read(
+    "https://cloudresourcemanager.googleapis.com/v3/projects/{}", "resourcemanager.projects.get"
+)
+BILLING: Final = Read(
+    "https://cloudbilling.googleapis.com/v1/projects/{}/billingInfo", "resourcemanager.projects.get"
+)
+SERVICES: Final = Read(
+    _USAGE + "v1/projects/{}/services?filter=state:ENABLED&pageSize=200",
+    "serviceusage.services.list",
+    "services",
+)
+QUOTA: Final = Read(_USAGE + "{}", "serviceusage.quotas.get")
+ORGANIZATION_POLICY: Final = Read(_POLICIES, "orgpolicy.policy.get")
+BUCKET: Final = Read("https://storage.googleapis.com/storage/v1/b/{}", "storage.buckets.get")
+ACCOUNT: Final = Read("https://iam.googleapis.com/v1/{}", "iam.serviceAccounts.get")
+REPOSITORY: Final = Read(_REPOSITORIES, "artifactregistry.repositories.get")
+REPOSITORY_POLICY: Final = Read(
+    f"{_REPOSITORIES}:getIamPolicy?options.requestedPolicyVersion=3",
+    "artifactregistry.repositories.getIamPolicy",
+)
+SECRET: Final = Read("https://secretmanager.googleapis.com/v1/{}", "secretmanager.secrets.get")
+SECRET_VERSION: Final = Read(f"{SECRET.form}/versions/latest", "secretmanager.versions.get")
+KEY: Final = Read("https://cloudkms.googleapis.com/v1/{}", "cloudkms.cryptoKeys.get")
+CHANNEL: Final = Read(
+    "https://monitoring.googleapis.com/v3/{}", "monitoring.notificationChannels.get"
+)
+COMPUTE_PROJECT: Final = Read(_PROJECTS, "compute.projects.get")
+COMPUTE_REGION: Final = Read(f"{_PROJECTS}/regions/{{}}", "compute.regions.get")
+SHARED_VPC_HOST: Final = Read(f"{_PROJECTS}/getXpnHost", "compute.projects.get")
+NETWORK: Final = Read(f"{_COMPUTE}{{}}", "compute.networks.get")
+ATTACHMENT: Final = Read(f"{_COMPUTE}{{}}", "compute.networkAttachments.get")
+RESERVATION: Final = Read(f"{_COMPUTE}{{}}", "compute.reservations.get")
+FIREWALLS: Final = Read(f"{_PROJECTS}/global/firewalls", "compute.firewalls.list")
+ADDRESSES: Final = Read(f"{_PROJECTS}/global/addresses", "compute.globalAddresses.list")
+ROUTES: Final = Read(f"{_PROJECTS}/global/routes", "compute.routes.list")
+SUBNETWORKS: Final = Read(
+    f"{_PROJECTS}/aggregated/subnetworks", "compute.subnetworks.list", within="subnetworks"
+)
+CONNECTIONS: Final = Read(_CONNECTIONS, "servicenetworking.services.get", "connections")
+ZONES: Final = Read(
+    "https://dns.googleapis.com/dns/v1/projects/{}/managedZones",
+    "dns.managedZones.list",
+    "managedZones",
+)
+
+
+class RestClient:
+    """``session`` is a session of ``requests`` that adds credentials."""
+
+    def __init__(self, session: Any, local: str | None = None) -> None:
+        """``local`` is ``HOST:PORT`` of the local cloud, None for Google's services."""
+        self._session, self._local = session, local
+
+    def get(self, url: str, what: str) -> dict[str, Any] | None:
+        """The document at ``url``, None if it is not there; ``what`` is named by errors.
+
+        Raises:
+            ForbiddenReadError: the caller may not read it.
+            CommandError: it cannot be read.
+        """
+        return self.call("GET", url, what)
+
+    def items(self, read: Read, *names: str) -> Iterator[dict[str, Any]]:
+        """All of a list, page by page.
+
+        Raises:
+            ForbiddenReadError: the caller may not list it.
+            CommandError: it cannot be listed.
+        """
+        url = read.url(*names)
+        what = urlsplit(url).path
+        yield from items(read, url, what, lambda page: self.get(page, what))
+
+    def call(
+        self, method: str, url: str, what: str, *, conflict: tuple[int, ...] = (404,), **more: Any
+    ) -> dict[str, Any] | None:
+        """The answer of a method; None for a status in ``conflict``.
+
+        Raises:
+            ForbiddenReadError: the caller lacks a permission.
+            CommandError: there is no answer, or it is another refusal.
+        """
+        import requests
+
+        address = url
+        if self._local:
+            parts = urlsplit(url)
+            url = f"http://{self._local}{parts.path}" + (f"?{parts.query}" if parts.query else "")
+        try:
+            answer = self._session.request(method, url, timeout=TIMEOUT, **more)
+        except (requests.RequestException, GoogleAuthError) as failed:
+            raise CommandError(f"{what} cannot be reached: {failed}") from None
+        document = _document(answer)
+        for listen in LISTENERS:
+            listen(method, address, answer.status_code, document)
+        if answer.status_code in conflict:
+            return None
+        doing = "read" if method == "GET" or conflict == (404,) else "written"
+        if not answer.ok:
+            text = f"{what} cannot be {doing}: {answer.status_code} {answer.reason}"
+            told = _message(document)
+            error = ForbiddenReadError if answer.status_code == 403 else CommandError
+            raise error(f"{text}: {told}" if told else text)
+        if not isinstance(document, dict):
+            raise CommandError(f"{what} cannot be {doing}: the answer is no document of an API.")
+        return document
+
+
+def pages(
+    url: str, what: str, get: Callable[[str], dict[str, Any] | None]
+) -> Iterator[dict[str, Any]]:
+    """The documents of the list ``what``, page by page, each as ``get`` reads it.
+
+    Raises:
+        CommandError: a page after the first is not there, or the list has no end.
+    """
+    page, asked = "", set[str]()
+    while page not in asked and len(asked) < MAX_PAGES:
+        asked.add(page)
+        query = f"{'&' if '?' in url else '?'}{urlencode({'pageToken': page})}" if page else ""
+        document = get(url + query)
+        if document is None and page:
+            raise CommandError(f"{what} cannot be read: a page of its list is not there.")
+        yield document or {}
+        page = str((document or {}).get("nextPageToken") or "")
+        if not page:
+            return
+    raise CommandError(f"{what} cannot be read: its list has no end.")
+
+
+def items(
+    read: Read, url: str, what: str, get: Callable[[str], dict[str, Any] | None]
+) -> Iterator[dict[str, Any]]:
+    """The items of the list ``what``, each page as ``get`` reads it; of every place if it has some.
+
+    Raises:
+        CommandError: a page after the first is not there, or the list has no end.
+    """
+    for document in pages(url, what, get):
+        found = document.get(read.collection) or ()
+        if isinstance(found, dict):
+            for place in found.values():
+                yield from place.get(read.within, ())
+        else:
+            yield from found
+
+
+def connect(stack: StackRef) -> RestClient:
+    """The services of a stack's cloud: Google's, or the local cloud's for ``local-…``.
+
+    Raises:
+        CommandError: there are no credentials, or the local cloud does not run.
+    """
+    if stack.is_local:
+        import requests
+
+        stack.connect_clients()
+        session = requests.Session()
+        session.trust_env = False  # no proxy is on the way to this machine
+        return RestClient(session, local_address(stack.project))
+    from google.auth.transport.requests import AuthorizedSession
+
+    try:
+        credentials = impersonated_credentials() or google.auth.default(scopes=[SCOPE])[0]
+    except (GoogleAuthError, OperatorError) as failed:
+        raise CommandError(f"no Google Cloud credentials: {failed}") from None
+    return RestClient(AuthorizedSession(credentials))
+
+
+def _document(answer: Any) -> Any:
+    """The JSON of an answer; None if it is none: a proxy may answer with a page of its own."""
+    try:
+        return answer.json()
+    except (ValueError, RecursionError):
+        return None
+
+
+def _message(document: Any) -> str:
+    """What Google says of an error (google.aip.dev/193); empty if that is not its form."""
+    try:
+        return str(document["error"]["message"])
+    except (KeyError, TypeError):
+        return ""

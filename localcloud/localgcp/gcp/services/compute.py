@@ -1,0 +1,127 @@
+"""What all services of Compute Engine share: names, links, references, resources in use."""
+
+from __future__ import annotations
+
+import fcntl
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Final
+
+from localgcp.errors import CloudError
+from localgcp.gcp.cloud import Cloud, Values, text
+from localgcp.gcp.codec import plain
+from localgcp.gcp.services.base import ExistingResource, ResourceType
+from localgcp.inventory import resource_paths
+from localgcp.inventory.store import Store, StoredResource
+from localgcp.inventory.vpc import ADDRESS, ATTACHMENT, NETWORK, SUBNETWORK
+from localgcp.vertex import job_networks
+
+FIREWALL: Final = "gcp:compute/firewall:Firewall"
+ROUTER: Final = "gcp:compute/router:Router"
+NAT: Final = "gcp:compute/routerNat:RouterNat"
+INSTANCE: Final = "gcp:compute/instance:Instance"
+
+# Types that refer to a network or a subnetwork, and keep it from being deleted.
+_USERS: Final = (SUBNETWORK, FIREWALL, ROUTER, ADDRESS, ATTACHMENT, NAT, INSTANCE)
+_IN_REGIONS: Final = ("region", "zone", "network", "router")
+
+
+@dataclass(frozen=True)
+class Compute(ResourceType):
+    """A resource of Compute Engine."""
+
+    api: str | None = "compute.googleapis.com"
+    exists: str = "The resource '{id}' already exists"
+
+    def part(self, cloud: Cloud, inputs: Mapping[str, Any], tf: str) -> str:
+        part = super().part(cloud, inputs, tf)
+        return resource_paths.short_name(part) if tf in _IN_REGIONS else part
+
+    def create(self, cloud: Cloud, inputs: Values) -> ExistingResource:
+        with self._exclusive(cloud, inputs):
+            return super().create(cloud, inputs)
+
+    def update(self, cloud: Cloud, id_: str, inputs: Values, olds: Values) -> Values:
+        with self._exclusive(cloud, olds):
+            return super().update(cloud, id_, inputs, olds)
+
+    def delete(self, cloud: Cloud, id_: str, olds: Values) -> None:
+        with self._exclusive(cloud, olds):
+            super().delete(cloud, id_, olds)
+
+    @contextmanager
+    def _exclusive(self, cloud: Cloud, values: Mapping[str, Any]) -> Iterator[None]:
+        """One change at a time: the engine makes many, and two must not get one address."""
+        cloud.guard(self.project(cloud, plain(values)))
+        with cloud.store.path.with_name("compute.lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            yield
+
+    def unmake(self, cloud: Cloud, id_: str, olds: Values) -> None:
+        user = next(users(cloud.store, id_), None)
+        if user:
+            raise in_use(f"Error deleting {self.title}", self.noun, id_, user)
+        super().unmake(cloud, id_, olds)
+
+
+def in_use(doing: str, noun: str, path: str, user: str) -> CloudError:
+    """The refusal to delete what something else still needs."""
+    reason = f"The {noun} resource '{path}' is already being used by '{user}'"
+    return CloudError(doing, 400, reason, "resourceInUseByAnotherResource")
+
+
+def invalid(doing: str, field: str, value: Any, reason: str) -> CloudError:
+    """The refusal of one field's value."""
+    text_ = f"Invalid value for field 'resource.{field}': '{value}'. {reason}"
+    return CloudError(doing, 400, text_, "invalid")
+
+
+def own_network(cloud: Cloud, project: str, inputs: Mapping[str, Any], doing: str) -> str:
+    """Path of the network named by ``network``.
+
+    Raises CloudError unless the project owns it.
+    """
+    given = text(inputs, "network")
+    path = resource_paths.resolve(cloud.store, given, "networks", project=project)
+    if resource_paths.project_of(path) != project:
+        reason = "Cross project referencing is not allowed for this resource."
+        raise invalid(doing, "network", given, reason)
+    if cloud.store.get(NETWORK, path) is None:
+        raise invalid(doing, "network", given, "The referenced network resource cannot be found.")
+    return path
+
+
+def users(store: Store, path: str) -> Iterator[str]:
+    """Paths of the resources and jobs that use a network, subnetwork or network attachment."""
+    collection = path.split("/")[-2]
+    if collection == "networkAttachments":
+        yield from (job.name for job in job_networks.jobs_on_attachment(store, path))
+        return
+    for type_ in _USERS:
+        for resource in store.list(type_):
+            given = _references(resource, collection)
+            home = {"project": resource.project, "region": resource.outputs.get("region") or ""}
+            if any(
+                resource_paths.resolve(store, each, collection, **home) == path for each in given
+            ):
+                yield _path(resource)
+
+
+def _references(resource: StoredResource, collection: str) -> list[str]:
+    values = resource.outputs
+    if resource.type == INSTANCE:
+        field = collection.removesuffix("s")
+        return [each[field] for each in values.get("networkInterfaces") or [] if each.get(field)]
+    if collection == "networks":
+        found = values.get("network")
+        return [found] if found else []
+    found = values.get("subnetworks") or []
+    return [each["name"] if isinstance(each, dict) else each for each in found]
+
+
+def _path(resource: StoredResource) -> str:
+    if resource.type != NAT:
+        return resource.id
+    project, region, router, _ = resource.id.split("/")
+    return f"projects/{project}/regions/{region}/routers/{router}"

@@ -1,0 +1,193 @@
+"""Machines: reservations, paid for until they are deleted; instances, of which none boots here."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final
+
+from localgcp.gcp import rules
+from localgcp.gcp.cloud import Cloud, Values, new_number, now, text
+from localgcp.gcp.services.base import ExistingResource, ResourceType
+from localgcp.gcp.services.compute import INSTANCE, Compute, in_use, invalid, own_network
+from localgcp.inventory import reservations, resource_paths
+from localgcp.inventory.reservations import RESERVATION
+from localgcp.inventory.vpc import SUBNETWORK
+from localgcp.vertex.records import JobTable
+
+#: Seconds: https://docs.cloud.google.com/compute/docs/instances/limit-vm-runtime
+_SHORTEST_RUN: Final = 30
+_LONGEST_RUN: Final = 120 * 24 * 3600
+_ZONE: Final = re.compile(r"^[a-z]+-[a-z]+\d+-[a-z]$")
+
+
+class Instance(Compute):
+    """A machine (``gcp.compute.Instance``), with the properties that its row of the schema has."""
+
+    def verify(self, cloud: Cloud, project: str, inputs: Values, doing: str) -> None:
+        region = self.part(cloud, inputs, "zone").rpartition("-")[0]
+        for index, interface in enumerate(inputs["networkInterfaces"]):
+            field = f"networkInterfaces[{index}]"
+            if interface.get("network"):
+                own_network(cloud, project, interface, doing)
+            if subnet := interface.get("subnetwork"):
+                home = {"project": interface.get("subnetworkProject") or project, "region": region}
+                path = resource_paths.resolve(cloud.store, subnet, "subnetworks", **home)
+                if cloud.store.get(SUBNETWORK, path) is None or f"/regions/{region}/" not in path:
+                    reason = "The referenced subnetwork resource cannot be found in the region."
+                    raise invalid(doing, f"{field}.subnetwork", subnet, reason)
+            elif not interface.get("network"):
+                raise invalid(doing, field, "", "Give network or subnetwork.")
+        self._verify_scheduling(inputs.get("scheduling") or {}, doing)
+
+    @staticmethod
+    def _verify_scheduling(scheduling: Values, doing: str) -> None:
+        limit = scheduling.get("maxRunDuration")
+        action = scheduling.get("instanceTerminationAction")
+        if limit and not _SHORTEST_RUN <= int(limit["seconds"]) <= _LONGEST_RUN:
+            reason = f"Must be between {_SHORTEST_RUN} and {_LONGEST_RUN} seconds."
+            raise invalid(doing, "scheduling.maxRunDuration", str(limit["seconds"]), reason)
+        if action and action not in {"STOP", "DELETE"}:
+            reason = "Must be STOP or DELETE."
+            raise invalid(doing, "scheduling.instanceTerminationAction", action, reason)
+
+    def make(self, cloud: Cloud, project: str, id_: str, inputs: Values) -> Values:
+        status = inputs.get("desiredStatus") or "RUNNING"
+        made = {"instanceId": new_number(), "currentStatus": status}
+        return {
+            **super().make(cloud, project, id_, inputs),
+            **made,
+            "zone": self.part(cloud, inputs, "zone"),
+        }
+
+
+class Reservation(Compute):
+    """A reservation (``gcp.compute.Reservation``); ``inUseCount`` is what jobs hold of it now."""
+
+    def verify(self, cloud: Cloud, project: str, inputs: Values, doing: str) -> None:
+        zone = self.part(cloud, inputs, "zone")
+        if not _ZONE.fullmatch(zone):
+            raise invalid(doing, "zone", zone, "Unknown zone.")
+        share = inputs.get("shareSettings") or {}
+        projects = share.get("projectMaps") or share.get("projects")
+        if share.get("shareType") == "SPECIFIC_PROJECTS" and not projects:
+            reason = "SPECIFIC_PROJECTS needs at least one project."
+            raise invalid(doing, "shareSettings.projectMap", "", reason)
+        if share.get("shareType") == "LOCAL" and projects:
+            reason = "A LOCAL reservation is shared with no project."
+            raise invalid(doing, "shareSettings.projectMap", "", reason)
+        at = _deleted_at(inputs)
+        try:
+            is_past = bool(at) and datetime.fromisoformat(at) <= datetime.now(UTC)
+        except (TypeError, ValueError):  # no time, or one without a zone
+            reason = "Must be a time of RFC 3339."
+            raise invalid(doing, "deleteAtTime", at, reason) from None
+        if is_past:
+            raise invalid(doing, "deleteAtTime", at, "Must be in the future.")
+        id_ = self.id(cloud, inputs)
+        former = cloud.store.get(cloud.type.token, id_)
+        if former and reservations.over(former.outputs):
+            cloud.store.delete(cloud.type.token, id_)
+
+    def make(self, cloud: Cloud, project: str, id_: str, inputs: Values) -> Values:
+        zone = f"projects/{project}/zones/{self.part(cloud, inputs, 'zone')}"
+        made = super().make(cloud, project, id_, inputs)
+        if not inputs.get("reservationSharingPolicy"):
+            made["reservationSharingPolicy"] = {"serviceShareType": "DISALLOW_ALL"}
+        return {
+            **made,
+            "zone": resource_paths.SELF_LINK + zone,
+            "deleteAtTime": _deleted_at(inputs),
+            "shareSettings": _share(inputs),
+            "specificReservation": _specific(inputs, 0),
+        }
+
+    def read(self, cloud: Cloud, id_: str) -> ExistingResource | None:
+        found = super().read(cloud, id_)
+        if found is None or reservations.over(found.outputs):
+            return None
+        used = JobTable(cloud.store.path).used(found.id)
+        specific = {**found.outputs["specificReservation"], "inUseCount": used}
+        return ExistingResource(
+            found.id, found.inputs, {**found.outputs, "specificReservation": specific}
+        )
+
+    def remake(self, cloud: Cloud, id_: str, inputs: Values, olds: Values) -> Values:
+        used = JobTable(cloud.store.path).used(id_)
+        count = int(inputs["specificReservation"]["count"])
+        if count < used:
+            doing = f"Error updating {self.title} {id_!r}"
+            reason = f"The reservation has {used} instances in use and cannot shrink below that."
+            raise invalid(doing, "specificReservation.count", count, reason)
+        return {
+            "zone": olds["zone"],
+            "deleteAtTime": _deleted_at(inputs) or olds.get("deleteAtTime") or "",
+            "shareSettings": _share(inputs),
+            "specificReservation": _specific(inputs, used),
+        }
+
+    def unmake(self, cloud: Cloud, id_: str, olds: Values) -> None:
+        # https://cloud.google.com/compute/docs/instances/reservations-delete: machines that
+        # consume one which is open to all keep running.
+        jobs = JobTable(cloud.store.path)
+        if olds.get("specificReservationRequired") and (users := jobs.users(id_)):
+            user = users[0].name
+            raise in_use(f"Error deleting {self.title}", self.noun, id_, user)
+        super().unmake(cloud, id_, olds)
+
+
+def _deleted_at(inputs: Mapping[str, Any]) -> str:
+    """When it deletes itself, as the API returns it; "" if it does not."""
+    if at := text(inputs, "deleteAtTime"):
+        return at
+    after = (inputs.get("deleteAfterDuration") or {}).get("seconds")
+    if not after:
+        return ""
+    created = datetime.fromisoformat(now())
+    return (created + timedelta(seconds=int(after))).isoformat().replace("+00:00", "Z")
+
+
+def _share(inputs: Mapping[str, Any]) -> Values:
+    given = _without_defaults(inputs.get("shareSettings") or {})
+    maps = given.get("projectMaps") or []
+    return {
+        "projectMaps": [
+            {**each, "projectId": each.get("projectId") or each["id"]} for each in maps
+        ],
+        "projects": given.get("projects") or [],
+        "shareType": given.get("shareType") or "LOCAL",
+    }
+
+
+def _specific(inputs: Mapping[str, Any], used: int) -> Values:
+    """The block as the API returns it: every field, and what is used."""
+    given = inputs["specificReservation"]
+    machine = given.get("instanceProperties") or {}
+    fields = {"guestAccelerators": [], "localSsds": [], "locationHint": "", "machineType": ""}
+    fields |= {"maintenanceInterval": "", "minCpuPlatform": ""}
+    return {
+        "assuredCount": int(given["count"]),
+        "count": int(given["count"]),
+        "inUseCount": used,
+        "instanceProperties": {**fields, **_without_defaults(machine)},
+        "sourceInstanceTemplate": given.get("sourceInstanceTemplate") or "",
+    }
+
+
+def _without_defaults(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {k: _without_defaults(v) for k, v in value.items() if k != "__defaults"}
+    return [_without_defaults(v) for v in value] if isinstance(value, list) else value
+
+
+TYPES: Final[dict[str, ResourceType]] = {
+    INSTANCE: Instance(
+        "instance", noun="instance", verifies_updates=True, rules={"name": rules.gce_name}
+    ),
+    RESERVATION: Reservation(
+        "Reservation",
+        noun="reservation",
+        rules={"specificReservation.count": rules.reservation_count},
+    ),
+}

@@ -1,0 +1,355 @@
+"""VPC networks: subnetworks, firewall rules, routers and NAT, network attachments, Shared VPC.
+
+Checked and kept; no packet passes here. A local cloud has as many projects as ids that begin with
+``local-``; the host of a Shared VPC is simply another.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from localgcp.errors import CloudError
+from localgcp.gcp import rules
+from localgcp.gcp.cloud import Cloud, Values, new_number, text
+from localgcp.gcp.codec import Unknown, plain
+from localgcp.gcp.diff import UPDATE, Change
+from localgcp.gcp.services import peerings
+from localgcp.gcp.services.base import ResourceType
+from localgcp.gcp.services.compute import (
+    FIREWALL,
+    NAT,
+    ROUTER,
+    Compute,
+    invalid,
+    own_network,
+)
+from localgcp.inventory import resource_paths
+from localgcp.inventory.vpc import (
+    ATTACHMENT,
+    HOST_PROJECT,
+    NETWORK,
+    SERVICE_PROJECT,
+    SUBNETWORK,
+    Block,
+    attached,
+    find_overlap,
+    subnetworks_of,
+)
+
+#: Prefixes of ranges: https://cloud.google.com/vpc/docs/subnets#limitations
+_SMALLEST, _LARGEST = 29, 4
+_HIGHEST_PRIORITY: Final = 65_535
+
+
+class Network(Compute):
+    """A VPC network (``gcp.compute.Network``).
+
+    Its routes and its auto mode subnets are not kept.
+    """
+
+    def make(self, cloud: Cloud, project: str, id_: str, inputs: Values) -> Values:
+        number = new_number()
+        made = super().make(cloud, project, id_, inputs)
+        # Terraform reads back what the API fills in.
+        filled = {
+            "mtu": inputs.get("mtu") or 1460,
+            "routingMode": inputs.get("routingMode") or "REGIONAL",
+            "autoCreateSubnetworks": inputs.get("autoCreateSubnetworks", True),
+        }
+        return {**made, **filled, "networkId": number, "numericId": number}
+
+    def unmake(self, cloud: Cloud, id_: str, olds: Values) -> None:
+        super().unmake(cloud, id_, olds)
+        peerings.release(cloud, id_)
+
+
+class Subnetwork(Compute):
+    """A subnetwork grows in place; any other change of its range replaces it."""
+
+    def changed(self, news: Values, olds: Values) -> list[Change]:
+        old, new = olds.get("ipCidrRange"), news.get("ipCidrRange")
+        if not old or not new or isinstance(new, Unknown):
+            return []
+        before = ipaddress.ip_network(old, strict=False)
+        after: Any = ipaddress.ip_network(new, strict=False)
+        grown = before.version == after.version and before.subnet_of(after)
+        # The plugin reports this replacement on no property of its own.
+        return [] if grown else [Change("__meta", UPDATE, replace=True)]
+
+    def verify(self, cloud: Cloud, project: str, inputs: Values, doing: str) -> None:
+        network = own_network(cloud, project, inputs, doing)
+        self._verify_ranges(cloud, network, inputs, doing, own="")
+
+    def make(self, cloud: Cloud, project: str, id_: str, inputs: Values) -> Values:
+        network = own_network(cloud, project, inputs, "")
+        return {
+            **super().make(cloud, project, id_, inputs),
+            **_addressing(inputs),
+            "network": resource_paths.SELF_LINK + network,
+            "region": self.part(cloud, inputs, "region"),
+            "privateIpv6GoogleAccess": "DISABLE_GOOGLE_ACCESS",
+            "purpose": inputs.get("purpose") or "PRIVATE",
+            "stackType": inputs.get("stackType") or "IPV4_ONLY",
+            "subnetworkId": int(new_number()),
+        }
+
+    def remake(self, cloud: Cloud, id_: str, inputs: Values, olds: Values) -> Values:
+        doing = f"Error updating {self.title} {id_!r}"
+        network = own_network(cloud, self.project(cloud, olds), olds, doing)
+        self._verify_ranges(cloud, network, inputs, doing, own=id_)
+        return {"network": olds["network"], **_addressing(inputs)}
+
+    def _verify_ranges(
+        self, cloud: Cloud, network: str, inputs: Mapping[str, Any], doing: str, *, own: str
+    ) -> None:
+        seen: list[Block] = []
+        for field, cidr in _ranges(inputs):
+            block = _legal(doing, field, cidr)
+            held = find_overlap(cloud.store, network, block, own)
+            if held or any(block.overlaps(each) for each in seen):
+                owner = held.owner if held else "another range of this subnetwork"
+                reason = f"Invalid IPCidrRange: {cidr} conflicts with {owner}."
+                raise invalid(doing, field, cidr, reason)
+            seen.append(block)
+
+
+def _ranges(inputs: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Field and value of every range a subnetwork asks for."""
+    if cidr := text(inputs, "ipCidrRange"):
+        yield "ipCidrRange", cidr
+    for index, each in enumerate(inputs.get("secondaryIpRanges") or []):
+        if each.get("ipCidrRange"):
+            yield f"secondaryIpRanges[{index}].ipCidrRange", each["ipCidrRange"]
+
+
+def _legal(doing: str, field: str, cidr: str) -> Block:
+    try:
+        block = Block(cidr)
+    except ValueError:
+        hint = f"Must be a CIDR address range, such as {_network_of(cidr)}."
+        raise invalid(doing, field, cidr, hint) from None
+    if not _LARGEST <= block.prefixlen <= _SMALLEST:
+        reason = f"Subnetwork CIDR range must be between /{_LARGEST} and /{_SMALLEST}."
+        raise CloudError(doing, 400, f"{reason} Got {cidr}", "invalid")
+    return block
+
+
+def _network_of(cidr: str) -> str:
+    try:
+        return str(Block(cidr, strict=False))
+    except ValueError:
+        return "10.0.0.0/24"
+
+
+def _addressing(inputs: Mapping[str, Any]) -> Values:
+    cidr = text(inputs, "ipCidrRange")
+    return {"gatewayAddress": str(Block(cidr)[1])} if cidr else {}
+
+
+class Firewall(Compute):
+    """A firewall rule (``gcp.compute.Firewall``); one for ingress needs a source."""
+
+    def refuse(self, inputs: Mapping[str, Any]) -> str | None:
+        return rules.firewall_needs_a_source(plain(inputs))
+
+    def verify(self, cloud: Cloud, project: str, inputs: Values, doing: str) -> None:
+        own_network(cloud, project, inputs, doing)
+        if not 0 <= int(inputs.get("priority", 1000)) <= _HIGHEST_PRIORITY:
+            reason = f"Must be between 0 and {_HIGHEST_PRIORITY}."
+            raise invalid(doing, "priority", inputs["priority"], reason)
+        for field in ("sourceRanges", "destinationRanges"):
+            for index, cidr in enumerate(inputs.get(field) or []):
+                try:
+                    ipaddress.ip_network(cidr)
+                except ValueError as error:
+                    reason = f"Must be a valid CIDR range ({error})."
+                    raise invalid(doing, f"{field}[{index}]", cidr, reason) from None
+
+    def make(self, cloud: Cloud, project: str, id_: str, inputs: Values) -> Values:
+        made = super().make(cloud, project, id_, inputs)
+        return {**made, "direction": inputs.get("direction") or "INGRESS"}
+
+
+class Router(Compute):
+    """A Cloud Router (``gcp.compute.Router``)."""
+
+    def verify(self, cloud: Cloud, project: str, inputs: Values, doing: str) -> None:
+        own_network(cloud, project, inputs, doing)
+
+    def make(self, cloud: Cloud, project: str, id_: str, inputs: Values) -> Values:
+        network = own_network(cloud, project, inputs, "")
+        made = super().make(cloud, project, id_, inputs)
+        region = self.part(cloud, inputs, "region")
+        return {**made, "network": resource_paths.SELF_LINK + network, "region": region}
+
+    def unmake(self, cloud: Cloud, id_: str, olds: Values) -> None:
+        _, project, _, region, _, name = id_.split("/")
+        for nat in cloud.store.list(NAT, project):
+            if nat.id.startswith(f"{project}/{region}/{name}/"):
+                cloud.store.delete(NAT, nat.id)  # a NAT is a part of its router
+
+
+class RouterNat(Compute):
+    """Cloud NAT on a router (``gcp.compute.RouterNat``)."""
+
+    def owner(self, cloud: Cloud, id_: str) -> str:
+        parts = id_.split("/")
+        return parts[0] if len(parts) == 4 else super().owner(cloud, id_)
+
+    def verify(self, cloud: Cloud, project: str, inputs: Values, doing: str) -> None:
+        region, router = self.part(cloud, inputs, "region"), self.part(cloud, inputs, "router")
+        path = f"projects/{project}/regions/{region}/routers/{router}"
+        if cloud.store.get(ROUTER, path) is None:
+            raise CloudError(doing, 404, f"The resource '{path}' was not found", "notFound")
+        home = {"project": project, "region": region}
+        for index, each in enumerate(inputs.get("subnetworks") or []):
+            subnet = resource_paths.resolve(cloud.store, each["name"], "subnetworks", **home)
+            if cloud.store.get(SUBNETWORK, subnet) is None:
+                field = f"nats[0].subnetworks[{index}].name"
+                reason = "The referenced subnetwork resource cannot be found."
+                raise invalid(doing, field, each["name"], reason)
+        if text(inputs, "natIpAllocateOption") == "MANUAL_ONLY" and not inputs.get("natIps"):
+            reason = "Manual allocation needs natIps."
+            raise invalid(doing, "nats[0].natIps", "", reason)
+
+    def make(self, cloud: Cloud, project: str, id_: str, inputs: Values) -> Values:
+        made = super().make(cloud, project, id_, inputs)
+        region = self.part(cloud, inputs, "region")
+        return {**made, "region": region, "endpointTypes": ["ENDPOINT_TYPE_VM"]}
+
+
+class NetworkAttachment(Compute):
+    """A network attachment (``gcp.compute.NetworkAttachment``).
+
+    Its subnetworks are the project's own or, in a Shared VPC, those of the host project.
+    """
+
+    def verify(self, cloud: Cloud, project: str, inputs: Values, doing: str) -> None:
+        networks = {
+            self._subnetwork(cloud, project, inputs, index, doing)
+            for index in range(len(inputs.get("subnetworks") or []))
+        }
+        if len(networks) != 1:
+            reason = "All subnetworks must belong to one network."
+            raise invalid(doing, "subnetworks", ", ".join(inputs.get("subnetworks") or []), reason)
+
+    def make(self, cloud: Cloud, project: str, id_: str, inputs: Values) -> Values:
+        network = self._subnetwork(cloud, project, inputs, 0, "")
+        region = f"projects/{project}/regions/{self.part(cloud, inputs, 'region')}"
+        return {
+            **super().make(cloud, project, id_, inputs),
+            "region": resource_paths.SELF_LINK + region,
+            "network": resource_paths.SELF_LINK + network,
+            "fingerprint": "5CcLE4OZV7w=",
+        }
+
+    def remake(self, cloud: Cloud, id_: str, inputs: Values, olds: Values) -> Values:
+        return {"region": olds["region"]}
+
+    def _subnetwork(
+        self, cloud: Cloud, project: str, inputs: Mapping[str, Any], index: int, doing: str
+    ) -> str:
+        """Path of the network of one subnetwork. Raises CloudError."""
+        given = inputs["subnetworks"][index]
+        field, region = f"subnetworks[{index}]", self.part(cloud, inputs, "region")
+        home = {"project": project, "region": region}
+        path = resource_paths.resolve(cloud.store, given, "subnetworks", **home)
+        host = resource_paths.project_of(path)
+        if host != project and not attached(cloud.store, host, project):
+            reason = "Cross project referencing is not allowed for this resource."
+            raise invalid(doing, field, given, reason)
+        found = cloud.store.get(SUBNETWORK, path)
+        if found is None:
+            reason = "The referenced subnetwork resource cannot be found."
+            raise invalid(doing, field, given, reason)
+        if resource_paths.short_name(found.outputs["region"]) != region:
+            reason = f"The subnetwork must be in region {region}."
+            raise invalid(doing, field, given, reason)
+        return resource_paths.resolve(
+            cloud.store, text(found.outputs, "network"), "networks", project=host
+        )
+
+
+class HostProject(Compute):
+    """A project that shares its networks (``gcp.compute.SharedVPCHostProject``)."""
+
+    def owner(self, cloud: Cloud, id_: str) -> str:
+        return id_
+
+    def import_id(self, cloud: Cloud, given: str) -> str:
+        return given
+
+    def verify(self, cloud: Cloud, project: str, inputs: Values, doing: str) -> None:
+        for host in (each.outputs["hostProject"] for each in cloud.store.list(SERVICE_PROJECT)):
+            if attached(cloud.store, host, project):
+                reason = f"The project '{project}' is a service project of the host '{host}'."
+                raise CloudError(doing, 400, reason, "invalidResourceUsage")
+
+    def unmake(self, cloud: Cloud, id_: str, olds: Values) -> None:
+        for each in cloud.store.list(SERVICE_PROJECT):
+            if each.outputs["hostProject"] == id_:
+                doing = f"Error disabling {self.title} {id_!r}"
+                service = each.outputs["serviceProject"]
+                reason = f"The host project '{id_}' still has the service project '{service}'."
+                raise CloudError(doing, 400, reason, "resourceInUseByAnotherResource")
+
+
+class ServiceProject(Compute):
+    """A project that uses a host's networks (``gcp.compute.SharedVPCServiceProject``)."""
+
+    def project(self, cloud: Cloud, values: Mapping[str, Any]) -> str:
+        return text(values, "hostProject")
+
+    def owner(self, cloud: Cloud, id_: str) -> str:
+        return id_.partition("/")[0]
+
+    def import_id(self, cloud: Cloud, given: str) -> str:
+        return given
+
+    def verify(self, cloud: Cloud, project: str, inputs: Values, doing: str) -> None:
+        service = text(inputs, "serviceProject")
+        cloud.guard(service)
+        if cloud.store.get(HOST_PROJECT, project) is None:
+            reason = f"The project '{project}' is not a Shared VPC host project."
+            raise CloudError(doing, 400, reason, "invalid")
+        if cloud.store.get(HOST_PROJECT, service):
+            reason = f"The project '{service}' is a Shared VPC host itself."
+            raise CloudError(doing, 400, reason, "invalidResourceUsage")
+        for each in cloud.store.list(SERVICE_PROJECT):
+            if each.outputs["serviceProject"] == service and each.outputs["hostProject"] != project:
+                host = each.outputs["hostProject"]
+                reason = f"The project '{service}' is attached to the host '{host}' already."
+                raise CloudError(doing, 400, reason, "invalidResourceUsage")
+
+    def unmake(self, cloud: Cloud, id_: str, olds: Values) -> None:
+        host, _, service = id_.partition("/")
+        for each in cloud.store.list(ATTACHMENT, service):
+            for path in subnetworks_of(cloud.store, each):
+                if resource_paths.project_of(path) == host:
+                    reason = f"The resource '{each.id}' still uses the shared '{path}'."
+                    doing = f"Error detaching {self.title} {id_!r}"
+                    raise CloudError(doing, 400, reason, "resourceInUseByAnotherResource")
+
+
+_NAMED: Final = {"name": rules.gce_name}
+TYPES: Final[dict[str, ResourceType]] = {
+    NETWORK: Network("Network", noun="network", rules=_NAMED),
+    SUBNETWORK: Subnetwork(
+        "Subnetwork", noun="subnetwork", rules={**_NAMED, "ipCidrRange": rules.cidr}
+    ),
+    FIREWALL: Firewall("Firewall", noun="firewall", verifies_updates=True, rules=_NAMED),
+    ROUTER: Router("Router", noun="router", rules=_NAMED),
+    NAT: RouterNat("RouterNat", noun="nat", verifies_updates=True),
+    ATTACHMENT: NetworkAttachment(
+        "NetworkAttachment", noun="networkAttachment", verifies_updates=True
+    ),
+    HOST_PROJECT: HostProject(
+        "Shared VPC Host", exists="The project '{id}' is already a Shared VPC host."
+    ),
+    SERVICE_PROJECT: ServiceProject(
+        "Shared VPC Service Project",
+        exists="The project '{name}' is attached to the host '{parent}' already.",
+    ),
+}

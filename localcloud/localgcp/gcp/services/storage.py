@@ -1,0 +1,368 @@
+"""Cloud Storage buckets and objects, and Artifact Registry repositories.
+
+The store has settings and records, the emulator buckets and contents. Versioning, soft delete and
+lifecycle are only recorded; packages of repositories are not kept here.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import mimetypes
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import quote
+
+from localgcp.errors import CloudError, RefusedError, UnlistableBucketError
+from localgcp.gcp import rules
+from localgcp.gcp.cloud import Cloud, Values, now, text
+from localgcp.gcp.codec import Asset, base64_of, plain
+from localgcp.gcp.diff import UPDATE, Change
+from localgcp.gcp.emulator import Emulator
+from localgcp.gcp.services.base import ExistingResource, ResourceType
+from localgcp.inventory.projects import is_local
+from localgcp.inventory.store import BUCKET, project_number
+from localgcp.system.folders import delete_folder
+
+REPOSITORY: Final = "gcp:artifactregistry/repository:Repository"
+# https://cloud.google.com/storage/docs/buckets#naming
+_BUCKET_NAME: Final = re.compile(r"^[a-z0-9][a-z0-9._-]{1,220}[a-z0-9]$")
+_LABEL_VALUE: Final = re.compile(r"^[\w-]{0,63}$")
+_MULTI_REGIONS: Final = frozenset({"US", "EU", "ASIA"})
+_TAKEN: Final = (
+    "The requested bucket name is not available. The bucket namespace is shared by all users of "
+    "the system. Please select a different name and try again."
+)
+_OWNED: Final = "Your previous request to create the named bucket succeeded and you already own it."
+_WEEK: Final = 604_800
+_HASHES: Final = ("crc32c", "detectMd5hash", "generation", "md5hash")
+_METADATA: Final = (
+    "cacheControl",
+    "contentDisposition",
+    "contentEncoding",
+    "contentLanguage",
+    "metadata",
+)
+_REPOSITORY_ID: Final = re.compile(r"^[a-z]([a-z0-9-]{0,61}[a-z0-9])?$")
+_FORMATS: Final = frozenset(
+    {"DOCKER", "MAVEN", "NPM", "APT", "YUM", "PYTHON", "KFP", "GO", "GENERIC"}
+)
+#: https://docs.cloud.google.com/artifact-registry/docs/repositories/cleanup-policy-overview
+_MOST_POLICIES: Final = 10
+
+
+class Bucket(ResourceType):
+    """A bucket (``gcp.storage.Bucket``).
+
+    Versioning, soft delete and lifecycle are only recorded.
+    """
+
+    def id(self, cloud: Cloud, inputs: Mapping[str, Any]) -> str:
+        return text(inputs, "name")
+
+    def changed(self, news: Values, olds: Values) -> list[Change]:
+        """Unlocking replaces: ``isPolicyLocked`` of resource_storage_bucket.go."""
+        if _retention(olds).get("isLocked") and not _retention(news).get("isLocked"):
+            return [Change("retentionPolicy.isLocked", UPDATE, replace=True)]
+        return []
+
+    def import_id(self, cloud: Cloud, given: str) -> str:
+        return given.rpartition("/")[2]
+
+    def owner(self, cloud: Cloud, id_: str) -> str:
+        return id_.partition("/")[0] if "/" in id_ else cloud.settings.project
+
+    def verify(self, cloud: Cloud, project: str, inputs: Values, doing: str) -> None:
+        name = text(inputs, "name")
+        if not legal_name(name):
+            raise CloudError(doing, 400, f"Invalid bucket name: '{name}'", "invalid")
+        for key, value in (inputs.get("labels") or {}).items():
+            if not _LABEL_VALUE.fullmatch(str(value)) or str(value) != str(value).lower():
+                reason = f"Invalid argument: label {key} has an illegal value '{value}'"
+                raise CloudError(doing, 400, reason, "invalid")
+        held = cloud.store.get(BUCKET, name)
+        if held and not Emulator.of(cloud).has_bucket(name):
+            # A client of Cloud Storage deleted it, and its grants with it.
+            cloud.store.delete(BUCKET, name)
+            cloud.store.delete_policy(f"b/{name}")
+        elif held:
+            reason = _OWNED if held.project == project else _TAKEN
+            raise CloudError(doing, 409, reason, "conflict")
+
+    def make(self, cloud: Cloud, project: str, id_: str, inputs: Values) -> Values:
+        location = text(inputs, "location").upper()
+        # A bucket that a killed run left in the emulator, without a record here, is taken over.
+        Emulator.of(cloud).create_bucket(project, id_, location)
+        created = now()
+        return {
+            "project": project,
+            "projectNumber": int(project_number(project)),
+            "location": location,
+            "rpo": "DEFAULT" if location in _MULTI_REGIONS and not inputs.get("rpo") else None,
+            "selfLink": f"https://www.googleapis.com/storage/v1/b/{id_}",
+            "softDeletePolicy": _soft_delete(inputs, created),
+            "timeCreated": created,
+            "updated": created,
+            "url": f"gs://{id_}",
+        } | ({"rpo": inputs["rpo"]} if inputs.get("rpo") else {})
+
+    def remake(self, cloud: Cloud, id_: str, inputs: Values, olds: Values) -> Values:
+        _keep_lock(id_, inputs, olds)
+        soft = olds.get("softDeletePolicy")
+        if inputs.get("softDeletePolicy"):
+            soft = _soft_delete(inputs, now())
+        return {"location": olds["location"], "updated": now(), "softDeletePolicy": soft}
+
+    def read(self, cloud: Cloud, id_: str) -> ExistingResource | None:
+        found = super().read(cloud, id_)
+        return found if found and Emulator.of(cloud).has_bucket(found.id) else None
+
+    def unmake(self, cloud: Cloud, id_: str, olds: Values) -> None:
+        emulator, folder = Emulator.of(cloud), _folder(cloud, id_)
+        try:
+            for name in emulator.objects(id_):
+                _need_force(id_, olds)
+                _need_end_of_retention(name, olds)
+                emulator.delete_object(id_, name)
+        except UnlistableBucketError:
+            _need_force(id_, olds)
+            delete_folder(folder)
+        emulator.delete_bucket(id_)
+        # The emulator leaves empty folders and its notes on the bucket behind.
+        delete_folder(folder)
+        folder.with_name(f"{id_}.bucketMetadata").unlink(missing_ok=True)
+        cloud.store.delete_policy(f"b/{id_}")
+
+
+def _need_force(name: str, olds: Values) -> None:
+    if not olds.get("forceDestroy"):
+        raise RefusedError(
+            f"Error trying to delete bucket {name} containing objects without "
+            "`force_destroy` set to true"
+        )
+
+
+def _retention(values: Mapping[str, Any]) -> Mapping[str, Any]:
+    return values.get("retentionPolicy") or {}
+
+
+def _keep_lock(name: str, inputs: Values, olds: Values) -> None:
+    """Refuse to shorten a locked retention, as the service does."""
+    old, new = (int(_retention(each).get("retentionPeriod") or 0) for each in (olds, inputs))
+    if _retention(olds).get("isLocked") and new < old:
+        reason = (
+            f"Cannot reduce retention duration of a locked Retention Policy for bucket '{name}'."
+        )
+        raise CloudError(f"Error updating Bucket {name}", 403, reason, "forbidden")
+
+
+def _need_end_of_retention(name: str, olds: Values) -> None:
+    """Objects here are never as old as a retention, which is counted in days."""
+    if _retention(olds):
+        raise RefusedError(
+            f"googleapi: Error 403: Object '{name}' is subject to bucket's retention policy or "
+            "object retention and cannot be deleted or overwritten, retentionPolicyNotMet"
+        )
+
+
+def _folder(cloud: Cloud, name: str) -> Path:
+    """Where the emulator keeps the bucket's objects, as plain files."""
+    return cloud.store.path.parent / "storage" / name
+
+
+def legal_name(name: str) -> bool:
+    """Would Cloud Storage accept this bucket name?"""
+    parts = name.split(".")
+    return (
+        bool(_BUCKET_NAME.fullmatch(name))
+        and all(0 < len(part) <= 63 for part in parts)
+        and not (len(parts) == 1 and len(name) > 63)
+        and not re.fullmatch(r"\d+\.\d+\.\d+\.\d+", name)
+        and not name.startswith("goog")
+        and "google" not in name
+    )
+
+
+def _soft_delete(inputs: Values, time: str) -> Values:
+    given = (inputs.get("softDeletePolicy") or {}).get("retentionDurationSeconds")
+    seconds = _WEEK if given is None else given
+    return {"retentionDurationSeconds": seconds, "effectiveTime": time if seconds else ""}
+
+
+class BucketObject(ResourceType):
+    """An object (``gcp.storage.BucketObject``) made of ``content`` or of a ``source`` asset."""
+
+    def changed(self, news: Values, olds: Values) -> list[Change]:
+        content, source = news.get("content"), news.get("source")
+        if isinstance(source, Asset):
+            if source == olds.get("source"):
+                return []
+        elif isinstance(content, str) and _md5(content.encode()) == olds.get("detectMd5hash"):
+            return []
+        return [Change(name, UPDATE) for name in _HASHES]
+
+    def id(self, cloud: Cloud, inputs: Mapping[str, Any]) -> str:
+        return f"{text(inputs, 'bucket')}-{text(inputs, 'name')}"
+
+    def project(self, cloud: Cloud, values: Mapping[str, Any]) -> str:
+        if cloud.settings.project and not is_local(cloud.settings.project):
+            return cloud.settings.project
+        bucket = cloud.store.get(BUCKET, text(values, "bucket"))
+        return bucket.project if bucket else cloud.settings.project
+
+    def verify(self, cloud: Cloud, project: str, inputs: Values, doing: str) -> None:
+        if cloud.store.get(BUCKET, text(inputs, "bucket")) is None:
+            raise CloudError(doing, 404, "The specified bucket does not exist.", "notFound")
+        name = text(inputs, "name")
+        if not 0 < len(name.encode()) <= 1024 or name in (".", "..") or set("\r\n") & set(name):
+            raise CloudError(doing, 400, f"Invalid object name: {name!r}", "invalid")
+        # The emulator keeps objects as files below the bucket's folder.
+        if ".." in name.split("/") or name.startswith("/"):
+            raise RefusedError(f"the local object storage cannot hold an object named {name!r}")
+
+    def make(self, cloud: Cloud, project: str, id_: str, inputs: Values) -> Values:
+        return _upload(cloud, inputs)
+
+    def remake(self, cloud: Cloud, id_: str, inputs: Values, olds: Values) -> Values:
+        return _upload(cloud, inputs)
+
+    def read(self, cloud: Cloud, id_: str) -> ExistingResource | None:
+        found = super().read(cloud, id_)
+        if found is None:
+            return None
+        bucket, name = text(found.outputs, "bucket"), text(found.outputs, "name")
+        record = Emulator.of(cloud).object(bucket, name)
+        if record is None:
+            return None
+        outputs = {**found.outputs, **_recorded(bucket, name, record)}
+        if outputs["md5hash"] != found.outputs["md5hash"] and outputs.get("source"):
+            # Somebody wrote over it: no longer the file the program named.
+            outputs["source"] = Asset("", ())
+        return ExistingResource(found.id, found.inputs, outputs)
+
+    def unmake(self, cloud: Cloud, id_: str, olds: Values) -> None:
+        Emulator.of(cloud).delete_object(text(olds, "bucket"), text(olds, "name"))
+
+
+def _upload(cloud: Cloud, inputs: Values) -> Values:
+    bucket, name = text(inputs, "bucket"), text(inputs, "name")
+    content = _content(inputs)
+    metadata = {key: inputs[key] for key in _METADATA if inputs.get(key)}
+    metadata["contentType"] = text(inputs, "contentType") or _type_of(name, inputs)
+    metadata["name"] = name
+    record = Emulator.of(cloud).upload(bucket, metadata, content)
+    if record is None:
+        reason = "The specified bucket does not exist."
+        raise CloudError("Error uploading object", 404, reason, "notFound")
+    return {
+        "contentType": metadata["contentType"],
+        "storageClass": text(inputs, "storageClass") or "STANDARD",
+        "outputName": name,
+        "content": inputs.get("content"),
+        **_recorded(bucket, name, record),
+    }
+
+
+def _recorded(bucket: str, name: str, record: Values) -> Values:
+    """Outputs that follow from the emulator's record of the object."""
+    generation, path = int(record["generation"]), f"storage/v1/b/{bucket}/o/{quote(name, safe='')}"
+    md5 = record["md5Hash"]
+    return {
+        "md5hash": md5,
+        "md5hexhash": base64.b64decode(md5).hex(),
+        "detectMd5hash": md5,
+        "crc32c": record["crc32c"],
+        "generation": generation,
+        "selfLink": f"https://www.googleapis.com/{path}",
+        "mediaLink": f"https://storage.googleapis.com/download/{path}"
+        f"?generation={generation}&alt=media",
+    }
+
+
+def _content(inputs: Mapping[str, Any]) -> bytes:
+    """The content the inputs ask for. Raises RefusedError."""
+    content, source = plain(inputs.get("content")), plain(inputs.get("source"))
+    if isinstance(content, str):
+        return content.encode()
+    if isinstance(source, Asset):
+        try:
+            return source.read()
+        except OSError as error:
+            raise RefusedError(f"cannot read the source of an object: {error}") from error
+    raise RefusedError("an object has neither `content` nor `source`")
+
+
+def _type_of(name: str, inputs: Mapping[str, Any]) -> str:
+    """Cloud Storage's client guesses from the name, then falls back by the kind of source."""
+    fallback = "text/plain; charset=utf-8" if inputs.get("content") else "application/octet-stream"
+    return mimetypes.guess_type(name)[0] or fallback
+
+
+def _md5(content: bytes) -> str:
+    return base64_of(hashlib.md5(content, usedforsecurity=False).digest())
+
+
+class Repository(ResourceType):
+    """A repository (``gcp.artifactregistry.Repository``); its packages are not kept here."""
+
+    def verify(self, cloud: Cloud, project: str, inputs: Values, doing: str) -> None:
+        name, kind = text(inputs, "repositoryId"), text(inputs, "format").upper()
+        if not _REPOSITORY_ID.fullmatch(name):
+            reason = f'invalid repository id "{name}": it must match {_REPOSITORY_ID.pattern}'
+            raise CloudError(doing, 400, reason, "badRequest")
+        if kind not in _FORMATS:
+            raise CloudError(doing, 400, f'unsupported repository format "{kind}"', "badRequest")
+        for reason in _wrong_policies(inputs.get("cleanupPolicies") or []):
+            raise CloudError(doing, 400, reason, "badRequest")
+
+    def make(self, cloud: Cloud, project: str, id_: str, inputs: Values) -> Values:
+        location, name = self.part(cloud, inputs, "location"), text(inputs, "repositoryId")
+        host = f"{location}-{text(inputs, 'format').lower()}.pkg.dev"
+        uri = f"{host}/{project}/{name}"
+        made = super().make(cloud, project, id_, inputs)
+        return {**made, "location": location, "name": name, "registryUri": uri}
+
+    def remake(self, cloud: Cloud, id_: str, inputs: Values, olds: Values) -> Values:
+        return {"updateTime": now()}
+
+
+def _wrong_policies(policies: list[Values]) -> Iterator[str]:
+    """Why clean-up policies are refused. Here none is ever carried out: nothing is deleted."""
+    if len(policies) > _MOST_POLICIES:
+        yield f"a repository has at most {_MOST_POLICIES} cleanup policies"
+    for policy in policies:
+        name = policy.get("id")
+        if policy.get("condition") and policy.get("mostRecentVersions"):
+            yield f'cleanup policy "{name}" has a condition and most_recent_versions: one of them'
+        if policy.get("mostRecentVersions") and policy.get("action") != "KEEP":
+            yield f'cleanup policy "{name}": most_recent_versions is for KEEP'
+
+
+_API: Final = "storage.googleapis.com"
+TYPES: Final[dict[str, ResourceType]] = {
+    BUCKET: Bucket(
+        "Bucket",
+        _API,
+        exists=_TAKEN,
+        # The plugin neither lowers nor limits: a bad name fails when the bucket is created.
+        name_as_given=True,
+        longest_name=255,
+        project_later=True,
+        ignored_case=("location",),
+        new_when_changed=("condition",),
+        rules={"labels": rules.bucket_labels},
+    ),
+    "gcp:storage/bucketObject:BucketObject": BucketObject(
+        "object",
+        _API,
+        overwrites=True,
+        name_as_given=True,
+        longest_name=255,
+        left_to_hook=("detectMd5hash",),
+    ),
+    REPOSITORY: Repository(
+        "Repository", "artifactregistry.googleapis.com", exists="the repository already exists"
+    ),
+}

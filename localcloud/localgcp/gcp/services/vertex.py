@@ -1,0 +1,161 @@
+"""Vertex AI endpoints and TensorBoards; metrics, channels, alerts, dashboards and budgets.
+
+Kept and returned. Nothing is measured; ``localgcp.alerting`` evaluates alerts on lines of logs.
+``localgcp.serving.records`` writes ``deployedModels`` and ``trafficSplit`` of an endpoint.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import secrets
+from collections.abc import Mapping
+from typing import Any, Final
+
+from localgcp.errors import CloudError
+from localgcp.gcp import rules
+from localgcp.gcp.cloud import Cloud, Values, new_number, now, text
+from localgcp.gcp.services.base import ResourceType
+from localgcp.inventory.store import (
+    ALERT_POLICY,
+    BUDGET,
+    CHANNEL,
+    DASHBOARD,
+    ENDPOINT,
+    TENSORBOARD,
+    project_number,
+)
+
+
+def _json(value: Any) -> str | None:
+    try:
+        json.loads(value)
+    except ValueError as error:
+        return f'"traffic_split" contains an invalid JSON: {error}'
+    return None
+
+
+class AiEndpoint(ResourceType):
+    """An endpoint, without what is deployed to it."""
+
+    def verify(self, cloud: Cloud, project: str, inputs: Values, doing: str) -> None:
+        if not re.fullmatch(r"[1-9]\d{0,9}", name := text(inputs, "name")):
+            reason = f"Invalid endpoint_id: {name!r}; 1 to 10 digits are expected, no leading 0."
+            raise CloudError(doing, 400, reason, "badRequest")
+        self._check_split(inputs, [], doing)
+
+    def make(self, cloud: Cloud, project: str, id_: str, inputs: Values) -> Values:
+        made = super().make(cloud, project, id_, inputs)
+        if inputs.get("dedicatedEndpointEnabled"):
+            made["dedicatedEndpointDns"] = _dns(project, inputs)
+        split = text(inputs, "trafficSplit") or "{}"
+        return {**made, "etag": re.sub(r"\D", "", made["createTime"]), "trafficSplit": split}
+
+    def remake(self, cloud: Cloud, id_: str, inputs: Values, olds: Values) -> Values:
+        found = cloud.store.get(cloud.type.token, id_)
+        current = found.outputs if found else {}
+        deployed = current.get("deployedModels") or []
+        self._check_split(inputs, deployed, f"Error updating Endpoint {id_!r}")
+        split = text(inputs, "trafficSplit") or current.get("trafficSplit") or "{}"
+        dns = (
+            _dns(self.project(cloud, olds), inputs)
+            if inputs.get("dedicatedEndpointEnabled")
+            else ""
+        )
+        made = {"updateTime": now(), "deployedModels": deployed, "trafficSplit": split}
+        return {**made, "dedicatedEndpointDns": dns}
+
+    def _check_split(self, inputs: Values, deployed: list[Any], doing: str) -> None:
+        split: dict[str, int] = json.loads(text(inputs, "trafficSplit") or "{}")
+        if not split:
+            return
+        if unknown := sorted(set(split) - {each["id"] for each in deployed}):
+            reason = f"traffic_split names {', '.join(unknown)}, which the endpoint does not have."
+            raise CloudError(doing, 400, reason, "badRequest")
+        if sum(split.values()) != 100:
+            raise CloudError(doing, 400, f"traffic_split must sum to 100: {split}", "badRequest")
+
+    def unmake(self, cloud: Cloud, id_: str, olds: Values) -> None:
+        found = cloud.store.get(cloud.type.token, id_)
+        if deployed := (found.outputs.get("deployedModels") or []) if found else []:
+            names = ", ".join(each["id"] for each in deployed)
+            reason = f"Endpoint {id_} has deployed models: {names}. Undeploy them first."
+            raise CloudError(f"Error deleting Endpoint {id_!r}", 400, reason, "failedPrecondition")
+        super().unmake(cloud, id_, olds)
+
+
+def _dns(project: str, inputs: Values) -> str:
+    place = f"{text(inputs, 'location')}-{project_number(project)}"
+    return f"{text(inputs, 'name')}.{place}.prediction.vertexai.goog"
+
+
+class Tensorboard(ResourceType):
+    """A TensorBoard instance (``gcp.vertex.AiTensorboard``)."""
+
+    def id(self, cloud: Cloud, inputs: Mapping[str, Any]) -> str:
+        project = self.project(cloud, inputs)
+        region = text(inputs, "region") or cloud.settings.region
+        number = project_number(project)
+        return f"projects/{number}/locations/{region}/tensorboards/{new_number()}"
+
+    def import_id(self, cloud: Cloud, given: str) -> str:
+        _, _, rest = given.partition("/")
+        project, _, place = rest.partition("/")
+        return f"projects/{project if project.isdigit() else project_number(project)}/{place}"
+
+    def make(self, cloud: Cloud, project: str, id_: str, inputs: Values) -> Values:
+        bucket = f"cloud-ai-platform-{secrets.token_hex(4)}"
+        made = super().make(cloud, project, id_, inputs)
+        region = text(inputs, "region") or cloud.settings.region
+        return {**made, "region": region, "blobStoragePathPrefix": bucket}
+
+    def remake(self, cloud: Cloud, id_: str, inputs: Values, olds: Values) -> Values:
+        return {"updateTime": now()}
+
+
+class AlertPolicy(ResourceType):
+    """When an alert is sent (``gcp.monitoring.AlertPolicy``)."""
+
+    def verify(self, cloud: Cloud, project: str, inputs: Values, doing: str) -> None:
+        for channel in inputs.get("notificationChannels") or []:
+            if cloud.store.get(CHANNEL, channel) is None:
+                reason = f"Field notification_channels refers to {channel}, which does not exist."
+                raise CloudError(doing, 400, reason, "badRequest")
+
+    def make(self, cloud: Cloud, project: str, id_: str, inputs: Values) -> Values:
+        record = {"mutateTime": now(), "mutatedBy": "user@example.com"}
+        return {**super().make(cloud, project, id_, inputs), "creationRecords": [record]}
+
+
+class Budget(ResourceType):
+    """A budget of a billing account (``gcp.billing.Budget``), created by the stack's project."""
+
+    def id(self, cloud: Cloud, inputs: Mapping[str, Any]) -> str:
+        account = text(inputs, "billingAccount")
+        return f"billingAccounts/{account}/budgets/{secrets.token_hex(8)}"
+
+    def import_id(self, cloud: Cloud, given: str) -> str:
+        return given
+
+    def make(self, cloud: Cloud, project: str, id_: str, inputs: Values) -> Values:
+        return {"name": id_.rpartition("/")[2]}
+
+
+_API: Final = "aiplatform.googleapis.com"
+_MONITORING: Final = "monitoring.googleapis.com"
+TYPES: Final[dict[str, ResourceType]] = {
+    TENSORBOARD: Tensorboard("Tensorboard", _API),
+    ENDPOINT: AiEndpoint("Endpoint", _API, longest_name=10, rules={"trafficSplit": _json}),
+    "gcp:logging/metric:Metric": ResourceType(
+        "Metric", "logging.googleapis.com", name_as_given=True, longest_name=255
+    ),
+    CHANNEL: ResourceType("NotificationChannel", _MONITORING, collection="notificationChannels"),
+    ALERT_POLICY: AlertPolicy("AlertPolicy", _MONITORING, collection="alertPolicies"),
+    DASHBOARD: ResourceType(
+        "Dashboard",
+        _MONITORING,
+        collection="dashboards",
+        rules={"dashboardJson": rules.json_object},
+    ),
+    BUDGET: Budget("Budget", "billingbudgets.googleapis.com", deletion_policy_later=True),
+}

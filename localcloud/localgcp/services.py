@@ -1,0 +1,118 @@
+"""The services of the server beside object storage, and what connects them."""
+
+from __future__ import annotations
+
+import threading
+from typing import Final
+
+from localgcp.alerting.evaluation import Alerting
+from localgcp.apis.server import serve
+from localgcp.batch.service import Batch
+from localgcp.bigquery.service import BigQuery
+from localgcp.cloudbuild.service import CloudBuild
+from localgcp.containers.front import RegistryFront
+from localgcp.containers.host import ContainerHost
+from localgcp.containers.registry import Registry, find_program
+from localgcp.faults.calls import CallFaults
+from localgcp.faults.jobs import JobFaults
+from localgcp.faults.table import FaultTable
+from localgcp.home import Home, Ports
+from localgcp.inventory.store import Store
+from localgcp.reads.projects import ProjectService
+from localgcp.reads.secretmanager import SecretService
+from localgcp.reads.serving import Reads
+from localgcp.runner.job import JobHost
+from localgcp.runner.scheduler import LocalScheduler
+from localgcp.serving.deployments import Host
+from localgcp.serving.service import Serving
+from localgcp.storage.proxy import StorageFront
+from localgcp.system.ports import choose_port, listen
+from localgcp.tuning.service import Tuning
+from localgcp.vertex.collections import ResourceTable
+from localgcp.vertex.log_entries import LogService
+from localgcp.vertex.pipelines import PipelineService
+from localgcp.vertex.records import JobTable
+from localgcp.vertex.service import JobService, TensorboardService
+
+_STOP_GRACE_SECONDS: Final = 1.0
+
+
+class Services:
+    """All services but storage. The registry may run already when ``start`` raises."""
+
+    def __init__(
+        self, home: Home, storage: StorageFront, before: Ports | None, stopping: threading.Event
+    ) -> None:
+        """``before``: the ports of the server before this one. Raises LocalCloudError."""
+        self._home, self._storage, self._stopping = home, storage, stopping
+        self._faults, self._store = FaultTable(home.faults), Store(home.database)
+        self._jobs, self._tuning = JobTable(home.database), Tuning(home)
+        # Held from here on: the scheduler knows the port seconds before it is served.
+        self._listener = listen(before.vertex if before else 0, "vertex")
+        self._url = "http://{}:{}/".format(*self._listener.getsockname())
+        port = before.registry if before else 0
+        self.registry = RegistryFront(
+            self._find_registry, self._store, lambda: choose_port(port, "registry")
+        )
+
+    def _find_registry(self) -> Registry | None:
+        home = self._home
+        if (program := find_program()) is None:
+            return None
+        return Registry(program, home.registry, home.registry_log, home.children)
+
+    def start(self) -> int:
+        """Serve, go on with the jobs of an earlier server, and return the port of the APIs."""
+        home, store, jobs, tuning = self._home, self._store, self._jobs, self._tuning
+        faults, storage = self._faults, self._storage.url
+        self.registry.start()
+        if not self.registry.port:
+            print("no container registry: `make containers` installs one")
+        self.containers = containers = ContainerHost(home, self.registry.port)
+        containers.start()
+        job_faults, trial_id = JobFaults(faults), tuning.trial_id
+        host = JobHost(home, store, jobs, storage, self._url, job_faults, containers, trial_id)
+        scheduler = LocalScheduler(jobs, host.make_run, is_trial=tuning.is_trial)
+        scheduler.start()
+        images = self.registry
+        builds = CloudBuild(home, store, storage, lambda: home.image_environment(images.port))
+        service = JobService(store, jobs, scheduler, containers.refusal)
+        bigquery = BigQuery(home, store, faults, storage)
+        bigquery.jobs.start()
+        reads = Reads(store, faults, self._stopping, bigquery)
+        models = Host(home, containers, storage, self._url, lambda: choose_port(0, "a model"))
+        serving = Serving(service, ResourceTable(home.database), models, faults)
+        batch = Batch(home, store, containers, faults, storage, self._url, reads.answer)
+        batch.scheduler.start()
+        logs = LogService(home, store, jobs, builds.entries() | batch.entries(), tuning)
+        apis = [
+            service,
+            tuning.start(service),
+            PipelineService(service),
+            TensorboardService(service),
+            ProjectService(store, reads.answer),
+            logs,
+            SecretService(home, store),
+            *(builds.service, batch.service, *serving.services),
+        ]
+        hooks = [CallFaults(faults, jobs, self._stopping, tuning.table)]
+        self._server = serve(apis, self._listener, hooks, home.sockets, reads.answer)
+        containers.wait_ready()
+        serving.start()
+        alerting = Alerting(
+            home,
+            store,
+            lambda: [*jobs.list(), *tuning.table.list()],
+            tuning.is_trial,
+            logs.matching,
+        )
+        alerting.start()
+        ended_in_order = (serving, tuning, scheduler, batch.scheduler, builds, bigquery.jobs)
+        self._parts = (*ended_in_order, alerting)
+        return self._server.port
+
+    def stop(self) -> None:
+        """Take no more calls, then end what still runs."""
+        self._server.stop(_STOP_GRACE_SECONDS).wait()
+        for part in self._parts:
+            part.stop()

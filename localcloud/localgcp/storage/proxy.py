@@ -1,0 +1,366 @@
+"""Cloud Storage, as clients see it: a proxy that forwards HTTP to the emulator.
+
+It refuses other users and web pages (``localgcp.access``) and names that would
+leave the emulator's folder (``localgcp.storage.requests``), keeps the sessions of
+resumable uploads (``localgcp.storage.uploads``), and applies the faults that were
+added.
+"""
+
+from __future__ import annotations
+
+import http.client
+import io
+import json
+import re
+import select
+import shutil
+import socket
+import tempfile
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import IO, Any, Final
+from urllib.parse import parse_qs, unquote, urlsplit
+
+from localgcp.access.callers import RefusalLog
+from localgcp.access.gate import reset_connection
+from localgcp.access.web import LocalHandler, LocalServer, check_page, is_forwarded
+from localgcp.errors import ExchangeEndedError, RefusedRequestError
+from localgcp.faults.model import Fault, Kind, Service
+from localgcp.faults.table import Entry, FaultTable
+from localgcp.storage import emulator as storage
+from localgcp.storage.emulator import StorageEmulator
+from localgcp.storage.requests import (
+    HEALTHCHECK,
+    StorageRequest,
+    accepted,
+    condition_source,
+    is_content,
+    unmet_condition,
+)
+from localgcp.storage.uploads import Insertion, UploadSessions
+
+_TIMEOUT_SECONDS: Final = 300.0
+_BLOCK: Final = 1 << 16
+_POLL_SECONDS: Final = 0.1
+#: Bytes of a body that are kept in memory; more of it lies in a file without a name.
+_SPOOLED: Final = 8 << 20
+#: What the service says where a condition does not hold.
+_UNMET: Final = json.dumps({"error": {
+    "code": 412,
+    "message": "At least one of the pre-conditions you specified did not hold.",
+    "errors": [{"reason": "conditionNotMet", "locationType": "header", "location": "If-Match"}],
+}}).encode()  # fmt: skip
+#: Metadata of objects at most, for a body that names some.
+_MAX_NAMING: Final = 64 << 20
+#: JSON API, media and upload paths (docs.cloud.google.com/storage/docs/request-endpoints).
+_PATH: Final = re.compile(
+    r"/(?:(?P<upload>upload|resumable/upload)/)?(?P<download>download/)?storage/v1"
+    r"(?:/b(?:/(?P<bucket>[^/]+)(?:/o(?:/(?P<object>.+))?(?P<list>/?))?)?)?$"
+)
+
+
+class _Exchange(LocalHandler):
+    """One request and its answer."""
+
+    refusals = RefusalLog("storage")
+
+    @property
+    def front(self) -> StorageFront:
+        server: Any = self.server
+        return server.front
+
+    def exchange(self) -> None:
+        with (
+            tempfile.SpooledTemporaryFile(_SPOOLED) as content,
+            tempfile.SpooledTemporaryFile(_SPOOLED) as answer,
+        ):
+            try:
+                request = self._accepted(content)
+                self._forward_with_faults(request, content, answer)
+            except RefusedRequestError as error:
+                self._refuse(error)
+
+    def _accepted(self, content: IO[bytes]) -> StorageRequest:
+        """The request as it goes on, with its body read. Raises RefusedRequestError."""
+        sent = self.sent_headers()
+        headers = {name: ", ".join(values) for name, values in sent.items()}
+        request = StorageRequest(self.command, self.path, headers)
+        try:
+            check_page(sent, self.front.port)
+            named = not is_content(request)
+        except RefusedRequestError:
+            for _ in self.body_blocks():
+                pass  # a client that still sends would not read the answer
+            raise
+        for block in self.body_blocks():
+            content.write(block)
+        size = content.tell()
+        content.seek(0)
+        if not named:
+            return accepted(request)
+        if size > _MAX_NAMING:
+            raise RefusedRequestError(413, "the request is larger than 64 MiB.")
+        return accepted(replace(request, body=content.read()))
+
+    def _refuse(self, error: RefusedRequestError) -> None:
+        body = json.dumps({"error": {"code": error.status, "message": f"local cloud: {error}"}})
+        self.close_connection = True
+        self._answer(error.status, [("Content-Type", "application/json")], body.encode())
+
+    def _forward_with_faults(
+        self, request: StorageRequest, content: IO[bytes], answer: IO[bytes]
+    ) -> None:
+        method, place = describe(request.verb, request.target, request.body or b"")
+        self.front.before(request)
+        table = self.front.table
+        taken: list[Entry] = []
+        if request.target != HEALTHCHECK:
+            taken = table.count_call(Service.STORAGE, method, lambda _: [place], lambda _: True)
+        for entry in taken:
+            if entry.fault.when == "before":
+                self._apply_fault(entry, f"{method} {place}")
+        status, headers = self._forward_upload(request, content, answer)
+        for entry in reversed(taken):
+            if entry.fault.when == "after":
+                self._apply_fault(entry, f"{method} {place}")
+        cut = any(entry.fault.kind is Kind.TRUNCATE for entry in taken)
+        self._answer(status, headers, answer, cut=cut)
+
+    def _apply_fault(self, entry: Entry, call: str) -> None:
+        """Apply the fault to the exchange; return if the exchange goes on.
+
+        Raises ExchangeEndedError, after the answer if there is one.
+        """
+        fault = entry.fault
+        match fault.kind:
+            case Kind.ERROR:
+                self._answer(int(fault.code), *_error(fault, entry.id))
+                raise ExchangeEndedError
+            case Kind.DELAY:
+                self.front.stopping.wait(fault.seconds)
+            case Kind.DROP:
+                self._wait_until_caller_gives_up()
+                raise ExchangeEndedError
+            case Kind.RESET:
+                reset_connection(self.connection)
+                raise ExchangeEndedError
+            case Kind.HOLD:
+                if not self.front.table.hold(entry.id, call, self.front.stopping):
+                    raise ExchangeEndedError
+            case _:
+                return  # of the answer: see there
+
+    def _wait_until_caller_gives_up(self) -> None:
+        while not self.front.stopping.is_set():
+            readable, _, _ = select.select([self.connection], [], [], _POLL_SECONDS)
+            if readable and not self.connection.recv(1, socket.MSG_PEEK):
+                return
+
+    def _forward_upload(
+        self, request: StorageRequest, content: IO[bytes], answer: IO[bytes]
+    ) -> tuple[int, list[tuple[str, str]]]:
+        """Answer a request of a resumable upload; forward every other one."""
+        uploads = self.front.uploads
+        if bucket := uploads.begins(request):
+            look = StorageRequest("GET", f"/storage/v1/b/{bucket}", {})
+            status, headers = self._forward(look, None, answer)
+            if status != 200:
+                return status, headers
+            _rewrite(answer, b"")
+            begun = uploads.begin(request, f"http://127.0.0.1:{self.front.port}")
+            return begun.status, begun.headers
+        with uploads.lock(request):
+            reply = uploads.answer(request, content)
+            if isinstance(reply, Insertion):
+                return self._insert(reply, answer)
+        if reply is None:
+            return self._forward(request, content, answer)
+        answer.write(reply.body)
+        return reply.status, reply.headers
+
+    def _insert(self, insertion: Insertion, answer: IO[bytes]) -> tuple[int, list[tuple[str, str]]]:
+        request = StorageRequest("POST", insertion.target, insertion.headers)
+        result = self._exchange_with_emulator(request, insertion.body(), insertion.size, answer)
+        answer.seek(0)
+        self.front.uploads.finish(insertion, result[0], answer.read())
+        return result
+
+    def _forward(
+        self, request: StorageRequest, content: IO[bytes] | None, answer: IO[bytes]
+    ) -> tuple[int, list[tuple[str, str]]]:
+        if (source := condition_source(request)) is None:
+            return self._pass_on(request, content, answer)
+        with self.front.conditions:
+            look = StorageRequest("GET", source, {})
+            status, headers = self._exchange_with_emulator(look, None, None, answer)
+            answer.seek(0)
+            unmet = unmet_condition(request, json.load(answer)) if status == 200 else status
+            if unmet is None:
+                _rewrite(answer, b"")
+                return self._pass_on(request, content, answer)
+        if unmet != status:
+            status, headers = unmet, [("Content-Type", "application/json")]
+            _rewrite(answer, _UNMET if unmet == 412 else b"")
+        return status, headers
+
+    def _pass_on(
+        self, request: StorageRequest, content: IO[bytes] | None, answer: IO[bytes]
+    ) -> tuple[int, list[tuple[str, str]]]:
+        if content is None or request.verb in ("GET", "HEAD", "DELETE", "OPTIONS"):
+            return self._exchange_with_emulator(request, None, None, answer)
+        if request.body is not None:
+            return self._exchange_with_emulator(request, request.body, None, answer)
+        size = content.seek(0, 2)
+        content.seek(0)
+        return self._exchange_with_emulator(request, content, size, answer)
+
+    def _exchange_with_emulator(
+        self,
+        request: StorageRequest,
+        body: bytes | IO[bytes] | Iterator[bytes] | None,
+        size: int | None,
+        answer: IO[bytes],
+    ) -> tuple[int, list[tuple[str, str]]]:
+        """Send a request and write its answer's body to ``answer``; status and headers."""
+        headers = {name: text for name, text in request.headers.items() if is_forwarded(name)}
+        headers["Host"] = f"127.0.0.1:{self.front.port}"
+        if size is not None:
+            headers["Content-Length"] = str(size)
+        connection = self.front.emulator.connection(_TIMEOUT_SECONDS)
+        target = storage.layout_source(request.verb, request.target) or request.target
+        try:
+            connection.request(request.verb, target, body, headers)
+            found = connection.getresponse()
+            shutil.copyfileobj(found, answer, _BLOCK)
+            if request.verb != "DELETE" and target == request.target:
+                return found.status, found.getheaders()
+            answer.seek(0)
+            got = found.status, found.getheaders(), answer.read()
+            status, given, text = storage.completed(request.verb, request.target, got)
+            _rewrite(answer, text)
+            return status, given
+        except (OSError, http.client.HTTPException) as error:
+            text = f"the storage emulator did not answer: {type(error).__name__}: {error}"
+            _rewrite(answer, text.encode())
+            return 502, [("Content-Type", "text/plain")]
+        finally:
+            connection.close()
+
+    def _answer(
+        self,
+        status: int,
+        headers: list[tuple[str, str]],
+        body: bytes | IO[bytes],
+        *,
+        cut: bool = False,
+    ) -> None:
+        self.send_response_only(status)
+        for name, value in headers:
+            if is_forwarded(name):
+                self.send_header(name, value)
+        file = io.BytesIO(body) if isinstance(body, bytes) else body
+        size = file.seek(0, io.SEEK_END)
+        file.seek(0)
+        if self.command == "HEAD":
+            self.send_header("Content-Length", dict(headers).get("Content-Length", "0"))
+        elif status >= 200 and status not in (204, 304):
+            self.send_header("Content-Length", str(size))
+        self.end_headers()
+        if self.command != "HEAD" and cut:
+            self.wfile.write(file.read(size // 2))
+        elif self.command != "HEAD":
+            shutil.copyfileobj(file, self.wfile, _BLOCK)
+        if cut:
+            raise ExchangeEndedError
+
+
+def _rewrite(file: IO[bytes], body: bytes) -> None:
+    file.seek(0)
+    file.truncate()
+    file.write(body)
+
+
+def describe(verb: str, path: str, body: bytes = b"") -> tuple[str, str]:
+    """Name of the API's method, and BUCKET/OBJECT as far as the request names them."""
+    parts = urlsplit(path)
+    query = parse_qs(parts.query)
+    found = _PATH.match(parts.path)
+    if found is None:  # XML API and signed URLs: /BUCKET/OBJECT
+        return ("objects.download" if verb == "GET" else "objects.other"), unquote(parts.path[1:])
+    bucket = unquote(found["bucket"] or "")
+    name = unquote(found["object"] or "")
+    if found["upload"] or (verb in ("POST", "PUT") and not name and "/o" in parts.path):
+        return "objects.insert", f"{bucket}/{(query.get('name') or [_name_in(body)])[0]}"
+    if name:
+        media = query.get("alt") == ["media"] or found["download"]
+        reads = "objects.download" if media else "objects.get"
+        method = {"GET": reads, "HEAD": reads, "DELETE": "objects.delete"}.get(verb)
+        return method or "objects.other", f"{bucket}/{name}"
+    return ("objects.list" if parts.path.rstrip("/").endswith("/o") else "buckets"), bucket
+
+
+def _name_in(body: bytes) -> str:
+    """Name of an object from the metadata at the start of a multipart or resumable upload."""
+    named = re.search(rb'"name":\s*("(?:[^"\\]|\\.)*")', body[:8192])
+    return json.loads(named[1]) if named else ""
+
+
+def _error(fault: Fault, fault_id: int) -> tuple[list[tuple[str, str]], bytes]:
+    """An error as the JSON API words it."""
+    message = f"fault {fault_id} of the local cloud"
+    error = {"code": int(fault.code), "message": message, "errors": [{"message": message}]}
+    return [("Content-Type", "application/json")], json.dumps({"error": error}).encode()
+
+
+class StorageFront:
+    """Cloud Storage at one port. Not safe across threads: the server's main thread tends it."""
+
+    def __init__(
+        self,
+        emulator: StorageEmulator,
+        table: FaultTable,
+        free_port: Callable[[], int],
+        before: Callable[[StorageRequest], None] = lambda _request: None,
+    ) -> None:
+        """``before`` is called with each request that was accepted."""
+        self.emulator, self.table, self.before = emulator, table, before
+        self._free_port = free_port
+        self._server: LocalServer | None = None
+        self.stopping = threading.Event()
+        self.uploads = UploadSessions(emulator.root.with_name("uploads"))
+        #: Held from the look at an object to what is done on a condition.
+        self.conditions = threading.Lock()
+        self.port = 0
+
+    @property
+    def url(self) -> str:
+        """Where clients find it."""
+        return f"http://127.0.0.1:{self.port}"
+
+    @property
+    def refusal(self) -> str | None:
+        """Why the emulator is within reach of other users; None: it is not."""
+        return self.emulator.refusal
+
+    def start(self, port: int) -> None:
+        """Serve at ``port``. Raises LocalCloudError if the emulator does not start."""
+        self.port = port
+        self.emulator.start(self._free_port(), port)
+        self.uploads.remove_expired()
+        self._server = LocalServer(port, _Exchange, self)
+
+    def reconcile(self) -> None:
+        """Start an emulator that ended again."""
+        if not self.emulator.alive():
+            print("the object storage emulator ended; starting it again")
+            self.emulator.stop()
+            self.emulator.start(self.emulator.port, self.port)
+
+    def stop(self) -> None:
+        """End both, and let go of calls that are held. Repeatable."""
+        self.stopping.set()
+        if self._server is not None:
+            self._server.stop()
+            self._server = None
+        self.emulator.stop()

@@ -1,0 +1,323 @@
+"""Create, get, list, update and delete, as the collections of Vertex AI have them.
+
+Names, ids and defaults are those of the API's reference; messages are the client's. A name may have
+a project's id or number; those that are returned have the number. Resources are rows of SQLite in
+the API's JSON form, by name.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sqlite3
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import Any, Final, Protocol, TypeVar
+
+import grpc
+from google.longrunning import operations_pb2
+from google.protobuf import empty_pb2, json_format
+
+from localgcp.access import gate
+from localgcp.apis.messages import operation
+from localgcp.apis.refusals import invalid_argument, not_found, permission_denied
+from localgcp.errors import ApiError, FilterError
+from localgcp.inventory.store import Store, connection, project_number
+from localgcp.vertex import filters
+from localgcp.vertex.checks import resolve_parent
+from localgcp.vertex.operations import OperationTable
+from localgcp.vertex.records import new_id, now
+
+Body = dict[str, Any]
+
+_NAME: Final = re.compile(r"(projects/[^/]+/locations/[^/]+)((?:/[^/]+)*)")
+_PAGE, _MAX_PAGE = 100, 1000
+_FIELDS: Final = re.compile(
+    r"name|display_name|description|state|create_time|update_time|is_default|labels\.[\w-]+"
+)
+_ORDER: Final = re.compile(r"(\w+)(?: (asc|desc))?")
+#: Roles that contain the permissions of these services.
+_USERS: Final = frozenset(
+    {"roles/aiplatform.user", "roles/aiplatform.admin", "roles/editor", "roles/owner"}
+)
+# The name is that of the first users of the table: existing homes have it.
+_SCHEMA: Final = """
+CREATE TABLE IF NOT EXISTS experiment_resources (
+    name TEXT PRIMARY KEY, parent TEXT NOT NULL, body TEXT NOT NULL
+) WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS experiment_parents ON experiment_resources (parent);
+"""
+
+
+@dataclass(frozen=True, eq=False)
+class Collection:
+    """One collection of a location: ``endpoints``, say."""
+
+    message: Any
+    """The client's type of its resources."""
+    noun: str
+    """What methods and fields call one of them: ``training_pipeline``."""
+    segment: str
+    """What names call them: ``trainingPipelines``."""
+    requests: ModuleType
+    """The client's types of requests and responses."""
+    id: str = r"[a-z0-9-]{1,128}"
+    """Which ids a client may choose."""
+    creation: Any = None
+    """The type of the metadata of the operation that creates one, if an operation does."""
+    mutable: Sequence[str] = ()
+    """Fields that an update may change, in JSON form."""
+    unset: Sequence[str] = ()
+    """Fields of a new resource that only the service sets."""
+
+
+class ReadTable(Protocol):
+    """Where resources of a collection are read."""
+
+    def get(self, name: str) -> Body | None: ...
+    def list(self, parent: str) -> list[Body]: ...
+
+
+class Table(ReadTable, Protocol):
+    """Where resources of a collection are kept."""
+
+    def put(self, body: Body) -> None: ...
+    def delete(self, name: str) -> None: ...
+
+
+class ResourceTable:
+    """Resources by name; safe across threads and processes."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def get(self, name: str) -> Body | None:
+        """The resource, or None."""
+        with self._connect() as db:
+            query = "SELECT body FROM experiment_resources WHERE name = ?"
+            row = db.execute(query, (name,)).fetchone()
+        return json.loads(row[0]) if row else None
+
+    def list(self, parent: str) -> list[Body]:
+        """Resources whose names are ``parent`` with one more part."""
+        with self._connect() as db:
+            query = "SELECT body FROM experiment_resources WHERE parent = ?"
+            return [json.loads(row[0]) for row in db.execute(query, (parent,))]
+
+    def put(self, body: Body) -> None:
+        """Write a resource, replacing what is there."""
+        values = (body["name"], body["name"].rpartition("/")[0], json.dumps(body))
+        with self._connect() as db:
+            db.execute("INSERT OR REPLACE INTO experiment_resources VALUES (?, ?, ?)", values)
+
+    def delete(self, name: str) -> None:
+        """Remove a resource and what lies below it: 0 is the character after the slash."""
+        below = "name = ?1 OR (name > ?1 || '/' AND name < ?1 || '0')"
+        with self._connect() as db:
+            db.execute(f"DELETE FROM experiment_resources WHERE {below}", (name,))
+
+    @contextmanager
+    def _connect(self) -> Iterator[sqlite3.Connection]:
+        with connection(self._path, _SCHEMA) as db:
+            db.execute("BEGIN IMMEDIATE")
+            yield db
+            db.execute("COMMIT")
+
+
+class ResourceReader:
+    """Serves one collection of resources that are read."""
+
+    #: Set by ``serves``.
+    collection: Collection
+
+    def __init__(self, store: Store, operations: OperationTable, table: ReadTable) -> None:
+        self.store, self.operations, self._read_table = store, operations, table
+
+    def canonical(self, name: str, context: Any) -> str:
+        """The name with the project's number. Raises ApiError: bad form, or the job may not."""
+        match = _NAME.fullmatch(name)
+        if match is None:
+            raise invalid_argument(f"Invalid resource name: {name!r}.")
+        project, region = resolve_parent(self.store, match[1])
+        guest = gate.guest_behind(context)
+        if guest is not None:
+            member = f"serviceAccount:{guest.account}"
+            if _USERS.isdisjoint(self.store.roles(f"projects/{project}", member)):
+                text = f"Permission denied on resource '{name}' (or it may not exist)."
+                raise permission_denied(f"{text} The job runs as {guest.account or 'no account'}.")
+        return f"projects/{project_number(project)}/locations/{region}{match[2]}"
+
+    def find(self, name: str, context: Any) -> Body:
+        """The resource. Raises ApiError."""
+        full, kind = self.canonical(name, context), self.collection.message.__name__
+        if full.split("/")[4:-1] != [self.collection.segment]:
+            raise invalid_argument(f"Invalid resource name: {full!r}; expected a {kind}.")
+        found = self._read_table.get(full)
+        if found is None:
+            raise not_found(name, kind)
+        return found
+
+    def place(self, parent: str, context: Any) -> str:
+        """The location that is a request's parent, with the project's number. Raises ApiError."""
+        place = self.canonical(parent, context)
+        if place.count("/") != 3:
+            raise invalid_argument(f"Invalid resource name: {parent!r}.")
+        return place
+
+    def page(self, request: Any, context: Any) -> tuple[list[Body], str]:
+        """Resources of a page, newest first or as asked, and the token of the next one."""
+        place = self.place(request.parent, context)
+        return self.paged(self._read_table.list(f"{place}/{self.collection.segment}"), request)
+
+    def paged(self, found: list[Body], request: Any) -> tuple[list[Body], str]:
+        """Those of a page that fit the request's filter, and the token of the next one."""
+        try:
+            test = filters.parse(request.filter, filters.Fields(_FIELDS, _value))
+        except FilterError as error:
+            raise invalid_argument(str(error)) from error
+        if not re.fullmatch(r"\d{0,9}", request.page_token):
+            raise invalid_argument(f"Invalid page token: {request.page_token!r}.")
+        found = _ordered([each for each in found if test(each)], getattr(request, "order_by", ""))
+        begin = int(request.page_token or 0)
+        end = begin + min(max(request.page_size, 0) or _PAGE, _MAX_PAGE)
+        return found[begin:end], str(end) if end < len(found) else ""
+
+
+class ResourceService(ResourceReader):
+    """Serves one collection of resources that are also made, changed and deleted."""
+
+    def __init__(self, store: Store, operations: OperationTable, table: Table) -> None:
+        super().__init__(store, operations, table)
+        self.table = table
+        self._lock = threading.RLock()  # for what is read and then written
+
+    def create(self, parent: str, sent: Any, id_: str, context: Any) -> Body:
+        """A new resource. Raises ApiError."""
+        collection, place = self.collection, self.place(parent, context)
+        if id_ and not re.fullmatch(collection.id, id_):
+            form = f"valid ids are {collection.id}"
+            raise invalid_argument(f"Invalid {collection.noun}_id: {id_!r}; {form}.")
+        name, time = f"{place}/{collection.segment}/{id_ or new_id()}", now()
+        body = {k: v for k, v in to_body(collection, sent).items() if k not in collection.unset}
+        with self._lock:
+            if self.table.get(name) is not None:
+                text = f"{collection.message.__name__} {name} already exists."
+                raise ApiError(grpc.StatusCode.ALREADY_EXISTS, text)
+            return self._write(body | {"name": name, "createTime": time}, time)
+
+    def _write(self, body: Body, time: str) -> Body:
+        body |= {"updateTime": time, "etag": re.sub(r"\D", "", time)}
+        self.table.put(body)
+        return body
+
+    def update(self, sent: Any, mask: Sequence[str], context: Any) -> Body:
+        """Change the fields of the mask, or all that may change. Raises ApiError."""
+        new, mutable = to_body(self.collection, sent), {*self.collection.mutable}
+        fields = {json_name(path.partition(".")[0]) for path in mask} - {"*"}
+        if fixed := sorted(fields - mutable):
+            raise invalid_argument(f"update_mask: {', '.join(fixed)} cannot be changed.")
+        fields = fields or mutable
+        with self._lock:
+            found = self.find(sent.name, context)
+            if new.get("etag", found.get("etag")) != found.get("etag"):
+                text = f"The etag of {sent.name} is not the current one: it was changed meanwhile."
+                raise ApiError(grpc.StatusCode.ABORTED, text)
+            kept = {key: value for key, value in found.items() if key not in fields}
+            return self._write(kept | {k: v for k, v in new.items() if k in fields}, now())
+
+    def delete(self, name: str, context: Any) -> operations_pb2.Operation:
+        """Remove a resource and what lies below it. Raises ApiError."""
+        found = self.find(name, context)
+        self.table.delete(found["name"])
+        metadata = operation.DeleteOperationMetadata()
+        return self.operations.finish(found["name"], empty_pb2.Empty(), metadata)
+
+
+def to_body(collection: Collection, message: Any) -> Body:
+    """A resource in the API's JSON form."""
+    return json_format.MessageToDict(collection.message.pb(message))
+
+
+def to_message(collection: Collection, body: Body) -> Any:
+    """A resource as the client's message; what only the plugin notes of it is left out."""
+    message = collection.message()
+    json_format.ParseDict(body, collection.message.pb(message), ignore_unknown_fields=True)
+    return message
+
+
+_S = TypeVar("_S", bound=type)
+
+
+def serves(collection: Collection) -> Callable[[_S], _S]:
+    """Give a class the methods of a collection that it can serve, as the client names them."""
+
+    def add(service: _S) -> _S:
+        service.collection = collection
+        for name, method in _methods(collection, service).items():
+            setattr(service, name, method)
+        return service
+
+    return add
+
+
+def _methods(each: Collection, kind: Any) -> dict[str, Callable[..., Any]]:
+    def create(service: Any, request: Any, context: Any) -> Any:
+        id_, sent = getattr(request, f"{each.noun}_id", ""), getattr(request, each.noun)
+        body = service.create(request.parent, sent, id_, context)
+        message = to_message(each, body)
+        if each.creation is None:
+            return message
+        return service.operations.finish(body["name"], message, each.creation())
+
+    def get(service: Any, request: Any, context: Any) -> Any:
+        return to_message(each, service.find(request.name, context))
+
+    def list_(service: Any, request: Any, context: Any) -> Any:
+        found, token = service.page(request, context)
+        words = "".join(map(str.title, each.noun.split("_")))
+        response = getattr(each.requests, f"List{words}sResponse")(next_page_token=token)
+        setattr(response, f"{each.noun}s", [to_message(each, body) for body in found])
+        return response
+
+    def update(service: Any, request: Any, context: Any) -> Any:
+        sent, mask = getattr(request, each.noun), request.update_mask.paths
+        return to_message(each, service.update(sent, mask, context))
+
+    def delete(service: Any, request: Any, context: Any) -> Any:
+        return service.delete(request.name, context)
+
+    def cancel(service: Any, request: Any, context: Any) -> empty_pb2.Empty:
+        service.cancel(request.name, context)
+        return empty_pb2.Empty()
+
+    found = {f"get_{each.noun}": get, f"list_{each.noun}s": list_}
+    changing = {"create": create, "update": update, "delete": delete, "cancel": cancel}
+    return found | {f"{v}_{each.noun}": m for v, m in changing.items() if hasattr(kind, v)}
+
+
+def _value(body: Body, field: str) -> filters.Value:
+    """The value that a resource has in a filter's field."""
+    value: Any = body
+    for part in field.split("."):
+        value = value.get(json_name(part)) if isinstance(value, dict) else None
+    return value if value is None or isinstance(value, str) else json.dumps(value)
+
+
+def _ordered(found: list[Body], order: str) -> list[Body]:
+    found.sort(key=lambda body: body.get("createTime", ""), reverse=True)
+    for term in reversed([part.strip() for part in order.split(",") if part.strip()]):
+        match = _ORDER.fullmatch(term)
+        if match is None:
+            raise invalid_argument(f"Invalid order_by: {order!r}.")
+        field = json_name(match[1])
+        found.sort(key=lambda body: str(body.get(field, "")), reverse=match[2] == "desc")
+    return found
+
+
+def json_name(field: str) -> str:
+    """A field's name in the API's JSON form."""
+    return re.sub(r"_([a-z])", lambda found: found[1].upper(), field)

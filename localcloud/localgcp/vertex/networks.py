@@ -1,0 +1,214 @@
+"""What a job on a peered network, or with a Private Service Connect interface, needs to start.
+
+Sources: doc:general/vpc-peering, doc:training/using-private-ip and doc:general/vpc-psc-i-setup,
+which grants compute.networkUser and dns.peer on the projects; a grant on the attachment's
+subnetwork, which is narrower, is taken as well. The error names ``RANGES_EXHAUSTED`` and
+``NETWORK_NOT_PEERED`` are the service's; the sentences around them are ours, and so is that these
+jobs end FAILED rather than being refused at once: no source says which.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from localgcp.errors import RpcCode, StartRefusedError
+from localgcp.inventory import resource_paths
+from localgcp.inventory.store import Store, StoredResource
+from localgcp.inventory.vpc import (
+    ATTACHMENT,
+    CONNECTION,
+    NETWORK,
+    SUBNETWORK,
+    Block,
+    allocated_ranges,
+    attached,
+    find_peering_range,
+    in_network,
+    peering_block,
+    subnetworks_of,
+)
+from localgcp.vertex import agents, job_networks
+from localgcp.vertex.records import JobRecord, JobState
+
+#: Training's own addresses: doc:general/vpc-peering.
+RESERVED: Final = Block("172.16.0.0/16")
+
+# doc:training/using-private-ip: a /16 holds 63 jobs of up to 8 nodes, 31 of up to 16, 15 of up to
+# 32; a /17 and a /18 half and a quarter of it. So a job of up to 8 nodes takes a /22, each doubling
+# twice that, and one block of the job's size stays free.
+_UNIT_PREFIX: Final = 22
+_NODES_OF_A_UNIT: Final = 8
+
+
+def admit(store: Store, job: JobRecord) -> None:
+    """Raise StartRefusedError if the job's network cannot take it."""
+    network = job_networks.network_of(store, job)
+    if network is None:
+        return
+    given = job.spec["network"]
+    if store.get(NETWORK, network) is None:
+        raise StartRefusedError(RpcCode.NOT_FOUND, f"The network {given} does not exist.")
+    _shared(store, job, network)
+    connections = in_network(store, CONNECTION, network)
+    if not connections:
+        text = (
+            f"NETWORK_NOT_PEERED: the network {given} is not peered with "
+            "servicenetworking.googleapis.com. Set up private services access for it."
+        )
+        raise StartRefusedError(RpcCode.FAILED_PRECONDITION, text)
+    has = [name for each in connections for name in each.outputs["reservedPeeringRanges"]]
+    wanted = job.spec.get("reservedIpRanges") or has
+    if missing := [name for name in wanted if name not in has]:
+        text = (
+            f"The reserved IP ranges {', '.join(missing)} are not allocated to the private "
+            f"connection of {given}, which has: {', '.join(has)}."
+        )
+        raise StartRefusedError(RpcCode.FAILED_PRECONDITION, text)
+    _apart_from_training(store, network)
+    _room(store, job, network, wanted)
+
+
+def _shared(store: Store, job: JobRecord, network: str) -> None:
+    host = resource_paths.project_of(network)
+    if host == job.project:
+        return
+    if not attached(store, host, job.project):
+        text = (
+            f"Project {job.project} is not a service project of the Shared VPC host {host}, whose "
+            f"network {job.spec['network']} the job names."
+        )
+        raise StartRefusedError(RpcCode.FAILED_PRECONDITION, text)
+    agent = agents.service_agent(job.project)
+    places = [f"projects/{host}", *(each.id for each in in_network(store, SUBNETWORK, network))]
+    if not agents.has_role(store, agent, agents.NETWORK_USER, *places):
+        text = (
+            f"{agent} does not have compute.subnetworks.use in the host project {host}. "
+            "Grant it roles/compute.networkUser there."
+        )
+        raise StartRefusedError(RpcCode.PERMISSION_DENIED, text)
+
+
+def _apart_from_training(store: Store, network: str) -> None:
+    for each in allocated_ranges(store, network):
+        if each.block.overlaps(RESERVED):
+            text = (
+                f"{each.block} ({each.owner}) overlaps {RESERVED}, which is reserved for Vertex AI "
+                "Training."
+            )
+            raise StartRefusedError(RpcCode.FAILED_PRECONDITION, text)
+
+
+def _room(store: Store, job: JobRecord, network: str, ranges: list[str]) -> None:
+    found = {name: find_peering_range(store, network, name) for name in ranges}
+    blocks = {n: block for n, each in found.items() if each and (block := peering_block(each))}
+    sizes = [_UNIT_PREFIX - block.prefixlen for block in blocks.values()]
+    total = sum(1 << size for size in sizes if size >= 0)
+    own = _units(job)
+    used = sum(
+        _units(other)
+        for other in job_networks.jobs_on_network(store, network)
+        if _before(other, job) and _shares(other, ranges)
+    )
+    if used + own > total - own:
+        named = ", ".join(f"{name} ({block})" for name, block in blocks.items())
+        text = (
+            f"RANGES_EXHAUSTED: {named or 'no range'} has no room for a job of {_nodes(job)} nodes "
+            f"beside what runs there. Add a range to the private connection of "
+            f"{job.spec['network']}, or wait until jobs end."
+        )
+        raise StartRefusedError(RpcCode.RESOURCE_EXHAUSTED, text)
+
+
+def _units(job: JobRecord) -> int:
+    units, nodes = 1, _nodes(job)
+    while units * _NODES_OF_A_UNIT < nodes:
+        units *= 2
+    return units
+
+
+def _nodes(job: JobRecord) -> int:
+    pools = job.spec.get("workerPoolSpecs", [])
+    return sum(int(pool.get("replicaCount", 1)) for pool in pools if pool)
+
+
+def _before(other: JobRecord, job: JobRecord) -> bool:
+    """Did the other get its addresses first? Two that start at once must not both be refused."""
+    if other.job_id == job.job_id:
+        return False
+    age = (other.create_time, other.job_id) < (job.create_time, job.job_id)
+    return age or other.state in (JobState.RUNNING, JobState.CANCELLING)
+
+
+def _shares(other: JobRecord, ranges: list[str]) -> bool:
+    named = other.spec.get("reservedIpRanges")
+    return not named or not set(named).isdisjoint(ranges)
+
+
+# doc:general/psc-interfaces; the setup page prints the first as /20.
+_UNUSABLE: Final = (Block("100.64.0.0/10"), Block("240.0.0.0/4"))
+
+
+def admit_interface(store: Store, job: JobRecord) -> None:
+    """Raise StartRefusedError if the job cannot have its interface."""
+    path = job_networks.attachment_of(store, job)
+    if path is None:
+        return
+    attachment = store.get(ATTACHMENT, path)
+    if attachment is None:
+        text = f"The network attachment {path} does not exist (or cannot be seen)."
+        raise StartRefusedError(RpcCode.NOT_FOUND, text)
+    _may_use(store, job, attachment)
+    for subnet in subnetworks_of(store, attachment):
+        _usable(store, subnet)
+        _may_use_host(store, job, attachment, subnet)
+    for peering in job.spec["pscInterfaceConfig"].get("dnsPeeringConfigs", []):
+        _may_peer(store, job, peering)
+
+
+def _may_use(store: Store, job: JobRecord, attachment: StoredResource) -> None:
+    # The page names the agent of the attachment's own project; the job's is taken too.
+    candidates = {agents.service_agent(each) for each in (attachment.project, job.project)}
+    place = f"projects/{attachment.project}"
+    if not any(agents.has_role(store, each, agents.NETWORK_ADMIN, place) for each in candidates):
+        text = (
+            f"{agents.service_agent(job.project)} does not have compute.networkAttachments.get and "
+            f".update on {attachment.id}. Grant it roles/compute.networkAdmin in project "
+            f"{attachment.project}."
+        )
+        raise StartRefusedError(RpcCode.PERMISSION_DENIED, text)
+
+
+def _may_use_host(store: Store, job: JobRecord, attachment: StoredResource, subnet: str) -> None:
+    host, agent = resource_paths.project_of(subnet), agents.service_agent(job.project)
+    if host == attachment.project:
+        return
+    if not agents.has_role(store, agent, agents.NETWORK_USER, f"projects/{host}", subnet):
+        text = (
+            f"{agent} does not have compute.subnetworks.use on {subnet}. Grant it "
+            f"roles/compute.networkUser in the Shared VPC host project {host}."
+        )
+        raise StartRefusedError(RpcCode.PERMISSION_DENIED, text)
+
+
+def _usable(store: Store, subnet: str) -> None:
+    found = store.get(SUBNETWORK, subnet)
+    cidr = found.outputs.get("ipCidrRange") if found else None
+    for range_ in _UNUSABLE if cidr else ():
+        if Block(cidr).overlaps(range_):
+            text = f"The subnetwork {subnet} has {cidr}; {range_} cannot be used by an interface."
+            raise StartRefusedError(RpcCode.FAILED_PRECONDITION, text)
+
+
+def _may_peer(store: Store, job: JobRecord, peering: dict[str, str]) -> None:
+    target, agent = peering["targetProject"], agents.service_agent(job.project)
+    network = f"projects/{target}/global/networks/{peering['targetNetwork']}"
+    if store.get(NETWORK, network) is None:
+        text = f"The network {network} of the DNS peering for {peering['domain']} does not exist."
+        raise StartRefusedError(RpcCode.NOT_FOUND, text)
+    for project in dict.fromkeys((job.project, target)):
+        if not agents.has_role(store, agent, agents.DNS_PEER, f"projects/{project}"):
+            text = (
+                f"{agent} does not have dns.networks.targetWithPeeringZone in project {project}. "
+                "Grant it roles/dns.peer there."
+            )
+            raise StartRefusedError(RpcCode.PERMISSION_DENIED, text)

@@ -1,0 +1,150 @@
+"""Find or install what some tests need of the system: ``make browser``, ``make containers``.
+
+- ``browser``: a Chromium for the tests of HTML pages
+- ``containers``: a program that builds images (docker, podman or buildah) and a container registry.
+  Where no base image can be pulled, a stand-in is made of Debian's packages
+  (``localgcp.containers.mirror``)
+
+As root on Debian and its derivatives, missing ones are installed as the distribution's packages.
+Elsewhere a message names what to install. Standard library only, but for the base image.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping
+from typing import Final, NamedTuple
+
+#: Environment variable with the path of a browser.
+VARIABLE: Final = "CHROMIUM"
+
+
+class Need(NamedTuple):
+    """Commands of which one is needed, and the package of Debian that has one."""
+
+    commands: tuple[str, ...]
+    package: str
+
+
+NEEDS: Final[Mapping[str, Mapping[str, Need]]] = {
+    "browser": {
+        "browser": Need(
+            ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome"),
+            "chromium",
+        )
+    },
+    "containers": {
+        "builder": Need(("buildah", "podman", "docker"), "buildah"),
+        "registry": Need(("docker-registry", "registry"), "docker-registry"),
+    },
+}
+HINTS: Final = {
+    "browser": f"install chromium (Debian: apt-get install chromium), or set {VARIABLE} to one's "
+    "path",
+    "containers": "install buildah, podman or docker, and distribution's registry "
+    "(Debian: apt-get install buildah docker-registry; Go: "
+    "go install github.com/distribution/distribution/v3/cmd/registry@v3.0.0)",
+}
+BARE: Final = "--no-install-recommends"
+BASE_HINT: Final = "a stand-in is made as root on Debian, with buildah and mmdebstrap"
+#: Only these work without a daemon; a client alone builds nothing.
+DAEMONS: Final = {"docker": ("docker", "version", "--format", "{{.Server.Version}}")}
+DAEMON_SECONDS: Final = 10
+#: For one question to a public registry.
+PULL_SECONDS: Final = 30
+
+
+def find(need: Need) -> str | None:
+    """Return the path of the first program that serves the need."""
+    for name in need.commands:
+        path = shutil.which(name)
+        if path and (name not in DAEMONS or succeeds(DAEMONS[name], DAEMON_SECONDS)):
+            return path
+    return None
+
+
+def find_browser() -> str | None:
+    """Return the path of the Chromium that ``CHROMIUM`` names, else of the first one on PATH."""
+    if named := os.environ.get(VARIABLE):
+        return shutil.which(named)
+    return find(NEEDS["browser"]["browser"])
+
+
+def succeeds(command: tuple[str, ...], seconds: float) -> bool:
+    """Whether a command ends in time, without an error."""
+    try:
+        done = subprocess.run(command, capture_output=True, timeout=seconds, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return False
+    return done.returncode == 0
+
+
+def can_install() -> bool:
+    """Whether apt and root are available."""
+    return shutil.which("apt-get") is not None and os.geteuid() == 0
+
+
+def install(packages: list[str], *options: str) -> None:
+    """Install packages of the distribution, with options of ``apt-get install``.
+
+    Raises:
+        CalledProcessError: apt failed; its own messages are on stderr.
+    """
+    env = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
+    for arguments in (["update", "-qq"], ["install", "-y", "-qq", *options, *packages]):
+        subprocess.run(["apt-get", *arguments], check=True, env=env, stdout=subprocess.DEVNULL)
+
+
+def provide_base(builder: str) -> int:
+    """Make sure that there is a base image to build on. Returns an exit code."""
+    from localgcp.containers import mirror
+    from localgcp.errors import LocalCloudError
+
+    pull = (builder, "manifest", "inspect", mirror.BASE)
+    if mirror.has_stand_in() or succeeds(pull, PULL_SECONDS):
+        return 0
+    if shutil.which("buildah") is None or not can_install():
+        print(f"containers: {mirror.BASE} cannot be pulled. Hint: {BASE_HINT}", file=sys.stderr)
+        return 1
+    try:
+        if shutil.which("mmdebstrap") is None:
+            install(["mmdebstrap"], BARE)
+        mirror.make(lambda text: print(f"containers: {text}", flush=True))
+    except (subprocess.CalledProcessError, LocalCloudError) as error:
+        print(f"containers: there is no base image: {error}", file=sys.stderr)
+        return 1
+    print(f"containers: base image {mirror.layout()}")
+    return 0
+
+
+def main(group: str) -> int:
+    """Exit codes: 0 all programs of the group are installed, 1 one is missing."""
+    found = _find_all(group)
+    missing = [NEEDS[group][name].package for name, path in found.items() if path is None]
+    if missing and can_install() and not (group == "browser" and VARIABLE in os.environ):
+        print(f"{group}: installing {' '.join(missing)} with apt-get", flush=True)
+        try:
+            install(missing, *(() if group == "browser" else (BARE,)))
+        except subprocess.CalledProcessError as failed:
+            print(f"{group}: {' '.join(failed.cmd)} failed. Hint: {HINTS[group]}", file=sys.stderr)
+            return 1
+        found = _find_all(group)
+    for name, path in found.items():
+        if path is None:
+            print(f"{group}: there is no {name}. Hint: {HINTS[group]}", file=sys.stderr)
+            return 1
+        print(f"{group}: {name} {path}")
+    return provide_base(found["builder"] or "") if group == "containers" else 0
+
+
+def _find_all(group: str) -> dict[str, str | None]:
+    if group == "browser":
+        return {"browser": find_browser()}
+    return {name: find(need) for name, need in NEEDS[group].items()}
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))
