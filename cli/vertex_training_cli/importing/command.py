@@ -212,7 +212,7 @@ def _bring_up(proposal: Proposal) -> None:
     with exit_codes("import", FAILED), commands.private_files():
         home, names = Home.find(cwd=proposal.root), [job.name for job in proposal.jobs]
         raise typer.Exit(
-            local_up.run(home, proposal.stack, wait=True, report=print_status, only=names)
+            local_up.run(home, proposal.stack, wait=True, report=print_line, only=names)
         )
 
 

@@ -13,7 +13,7 @@ from typing import Any, Final
 from vertex_training.catalog import resource_types
 from vertex_training.catalog.resource_types import BUCKET, FIREWALL, SUBNET, iam_kind
 from vertex_training.plan import access
-from vertex_training.plan.network import open_ranges, reaches_anywhere
+from vertex_training.plan.firewalls import open_ranges, reaches_anywhere
 from vertex_training_cli.engine.fields import FieldDifference, diff_fields
 from vertex_training_cli.engine.plan import WITH_REQUEST, Plan, ResourceState, Step
 from vertex_training_cli.engine.values import UNKNOWN

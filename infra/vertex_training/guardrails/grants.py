@@ -19,7 +19,7 @@ from vertex_training.guardrails.policy import (
 )
 from vertex_training.naming import BASIC_ROLES, PUBLIC_MEMBERS, domain_of_member, is_of_domains
 from vertex_training.plan.access import OF_A_PROJECT, listed_grants
-from vertex_training.plan.network import open_ranges
+from vertex_training.plan.firewalls import open_ranges
 
 #: Types of resources whose grants hold on a project, a folder or an organization.
 PROJECT_OR_ABOVE: Final = ("gcp:projects/", "gcp:folder/", "gcp:organizations/")

@@ -1,7 +1,8 @@
 """What follows from the settings of a stack, before anything exists. Pure.
 
 ===================  =================================================================
-``network``          names, owners and grants of the network; what firewall rules let through
+``network``          names, owners and grants of the network
+``firewalls``        what firewall rules let through
 ``reservations``     the same for reservations, and what they cost
 ``access``           who reaches what data, and through which accounts, by IAM and by access lists
 ``grants``           every grant that the stack may make, and why
