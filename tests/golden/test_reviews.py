@@ -18,7 +18,8 @@ from tests.golden.changes import JOB, LIVE, STACK, Change, edited
 REPORTS = Path(__file__).parent / "reviews"
 HINT = "If this is what you meant: UPDATE_GOLDEN=1 pytest tests/golden/test_reviews.py"
 #: A job that runs until it is cancelled, so that every review finds it running.
-LONG_JOB = JOB.replace('command: ["true"]', 'command: [sh, -c, "sleep 3600"]')
+#: Its arguments are for a program that reads them: ``$0`` is the first of them.
+LONG_JOB = JOB.replace('command: ["true"]', 'command: [sh, -c, "sleep 3600; echo $0"]')
 pytestmark = pytest.mark.timeout(600)
 
 

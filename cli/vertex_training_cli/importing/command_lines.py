@@ -387,7 +387,7 @@ def job_of(options: dict[str, Any], name: str, read: CommandFiles) -> ImportedJo
         file = given.get("config", "what `gcloud batch jobs describe NAME --format json` prints")
         raise CommandError(f"`gcloud batch jobs submit` is not read: import {file}, or use --run.")
     if not {"config", "worker-pool-spec"} & given.keys():
-        what = f"`gcloud ai {options['kind']} create` without --config or --worker-pool-spec"
+        what = f"`{options['kind']} create` without --config or --worker-pool-spec"
         raise CommandError(f"{what} makes no job.")
     return _of_vertex(options, given, name, read)
 

@@ -44,7 +44,7 @@ def test_tests_run_while_what_they_need_is_installed_or_not_and_their_exit_code_
     done = run(shell, tmp_path, CODE=str(code), PYTHONDONTWRITEBYTECODE="1")
     assert done.returncode == code
     *told, folder = done.stdout.splitlines()
-    needs = [f"tools/{name}.py" for name in ("browser", "containers", "languages")]
+    needs = ["tools/system_programs.py", "tools/system_programs.py", "tools/go_programs.py"]
     assert told == ["bytecode is written", *needs]
     assert not Path(folder).exists()
 

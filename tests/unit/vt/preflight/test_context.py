@@ -68,7 +68,7 @@ def connect(monkeypatch: pytest.MonkeyPatch) -> Connect:
     ) -> tuple[PreflightContext, list[Any]]:
         env = {} if backend is None else {"PULUMI_BACKEND_URL": backend}
         monkeypatch.setattr(StackRef, "environment", lambda _, _tell: env)
-        monkeypatch.setattr(context.target, "signed_in", lambda: (signed_in, "provider"))
+        monkeypatch.setattr(context.approval, "signed_in", lambda: (signed_in, "provider"))
         return context.connect(REF, *account)
 
     return connected
