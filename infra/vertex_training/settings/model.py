@@ -56,6 +56,15 @@ BucketName = Annotated[
         "acme-datasets: 3 to 63 lowercase letters, digits, '-' and '_'",
     ),
 ]
+#: With dots only where it was made with a domain's proof, or by Firebase and App Engine:
+#: https://docs.cloud.google.com/storage/docs/buckets#naming
+ExistingBucket = Annotated[
+    str,
+    form(
+        r"(?=.{3,222}$)(?:[a-z0-9](?:[a-z0-9_-]{0,61}[a-z0-9])?\.)*[a-z0-9][a-z0-9_-]{0,61}[a-z0-9]",
+        "acme-datasets or data.example.com: lowercase letters, digits, '-', '_' and dots",
+    ),
+]
 AccountId = Annotated[
     str,
     form(r"[a-z][a-z0-9-]{4,28}[a-z0-9]", "trainer: 6 to 30 lowercase letters, digits and '-'"),
@@ -147,7 +156,7 @@ class Bucket(NamedSection):
 
     name: BucketName | None = None
     """Its name in the cloud; ``PROJECT-KEY-STACK`` without it."""
-    existing: BucketName | None = None
+    existing: ExistingBucket | None = None
     """A bucket that is there: only grants on it are the stack's."""
     project: ProjectId | None = None
     """Project that owns an existing bucket; the stack's own without it."""

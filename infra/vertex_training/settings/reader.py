@@ -153,6 +153,9 @@ def key_problem(schema: Schema[Any], full: str, project: str = "") -> Problem | 
         what = "changes who makes resources, and not who submits jobs"
         hint = "gcloud auth application-default login --impersonate-service-account=ACCOUNT"
         return Problem(what, hint=f"for both, {hint}", path=(full,))
+    if key == "universeDomain":
+        what = "is another cloud's, and names, rights and jobs here are those of googleapis.com"
+        return Problem(what, hint="remove it", path=(full,))
     if near := next((known for known in PROVIDER_KEYS if key.lower().startswith(known)), None):
         return Problem("unknown key", hint=f"did you mean '{PROVIDER}:{near}'?", path=(full,))
     if key in schema.fields:

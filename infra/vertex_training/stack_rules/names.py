@@ -46,6 +46,8 @@ def bucket_names(settings: Settings) -> Iterator[Problem]:
         if key in (naming.STAGING, naming.CONTROL):
             yield Problem("the stack makes this bucket itself", key, "rename it", path)
         name = names.bucket(key)
+        if settings.buckets[key].existing:
+            continue
         if not naming.BUCKET.match(name):
             yield Problem("makes a bucket name longer than 63", name, "shorten it", path)
         elif naming.BUCKET_GOOGLE.match(name):
@@ -98,6 +100,37 @@ def member_forms(settings: Settings) -> Iterator[Problem]:
                 kinds = ", ".join(naming.MEMBER_KINDS[:3])
                 hint = f"write {kinds} or a principal of workload identity"
                 yield Problem("not an IAM member", member, hint, (*path, index))
+
+
+@rule("warning")
+def members_in_other_case(settings: Settings) -> Iterator[Problem]:
+    """Google Cloud compares addresses without their case: two spellings are one member."""
+    for path, members in stack_grants.member_lists(settings):
+        seen = set[str]()
+        for index, member in enumerate(members):
+            same = member.lower() if "://" not in member else member
+            if same in seen and member not in members[:index]:
+                what = "is there already, in another case: without one of both, the grant goes"
+                yield Problem(what, member, f"only {same}", (*path, index))
+            seen.add(same)
+
+
+#: Settings of the provider that a job lacks -> what does the same for jobs.
+_OF_PROVIDER: Final = {
+    "defaultLabels": "vertex-training:labels, which jobs get as well",
+    "billingProject": "jobs are paid by gcp:project",
+    "deletionPolicy": "onDelete of a job",
+}
+
+
+@file_rule("warning")
+def provider_settings(file: StackFile) -> Iterator[Problem]:
+    """Settings of the provider hold for its resources, and not for jobs."""
+    config = config_of(file.root / project_files.file_name(file.settings.stack))
+    for key, hint in _OF_PROVIDER.items():
+        if f"gcp:{key}" in config:
+            what = "holds for resources of the provider, and not for jobs"
+            yield Problem(what, hint=hint, path=(f"gcp:{key}",))
 
 
 @rule()

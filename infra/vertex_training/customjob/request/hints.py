@@ -70,6 +70,13 @@ OTHERS: Final = {
     "apiVersion": "Kubernetes resource",
     "taskGroups": "job of Google Batch",
     "allocationPolicy": "job of Google Batch",
+    "numNodes": "SkyPilot task",
+    "fileMounts": "SkyPilot task",
+    "setup": "SkyPilot task",
+    "commands": "dstack configuration",
+    "spotPolicy": "dstack configuration",
+    "jobs": "workflow of GitHub",
+    "main": "workflow of Google Workflows",
 }
 _OF_STACK: Final = "stack file of Pulumi"
 _OF_PROJECT: Final = "project file of Pulumi"
@@ -86,6 +93,10 @@ OTHER_HINTS: Final = {
     "PipelineJob": "pipelines are compiled and submitted by their own tools",
     "job of AI Platform Training": "a CustomJob says the same in workerPoolSpecs",
     "job of Google Batch": "`vt import` of this file makes a job file of it, with backend: batch",
+    "SkyPilot task": "a CustomJob says the same in workerPoolSpecs, and its script in args",
+    "dstack configuration": "a CustomJob says the same in workerPoolSpecs, and its script in args",
+    "workflow of GitHub": "`vt import` of this file finds gcloud's commands in its steps",
+    "workflow of Google Workflows": "`vt import` of this file finds the jobs in its calls",
     "Kubernetes resource": "a CustomJob names its machines and its image in workerPoolSpecs",
     _OF_STACK: "check it by `vt check --stack {stack}`, or preview the program it belongs to",
     _OF_PROJECT: "check a stack of it by `vt check --stack {stack}`",

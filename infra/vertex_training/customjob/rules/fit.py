@@ -243,6 +243,21 @@ def reservation_spare(job: Job) -> Iterator[Finding]:
             yield Finding(path, what, f"count: {found.count}", f"count: {found.count + 1}")
 
 
+@rule("reservation-open", RESERVATIONS, "warning")
+def reservation_open(job: Job) -> Iterator[Finding]:
+    """A reservation that a job names is used by those that name it alone."""
+    known = _known(job)
+    for pool, path in _with_request(job):
+        for name in _named(pool):
+            found = known.get(_own(job, name))
+            if found and not found.specific:
+                what = (
+                    f"'{found.key}' is open to every machine that fits: it is not taken by name"
+                )
+                hint = f"${{reservations.{found.key}}}, or its specificReservationRequired: true"
+                yield Finding(path, what, name, hint)
+
+
 @rule("reservation-local-ssd", RESERVATIONS, "warning")
 def reservation_local_ssd(job: Job) -> Iterator[Finding]:
     """The machines of a reservation have no local SSD that was attached by hand."""

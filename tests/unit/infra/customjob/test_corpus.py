@@ -72,11 +72,13 @@ STACK = StackFacts(
 H100 = f"projects/{PROJECT}/zones/{REGION}-a/reservations/h100-dev"
 H100_NODE = ("a3-megagpu-8g", "NVIDIA_H100_MEGA_80GB", 8)
 T4 = f"projects/{PROJECT}/zones/{REGION}-a/reservations/t4-dev"
+L4 = f"projects/{PROJECT}/zones/{REGION}-a/reservations/l4-dev"
 STACK = dataclasses.replace(
     STACK,
     reservations={
         H100: ReservationFacts("h100", *H100_NODE, count=5, specific=True),
         T4: ReservationFacts("t4", "n1-standard-8", "NVIDIA_TESLA_T4", 1, 2, True, local_ssds=1),
+        L4: ReservationFacts("l4", "g2-standard-8", "NVIDIA_L4", 1, count=4, specific=False),
     },
 )
 PEERED = TABLE["network.name"]
