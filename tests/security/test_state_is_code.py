@@ -16,7 +16,7 @@ from pulumi.dynamic import ResourceProvider
 from pulumi.dynamic.dynamic import serialize_provider
 
 import vertex_training
-from vertex_training.customjob.dynamic_values import PROVIDER_KEY
+from vertex_training.customjob.dynamic_values import PROVIDER_KEY, BoundedProvider
 from vertex_training.customjob.provider import CustomJobProvider
 from vertex_training.errors import Problem
 from vertex_training.serving.provider import (
@@ -63,7 +63,7 @@ def own_providers() -> set[type[ResourceProvider]]:
             if kind.__module__.startswith("vertex_training.") and not kind.__name__.startswith("_"):
                 found.add(kind)
     assert {CustomJobProvider, ModelVersionProvider} < found
-    return found
+    return found - {BoundedProvider}  # the base of them all, which no resource has
 
 
 def encoded(pickled: bytes) -> str:

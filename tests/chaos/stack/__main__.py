@@ -40,7 +40,7 @@ for text in os.environ["CHAOS_JOBS"].split():
         ),
         labels={},
         control_bucket="control",
-        on_delete="keep",
+        options={"onDelete": "keep"},
         opts=pulumi.ResourceOptions(),
     )
     if WAIT:
