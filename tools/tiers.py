@@ -67,7 +67,7 @@ KINDS: Final = {
                                 "teams/changes_of_running_jobs",
                                 "teams/refused_after_a_cancellation"),
     "repository of vt init": ("e2e/init",),
-    "official SDK": ("clients/jobs", "clients/experiments", "clients/every_tutorial_step",
+    "official SDK": ("clients/jobs", "clients/every_tutorial_step",
                      "clients/gcloud_forms", "clients/storage", "e2e/tensorboard",
                      "e2e/localgcp_alone"),
     "import": ("e2e/import", "clients/recorded_imports", "chaos/transfers"),

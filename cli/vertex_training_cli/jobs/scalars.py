@@ -7,19 +7,13 @@ as ``simple_value``, TensorFlow 2 as a tensor of one number.
 
 from __future__ import annotations
 
-import functools
 import re
 import struct
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
-from typing import Any, Final
+from typing import Final
 
 import google_crc32c
-from google.protobuf.descriptor_pb2 import FieldDescriptorProto as Field
-from google.protobuf.descriptor_pb2 import FileDescriptorProto
-from google.protobuf.descriptor_pool import DescriptorPool
-from google.protobuf.message import DecodeError
-from google.protobuf.message_factory import GetMessageClass
 
 from vertex_training_cli.jobs.objects import MOST, MOST_BYTES, Objects, StoredFile
 
@@ -33,23 +27,18 @@ _LENGTH: Final = re.compile(rb"(?s)(?=(?!\0{3}).{3}\0{5})")
 #: A record's length and its checksum; a checksum of the content follows that.
 _HEAD: Final = struct.Struct("<QI")
 _CHECKSUM: Final = struct.Struct("<I")
-_FLOAT, _DOUBLE = struct.Struct("<f"), struct.Struct("<d")
-#: The messages of an event file, with the fields that a scalar needs. Each field is repeated, which
-#: also says whether it is there; a tag may be no UTF-8.
-_MESSAGES: Final[Mapping[str, Sequence[tuple[str, int, int | str]]]] = {
-    "Event": (("step", 2, Field.TYPE_INT64), ("summary", 5, ".vt.Summary")),
-    "Summary": (("value", 1, ".vt.Value"),),
-    "Value": (
-        ("tag", 1, Field.TYPE_BYTES),
-        ("simple_value", 2, Field.TYPE_FLOAT),
-        ("tensor", 8, ".vt.TensorProto"),
-    ),
-    "TensorProto": (
-        ("dtype", 1, Field.TYPE_INT32),
-        ("tensor_content", 4, Field.TYPE_BYTES),
-        ("float_val", 5, Field.TYPE_FLOAT),
-        ("double_val", 6, Field.TYPE_DOUBLE),
-    ),
+#: Wire types: https://protobuf.dev/programming-guides/encoding/#structure
+_VARINT, _BYTES = 0, 2
+_FIXED: Final = {1: 8, 5: 4}
+#: Fields, with their wire types: of Event, Summary, Summary.Value and TensorProto.
+_STEP, _SUMMARY = 2 << 3 | _VARINT, 5 << 3 | _BYTES
+_VALUE: Final = 1 << 3 | _BYTES
+_TAG, _SIMPLE_VALUE, _TENSOR = 1 << 3 | _BYTES, 2 << 3 | 5, 8 << 3 | _BYTES
+_DTYPE, _CONTENT, _LAST = 1 << 3 | _VARINT, 4 << 3 | _BYTES, 7 << 3
+#: Types of tensors: a number's form, and its field, packed or alone.
+_NUMBERS: Final = {
+    1: (struct.Struct("<f"), (5 << 3 | _BYTES, 5 << 3 | 5)),
+    2: (struct.Struct("<d"), (6 << 3 | _BYTES, 6 << 3 | 1)),
 }
 
 
@@ -85,7 +74,7 @@ def read(
                         points.setdefault(name, {})[step] = value
                     else:
                         unread[f"only {MOST_TAGS} tags are kept"] = None
-            except ValueError:
+            except (ValueError, IndexError):
                 unread["damaged records are left out"] = None
     return {tag: [by[step] for step in sorted(by)] for tag, by in points.items()}, [*unread]
 
@@ -136,43 +125,65 @@ def scalars(event: bytes) -> Iterator[tuple[str, int, float]]:
     """Tag, step and value of each scalar of an Event message.
 
     Raises:
-        ValueError: it is no such message.
+        ValueError, IndexError: it is no such message.
     """
-    try:
-        parsed = _event_class().FromString(event)
-    except DecodeError as error:
-        raise ValueError(str(error)) from None
-    step = parsed.step[0] if parsed.step else 0
-    for value in (value for summary in parsed.summary for value in summary.value):
-        found = [float(number) for number in value.simple_value]
-        found += [number for each in value.tensor if (number := _only_number(each)) is not None]
-        if found:
-            tag = value.tag[-1] if value.tag else b""
-            yield tag.decode("utf-8", errors="replace"), step, found[-1]
+    step = next((number for key, number, _ in _fields(event) if key == _STEP), 0)
+    step -= step >> 63 << 64  # a negative one
+    for summary in (body for key, _, body in _fields(event) if key == _SUMMARY):
+        for value in (body for key, _, body in _fields(summary) if key == _VALUE):
+            tag, found = "", None
+            for key, _, body in _fields(value):
+                if key == _TAG:
+                    tag = body.decode("utf-8", errors="replace")
+                elif key == _SIMPLE_VALUE:
+                    found = float(_NUMBERS[1][0].unpack(body)[0])
+                elif key == _TENSOR:
+                    found = _only_number(body)
+            if found is not None:
+                yield tag, step, found
 
 
-def _only_number(tensor: Any) -> float | None:
+def _only_number(tensor: bytes) -> float | None:
     """The number of a tensor that has one; None of text, images and histograms."""
-    kinds = {1: (_FLOAT, tensor.float_val), 2: (_DOUBLE, tensor.double_val)}
-    form, numbers = kinds.get(tensor.dtype[-1] if tensor.dtype else 0, (None, ()))
-    content = tensor.tensor_content[-1] if tensor.tensor_content else b""
-    if form and len(content) == form.size:
-        return float(form.unpack(content)[0])
-    return float(numbers[0]) if len(numbers) == 1 else None
+    fields = {key: (number, body) for key, number, body in _fields(tensor) if key < _LAST}
+    form, keys = _NUMBERS.get(fields.get(_DTYPE, (0, b""))[0], (None, ()))
+    for key in (_CONTENT, *keys):
+        _, body = fields.get(key, (0, b""))
+        if form and len(body) == form.size:
+            return float(form.unpack(body)[0])
+    return None
 
 
-@functools.cache
-def _event_class() -> Any:
-    """The class of Event, of a description of its own: TensorBoard's is not installed here."""
-    file = FileDescriptorProto(name="vt/event.proto", package="vt", syntax="proto3")
-    for message, fields in _MESSAGES.items():
-        described = file.message_type.add(name=message)
-        for name, number, kind in fields:
-            field = described.field.add(name=name, number=number, label=Field.LABEL_REPEATED)
-            if isinstance(kind, str):
-                field.type, field.type_name = Field.TYPE_MESSAGE, kind
-            else:
-                field.type = kind
-    pool = DescriptorPool()
-    pool.AddSerializedFile(file.SerializeToString())
-    return GetMessageClass(pool.FindMessageTypeByName("vt.Event"))
+def _fields(message: bytes) -> Iterator[tuple[int, int, bytes]]:
+    """Key, number and bytes of each field of a message; one of both is empty.
+
+    Never recurses: groups within groups of a damaged file overflow the stack of protobuf's parser.
+    """
+    at = 0
+    while at < len(message):
+        key, at = _varint(message, at)
+        number, size = 0, 0
+        if key & 7 == _VARINT:
+            number, at = _varint(message, at)
+        elif key & 7 == _BYTES:
+            size, at = _varint(message, at)
+        elif key & 7 in _FIXED:
+            size = _FIXED[key & 7]
+        else:
+            raise ValueError  # groups: none of these messages has one
+        if at + size > len(message):
+            raise ValueError
+        yield key, number, message[at : at + size]
+        at += size
+
+
+def _varint(message: bytes, at: int) -> tuple[int, int]:
+    """A number below 2^64, and where it ends."""
+    value = 0
+    for shift in range(0, 70, 7):
+        byte = message[at]
+        at += 1
+        value |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            return value & 0xFFFFFFFFFFFFFFFF, at
+    raise ValueError

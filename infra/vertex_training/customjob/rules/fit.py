@@ -251,9 +251,7 @@ def reservation_open(job: Job) -> Iterator[Finding]:
         for name in _named(pool):
             found = known.get(_own(job, name))
             if found and not found.specific:
-                what = (
-                    f"'{found.key}' is open to every machine that fits: it is not taken by name"
-                )
+                what = f"'{found.key}' is open to every machine that fits: it is not taken by name"
                 hint = f"${{reservations.{found.key}}}, or its specificReservationRequired: true"
                 yield Finding(path, what, name, hint)
 

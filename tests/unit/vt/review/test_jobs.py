@@ -188,6 +188,7 @@ def test_a_job_is_told_whole() -> None:
         account=plans.ACCOUNT,
         network="projects/1/global/networks/n",
         images=("eu/x:v1", "eu/y:v1", "eu/z:v1"),
+        starts=(),
         cost=costs.of_job(jobs.request(inputs), "us-central1"),
         offers=job.offers,
         differences=job.differences,
