@@ -72,11 +72,6 @@ class Command:
         """Whether it runs Python."""
         return _PYTHON.fullmatch(self.words[0]) is not None
 
-    @property
-    def module(self) -> str:
-        """The module of ``python -m MODULE``, empty if it is none."""
-        return self.module_and_arguments()[0]
-
     def module_and_arguments(self) -> tuple[str, tuple[str, ...]]:
         """Return the module of ``python [OPTIONS] -m MODULE``, and what follows it."""
         if self.is_python:

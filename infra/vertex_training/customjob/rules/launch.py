@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterator
+from collections.abc import Container, Iterable, Iterator, Mapping
 from typing import Final
 
 from vertex_training.customjob.rules.command_lines import (
@@ -21,7 +21,6 @@ from vertex_training.customjob.rules.registry import GUIDES, TYPES, Finding, rul
 from vertex_training.errors import Path
 
 DISTRIBUTED: Final = GUIDES + "training/distributed-training"
-CONTAINER: Final = TYPES + "custom_job.py"
 POSIX: Final = "https://pubs.opengroup.org/onlinepubs/9699919799/utilities/"
 TORCHRUN: Final = "https://docs.pytorch.org/docs/stable/elastic/run.html"
 GCSFUSE: Final = "https://docs.cloud.google.com/storage/docs/cloud-storage-fuse/overview"
@@ -36,11 +35,15 @@ TAKE_OPERATORS: Final = frozenset(("find", "expr", "test", "[", "parallel", "jq"
 BUILTINS: Final = frozenset(
     ("cd", "source", ".", "export", "set", "unset", "ulimit", "eval", "alias", "exec", "trap")
 )
-#: What a shell replaces in a word, beside ``${NAME}``, which another rule reports.
-SUBSTITUTIONS: Final = (
+#: What a shell replaces anywhere: arithmetic, and commands with arguments.
+COMMANDS: Final = (
     re.compile(r"\$\(\(.+?\)\)"),
     re.compile(r"\$\([^()\s]+\s[^()]*\)"),
     re.compile(r"`[^`]+`"),
+)
+#: In a word of the command line; another rule reports ``${NAME}``.
+IN_WORDS: Final = (
+    *COMMANDS,
     re.compile(r"(?:(?<=\A)|(?<==))~/"),
     re.compile(r"(?:(?<=\A)|(?<=[=:/,]))\$[A-Z_][A-Z0-9_]*\b"),
 )
@@ -48,9 +51,7 @@ SUBSTITUTIONS: Final = (
 COMMAND: Final = re.compile(r"(?<!\$)\$\(([a-z][\w.-]*)\)")
 #: In values of env; ``$NAME`` also within a text, since the service knows ``$(NAME)`` alone.
 IN_ENV: Final = (
-    re.compile(r"\$\(\(.+?\)\)"),
-    re.compile(r"\$\([^()\s]+\s[^()]*\)"),
-    re.compile(r"`[^`]+`"),
+    *COMMANDS,
     re.compile(r"\A~/"),
     re.compile(r"(?<![$\\])\$(?:\{([A-Z_][A-Z0-9_]*)\}|([A-Z_][A-Z0-9_]*)\b)"),
 )
@@ -66,6 +67,16 @@ TWO_IN_ONE: Final = re.compile(r"--?[A-Za-z][\w-]*\s+\S")
 CUDA: Final = re.compile(
     r"--(?:device|accelerator|device[-_]map)[=\s](?:cuda(?::\d+)?|gpu)\Z", re.IGNORECASE
 )
+#: Launcher -> torchrun's option -> its own for the same.
+OWN_OPTIONS: Final[Mapping[str, Mapping[str, str]]] = {
+    "accelerate": {
+        "nnodes": "num-machines",
+        "nproc-per-node": "num-processes",
+        "node-rank": "machine-rank",
+        "master-addr": "main-process-ip",
+    },
+    "deepspeed": {"nproc-per-node": "num-gpus"},
+}
 LOCAL: Final = frozenset(("localhost", "127.0.0.1", "::1", "0.0.0.0"))
 
 
@@ -120,12 +131,19 @@ def _unexpanded(pool: Pool, words: list[tuple[Path, str]]) -> Iterator[Finding]:
             is_code = False
             continue
         is_code = word in ("-c", "-e", "--eval")
-        found = next((m for each in SUBSTITUTIONS if (m := each.search(word))), None)
-        if found is None and (named := COMMAND.search(word)) and named[1] not in names:
-            found = named
-        if found:
+        if found := _shell_syntax(word, IN_WORDS, names):
             what = "is not expanded: no shell reads this command line"
             yield Finding(path, what, found.group(), "write the value, or " + SHELL_HINT)
+
+
+def _shell_syntax(
+    text: str, forms: Iterable[re.Pattern[str]], variables: Container[str]
+) -> re.Match[str] | None:
+    """Return what only a shell would replace in a text; the service fills in ``variables``."""
+    found = next((match for each in forms if (match := each.search(text))), None)
+    if found is None and (named := COMMAND.search(text)) and named[1] not in variables:
+        return named
+    return found
 
 
 @rule("shell-script-split", POSIX + "sh.html")
@@ -167,10 +185,7 @@ def env_shell(job: Job) -> Iterator[Finding]:
         known = set[str](RESERVED)
         for index, variable in enumerate(pool.env):
             value = str(variable.get("value", ""))
-            found = next((m for each in IN_ENV if (m := each.search(value))), None)
-            if found is None and (named := COMMAND.search(value)) and named[1] not in known:
-                found = named
-            if found:
+            if found := _shell_syntax(value, IN_ENV, known):
                 name = next((group for group in found.groups() if group), "")
                 is_known = name in known or GIVEN.fullmatch(name)
                 hint = f"$({name})" if is_known else "the value itself, or code that sets it"
@@ -202,6 +217,11 @@ def _place(pool: Pool, command: Command, option: str = "") -> Path:
         if command.words[0] in word:
             return path
     return pool.task_path
+
+
+def _own(launch: Launch, option: str) -> str:
+    """Return the launcher's own name of an option of torchrun."""
+    return OWN_OPTIONS.get(launch.launcher, {}).get(option, option)
 
 
 def _launches(job: Job) -> Iterator[tuple[Pool, Command, Launch]]:
@@ -256,13 +276,12 @@ def processes_per_gpu(job: Job) -> Iterator[Finding]:
         if count > pool.count:
             what, level = f"{count} processes share {gpus}, which NCCL refuses", None
         else:
-            what = f"{count} process{'es' * (count > 1)} for {gpus}: the others are paid for only"
+            what = (
+                f"{count} process{'es' * (count > 1)} for {gpus}: if each uses one, the others are"
+            )
+            what += " paid for only"
             level = "note" if count == 1 else None
-            what = what.replace("the others are", "if each uses one, the others are")
-        option = {"accelerate": "num-processes", "deepspeed": "num-gpus"}.get(
-            launch.launcher, "nproc-per-node"
-        )
-        path = _place(pool, command, option)
+        path = _place(pool, command, _own(launch, "nproc-per-node"))
         hint = f"{pool.count} processes on each machine"
         yield Finding(path, what, str(count), hint, level=level)
 
@@ -279,7 +298,7 @@ def launch_nodes(job: Job) -> Iterator[Finding]:
     for pool, command, launch in _launches(job):
         if pool.index > 1 or launch.launcher not in ("torchrun", "accelerate"):
             continue
-        option = {"accelerate": "num-machines"}.get(launch.launcher, "nnodes")
+        option = _own(launch, "nnodes")
         if launch.nodes is None or launch.nodes == nodes:
             continue
         what = f"{launch.nodes} nodes, and the pools have {nodes} machine{'s' * (nodes > 1)}"
@@ -304,18 +323,17 @@ def node_rank(job: Job) -> Iterator[Finding]:
         if pool.index > 1 or not launch.is_static or (launch.nodes or 1) < 2:
             continue
         rank = launch.rank
-        option = {"accelerate": "machine-rank"}.get(launch.launcher, "node-rank")
         if rank is not None and rank.isdecimal():
             others = seen.get(rank, 0) + pool.replicas - 1
             if others:
                 what = f"{others + 1} nodes have this rank: each waits for the others"
-                yield Finding(_place(pool, command, option), what, rank, hint)
+                yield Finding(_place(pool, command, _own(launch, "node-rank")), what, rank, hint)
             seen[rank] = seen.get(rank, 0) + pool.replicas
         first = pool.index == 0 and pool.replicas == 1
         if not first and launch.address in LOCAL:
-            option = {"accelerate": "main-process-ip"}.get(launch.launcher, "master-addr")
             what = "the first node has another address: this one waits for itself"
-            yield Finding(_place(pool, command, option), what, launch.address or "", hint)
+            path = _place(pool, command, _own(launch, "master-addr"))
+            yield Finding(path, what, launch.address or "", hint)
 
 
 @rule("launch-by-ssh", "https://www.deepspeed.ai/getting-started/", "warning")
