@@ -294,7 +294,7 @@ class _Options(Section):
 class TrainingJob(pulumi.ComponentResource):
     """A training job or a tuning job on Vertex AI, checked before and submitted once.
 
-    The rules of job files (``vt check --rules``) hold for ``spec``, and ``${job.name}``, ``${job.run}``
+    The rules of job files (``vt check --rules``) hold for ``spec``; ``${job.name}``, ``${job.run}``
     and ``${job.requestId}`` stand for the job's own. An equal request is never submitted twice: a
     higher ``run`` submits it again. Vertex AI must be enabled.
 
