@@ -275,7 +275,7 @@ def install_gcp_plugin(layout: Layout) -> None:
     if not sha256:
         raise SetupError(
             f"{layout.own_releases or layout.releases.name} has no line for {archive}",
-            hint="add its published SHA-256 (docs/dependencies.md)"
+            hint="add its published SHA-256 (docs/maintainers.md)"
             if layout.own_releases or not layout.environment
             else "vt setup --deploy --releases FILE, with a line as sha256sum prints it",
         )
