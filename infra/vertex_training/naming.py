@@ -119,7 +119,7 @@ SOURCES: Final = "images/"
 
 
 def is_local(project: str) -> bool:
-    """Whether a project lives in the local cloud: such projects meet it, and no others do."""
+    """Return whether a project is one of the local cloud, which only such projects reach."""
     return project.startswith(LOCAL_PREFIX)
 
 
@@ -306,7 +306,7 @@ def domain_of_member(member: str) -> str:
 
 
 def is_member(member: str) -> bool:
-    """Whether a stack file may name this IAM member: ASCII, one address or a principal.
+    """Return whether a stack file may name this IAM member: ASCII, one address or a principal.
 
     >>> is_member("group:ml@example.com"), is_member("user:a@evil.com/@example.com")
     (True, False)
@@ -317,7 +317,7 @@ def is_member(member: str) -> bool:
 
 
 def is_service_agent(member: str) -> bool:
-    """Whether an IAM member is a service agent of Google's, which all stacks of a project share.
+    """Return whether an IAM member is a Google service agent, which all stacks of a project share.
 
     >>> is_service_agent("serviceAccount:service-12@gcp-sa-aiplatform.iam.gserviceaccount.com")
     True
@@ -333,13 +333,13 @@ def own_domains(project: str, number: str, others: Iterable[str]) -> list[str]:
 
 
 def is_of_domains(member: str, patterns: Iterable[str]) -> bool:
-    """Whether a member's domain matches one of these, as ``*.example.com`` does."""
+    """Return whether a member's domain matches one of these, as ``*.example.com`` does."""
     domain = domain_of_member(member).lower()
     return domain != "" and any(fnmatch.fnmatchcase(domain, each.lower()) for each in patterns)
 
 
 def is_own_label(key: str) -> bool:
-    """Whether the program sets this label itself, on resources or on jobs."""
+    """Return whether the program sets this label itself, on resources or on jobs."""
     return key in OWN_LABELS or key.startswith(JOB_LABEL_PREFIX)
 
 
@@ -353,7 +353,7 @@ def stack_of_repository(repository: str) -> str:
 
 
 def label_problem(key: str, value: str) -> str | None:
-    """What is wrong with a label, or None.
+    """Return the mistake in a label, or None.
 
     https://docs.cloud.google.com/resource-manager/docs/labels-overview: "goog" is theirs.
     """

@@ -163,14 +163,14 @@ def make_job_grants(
     apis: Apis,
     made: Sequence[pulumi.Resource],
 ) -> list[Grants]:
-    """What jobs need; on Batch as their accounts, which are ``made`` before, as images are."""
+    """Return the prerequisites of jobs; on Batch also their accounts, which are ``made`` before."""
     on_batch = any(request.kind is BATCH_JOB for request in requests.values())
     needs = [apis.agent, *(made if on_batch else ())]
     return grants_beside(JOB_GRANTS, scope.child("job"), stack.job_grants(requests), needs)
 
 
 def declare_key_access(scope: Scope, settings: Settings, apis: Apis) -> list[Grants]:
-    """Who may encrypt with the stack's own key; nothing where it has none.
+    """Return the grants of the stack's own key; nothing without one.
 
     What is encrypted waits for it. Makes no key: neither a key nor its ring can ever be deleted.
     """

@@ -126,7 +126,7 @@ class TrainingEnvironment(pulumi.ComponentResource):
 
 
 def _addresses(endpoints: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, str]]:
-    """What callers of endpoints need. Known with ``serves``, so once all of it serves."""
+    """Addresses of endpoints for their callers. Known with ``serves``, so once all of it serves."""
     return {
         key: {name: each[name] or "" for name in ("id", "name", "dns")}
         for key, each in endpoints.items()

@@ -1,4 +1,4 @@
-"""What a stack made, as values for what is declared beside it."""
+"""The outputs of a stack, as values for resources declared beside it."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Environment:
     """
 
     settings: Settings
-    """What its file says, by the keys that names and the state have."""
+    """The settings of its file, by the keys that names and the state have."""
     apis: pulumi.Resource
     """The project's APIs. What needs one waits for it: ``depends_on=[environment.apis]``."""
     buckets: Mapping[str, pulumi.Output[str]]

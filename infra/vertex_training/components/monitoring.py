@@ -1,4 +1,4 @@
-"""Who is told of what: channels, alerts, the budget, and dashboards with their charts."""
+"""Notifications: channels, alerts, the budget, and dashboards with their charts."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ AUTO_CLOSE: Final = "1800s"
 
 
 class Monitoring(pulumi.ComponentResource):
-    """What watches a stack. Jobs wait for it: one that fails at once is told as well."""
+    """The monitoring of a stack. Jobs wait for it, so that a job that fails at once is reported."""
 
     def __init__(self, scope: Scope, settings: Settings, after: Sequence[pulumi.Resource]) -> None:
         """``after``: the APIs."""
@@ -223,7 +223,7 @@ _SIZE: Final = (24, 16)
 
 
 def runbook(settings: Settings, job: str, *, failed: bool) -> str:
-    """How to get the reason; ``job`` stands for the job's id in a notification."""
+    """Return instructions to get the reason; ``job`` is a placeholder for the job's id."""
     stack, project = settings.stack, settings.project
     lines = [
         f"Job {job} in project {project}. No log and no metric says which stack sent it.",

@@ -64,7 +64,7 @@ def submitter_of(component: pulumi.Resource) -> str:
 
 
 def identity_problems(opts: pulumi.ResourceOptions | None) -> Iterator[Problem]:
-    """Where the provider of a component acts as somebody that its jobs cannot."""
+    """Yield a problem if the component's provider acts as an account that its jobs cannot use."""
     provider = explicit(opts)
     for key in _CREDENTIALS:
         if value(opts, key) is not None:

@@ -196,7 +196,7 @@ class TrainingBucketsArgs(TypedDict):
     project: NotRequired[Input[str]]
     """Id of the project that owns them. The provider's without it."""
     region: NotRequired[Input[str]]
-    """Where they are: the region of the jobs. The provider's without it."""
+    """Location: the region of the jobs. The provider's without it."""
     environment: NotRequired[Input[str]]
     """Ends their names: ``PROJECT-KEY-ENVIRONMENT``. The Pulumi stack's name without it."""
     labels: NotRequired[Input[Mapping[str, Input[str]]]]
@@ -204,8 +204,8 @@ class TrainingBucketsArgs(TypedDict):
     buckets: NotRequired[Input[Mapping[str, Input[BucketArgs]]]]
     """By key."""
     own_buckets: NotRequired[Input[bool]]
-    """Whether ``staging`` (code) and ``control`` (records) are made; true without it. One component
-    of an environment makes them."""
+    """Create ``staging`` (code) and ``control`` (records); true without it. One component
+    of an environment creates them."""
     encryption_key: NotRequired[Input[str]]
     """A key in Cloud KMS that encrypts all of them; Cloud Storage must be allowed to use it. May be
     unknown in a preview."""

@@ -54,7 +54,7 @@ class Training(pulumi.ComponentResource):
     schedules: dict[str, JobSchedule]
     """Of jobs that ``up`` does not submit."""
     reached: Output[bool]
-    """Whether all jobs with ``wait`` got where they should; known when they did or did not."""
+    """True if all jobs with ``wait`` reached their state; known when they did or did not."""
 
     def __init__(
         self,
@@ -138,7 +138,7 @@ class Training(pulumi.ComponentResource):
         return reached
 
     def _outcome(self, job: CustomJob, wanted: Wait, request: JobRequest) -> Output[bool]:
-        """Whether the job got where it should; why not has been shown.
+        """Return whether the job reached its state; the reason for a failure has been shown.
 
         At the program, which fails; at the job, the engine would call its creation failed.
         """
@@ -281,7 +281,7 @@ class TrainingJobArgs(JobFields):
     labels: NotRequired[Input[Mapping[str, Input[str]]]]
     """Labels of the job; a change of them submits nothing."""
     limits: NotRequired[Input[LimitsArgs]]
-    """What the job may use and cost."""
+    """Limits on the use and cost of the job."""
 
 
 class _Options(Section):
@@ -409,7 +409,7 @@ def _control_bucket(given: Mapping[str, Any], arguments: Arguments) -> Input[str
 def _options(
     name: str, given: Mapping[str, Any], environment: str, arguments: Arguments
 ) -> JobOptions:
-    """What is asked of the job; defaults where that is wrong, since the problems are raised."""
+    """Return the options of the job; defaults if they are wrong, since the problems are raised."""
     given = arguments.section(JobOptions, given, FIELDS, at=("jobs", name))
     found = arguments.parse(_Options, {"stack": environment, "jobs": {name: given}})
     return found.jobs[name] if found else JobOptions()

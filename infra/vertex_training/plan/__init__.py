@@ -1,4 +1,4 @@
-"""What follows from the settings of a stack, before anything exists. Pure.
+"""Consequences of a stack's settings, before anything exists. Pure.
 
 ===================  =================================================================
 ``network``          names, owners and grants of the network

@@ -1,4 +1,4 @@
-"""Who reaches what, and through which accounts: from IAM bindings and access lists. Pure.
+"""Access of members to data, directly or as accounts: from IAM bindings and access lists. Pure.
 
 A member that may act as an account reaches whatever the account reaches, and so on: an account may
 be a submitter too. What a member is granted on a project holds for everything in it. Who may submit
@@ -73,7 +73,7 @@ class Binding:
 
 @dataclass(frozen=True, slots=True, order=True)
 class Access:
-    """What a member may do with a resource, and as which accounts, in the order of acting."""
+    """Rights of a member on a resource, and the accounts it acts as, in order."""
 
     member: str
     verb: str
@@ -105,7 +105,7 @@ def reachable(bindings: Iterable[Binding]) -> set[Access]:
 
 
 def _in_project(binding: Binding) -> str:
-    """What data of a project a role on it is about; empty if none."""
+    """Return the data of a project that a role on it is about; empty if none."""
     roles = IN_PROJECT.items() if binding.kind == "project" else ()
     data = next((data for start, data in roles if binding.role.startswith(start)), "")
     return data and f"{data} of project"
@@ -208,12 +208,12 @@ def listed_grants(token: str, inputs: Inputs) -> Iterator[ListedGrant]:
 
 
 def is_list(token: str) -> bool:
-    """Whether resources of a type are or have an access list."""
+    """Return whether resources of a type are or have an access list."""
     return token in _LISTS
 
 
 def grants_alone(token: str) -> bool:
-    """Whether a type is an access list and nothing else."""
+    """Return whether a type is an access list and nothing else."""
     return token in _LISTS and token != DATASET
 
 

@@ -42,7 +42,7 @@ def kept_objects(objects: Mapping[str, str], root: Path) -> dict[str, str]:
 
 
 def prefix_of(name: str) -> str:
-    """What the names of a folder's objects begin with; ``.`` is the bucket itself.
+    """Return the prefix of the names of a folder's objects; ``.`` is the bucket itself.
 
     >>> prefix_of("configs"), prefix_of("configs/"), prefix_of(".")
     ('configs/', 'configs/', '')
@@ -52,7 +52,7 @@ def prefix_of(name: str) -> str:
 
 
 def name_problem(name: str) -> str | None:
-    """Why Cloud Storage refuses an object of this name, or nobody could read it; None if neither.
+    """Return why Cloud Storage refuses an object name, or no client can read it; else None.
 
     >>> name_problem("a/b.csv"), name_problem("..")
     (None, "cannot be an object's name")
@@ -80,7 +80,7 @@ def files_below(folder: Path) -> Iterator[str]:
 
 
 def folder_problem(folder: Path) -> tuple[str, str] | None:
-    """What is wrong with a folder of objects, and what to do; None if nothing is."""
+    """Return the mistake in a folder of objects, and the fix; None if there is none."""
     files, home = list(files_below(folder)), folder.resolve()
     if not files:
         return "has no files that are kept", "hidden files and caches are left out"

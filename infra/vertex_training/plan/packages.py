@@ -58,7 +58,7 @@ class Package:
     file: str
     content: bytes
     modules: frozenset[str] = frozenset()
-    """What ``python -m`` can run of it, as ``pythonModule`` is written."""
+    """Modules that ``python -m`` can run of it, as ``pythonModule`` is written."""
 
 
 def build_all(paths: Mapping[str, str], root: Path) -> dict[str, Package]:
@@ -196,7 +196,7 @@ def _links_out_of(folder: Path, where: str) -> Iterator[Problem]:
 
 
 def _requirements(file: Path, where: str) -> list[str]:
-    """What ``install_requires`` takes: requirements alone, none of pip's options."""
+    """Return the entries of ``install_requires``: requirements alone, without pip's options."""
     try:
         text = file.read_text("utf-8-sig")
     except UnicodeDecodeError:
@@ -216,7 +216,7 @@ def _requirements(file: Path, where: str) -> list[str]:
 
 
 def _requirement_problems(line: str) -> Iterator[str]:
-    """What is wrong with a line of requirements. Never the line: it may hold a password."""
+    """Return the mistake in a line of requirements. Never the line: it may have a password."""
     if line.startswith("-"):
         yield f"a package takes no {re.split('[ =]', line)[0]} of pip's"
         return

@@ -42,7 +42,7 @@ class ReservationPlan:
         return self.path.rsplit("/", 1)[1]
 
     def rate(self, region: str) -> costs.Rate | None:
-        """What one of its machines costs, used or not; None without a price."""
+        """Return the hourly price of one of its machines, used or not; None without a price."""
         kind, count = self.accelerator_type or None, self.accelerator_count
         return costs.hourly(self.machine_type, kind, count, region, fee=False)
 

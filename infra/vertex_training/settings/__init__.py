@@ -1,4 +1,4 @@
-"""What a stack file may say: models of its sections, and what reads them from a file.
+"""The stack file: models of its sections, and the reader of files.
 
 =================  =================================================================
 ``section``        the base of all sections

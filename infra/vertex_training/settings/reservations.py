@@ -35,9 +35,9 @@ class LocalSsds(Section):
     """Local SSDs that are attached to every machine."""
 
     count: int = Field(ge=1, le=MOST_SSDS)
-    """How many of them."""
+    """Number of them."""
     interface: Literal["NVME", "SCSI"] = "NVME"
-    """How they are attached."""
+    """Interface of the disks."""
     disk_size_gb: Literal[375, 3000] = 375
     """Size of each, in GB."""
 
@@ -50,7 +50,7 @@ class Reservation(NamedSection):
     machine_type: str
     """Machine type, as job files name it."""
     count: int = Field(ge=1, le=100_000)
-    """How many machines."""
+    """Number of machines."""
     accelerator_type: str | None = None
     """For N1 machines. Other machine types have their GPUs in their name."""
     accelerator_count: int | None = Field(default=None, ge=1)
@@ -58,13 +58,13 @@ class Reservation(NamedSection):
     local_ssds: LocalSsds | None = None
     """Local SSDs of each machine; none if absent."""
     specific_reservation_required: bool = True
-    """Whether only jobs that name it use it; if not, any job that fits does."""
+    """Only jobs that name it use it; if not, any job that fits does."""
     share_with: list[ProjectId] = []
     """Other projects that may use it."""
     project: ProjectId | None = None
     """Project that owns and pays for it; the stack's own without it."""
     delete_at_time: pydantic.AwareDatetime | None = None
-    """When Google deletes it by itself."""
+    """Time at which Google deletes it."""
     delete_after_duration: Seconds | None = None
     """Seconds after its creation when Google deletes it by itself; not with ``deleteAtTime``."""
     name: ReservationName | None = None
@@ -72,9 +72,9 @@ class Reservation(NamedSection):
     existing: ReservationPath | None = None
     """A reservation that is there. Its ``serviceShareType`` must be ``ALLOW_ALL``."""
     parallel_jobs: int | None = Field(default=None, ge=1)
-    """How many of the stack's jobs use it at once; all of them without it."""
+    """Number of the stack's jobs that use it at once; all of them without it."""
     protect: bool = False
-    """Whether Pulumi refuses to delete or replace it, and to destroy the stack."""
+    """Refuse to delete or replace it, and to destroy the stack."""
 
     @pydantic.model_validator(mode="after")
     def _one_end(self) -> Reservation:

@@ -120,7 +120,7 @@ def _context(path: Path, image: Image, context: str, root: pathlib.Path) -> Iter
 
 
 def scan(settings: Settings, root: pathlib.Path) -> Scan:
-    """What ``pulumi up`` sends: packages and objects. Their files were checked before."""
+    """Return the files that ``pulumi up`` sends: packages and objects. They were checked before."""
     return files.scan(_sent(settings, root), settings.allowed_secrets)
 
 
@@ -139,7 +139,7 @@ def _file(root: pathlib.Path, name: str) -> File:
 
 
 def scan_context(settings: Settings, name: str, context: BuildContext) -> Scan:
-    """What a build of an image sends: the files of its context, and its build arguments."""
+    """Return the files and build arguments that a build of an image sends."""
     image = settings.images[name]
     folders = {folder.rpartition("/")[2]: folder for folder in image.include}
 
@@ -257,7 +257,7 @@ def default_projects(code: bytes) -> list[DefaultProject]:
 
 
 def _has(call: ast.Call, argument: str, position: int) -> bool:
-    """Whether a call gives the argument, or may give it by ``*`` or ``**``."""
+    """Return whether a call has the argument, or may have it by ``*`` or ``**``."""
     given = (isinstance(each, ast.Starred) for each in call.args)
     named = (each.arg is None or each.arg == argument for each in call.keywords)
     return len(call.args) > position or any(given) or any(named)

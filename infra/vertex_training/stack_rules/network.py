@@ -1,4 +1,4 @@
-"""What cannot be in the sections ``network`` and ``sharedVpc``: rules across their keys. Pure.
+"""Rules across the keys of the sections ``network`` and ``sharedVpc``. Pure.
 
 Paths of problems begin below the namespace.
 """

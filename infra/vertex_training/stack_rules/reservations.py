@@ -1,4 +1,4 @@
-"""What cannot be in the section ``reservations``: rules across its keys. Pure."""
+"""Rules across the keys of the section ``reservations``. Pure."""
 
 from __future__ import annotations
 

@@ -57,16 +57,16 @@ class JobRequest:
     """References the file uses, like ``buckets.data``."""
     warnings: tuple[Problem, ...]
     filled_in: Mapping[str, str] = field(default_factory=dict)
-    """What the stack's ``jobDefaults`` gave: field -> the text of the stack file."""
+    """Fields from the stack's ``jobDefaults``: field -> the text of the stack file."""
     kind: JobKind = CUSTOM_JOB
     ladder: tuple[JobRequest, ...] = ()
     """The rungs after this request, which is the first one."""
     words: str = ""
     """Of a rung: what it has otherwise than the job file."""
     subnet: str = ""
-    """Where the machines of a job on Batch are; empty for the project's default network."""
+    """Subnet of the machines of a job on Batch; empty for the project's default network."""
     notifications: tuple[Mapping[str, Any], ...] = ()
-    """What Batch tells of its states, as the API has it; no part of its identity."""
+    """Batch's messages about its states, as the API has them; no part of its identity."""
 
     @property
     def rungs(self) -> tuple[JobRequest, ...]:
@@ -75,13 +75,13 @@ class JobRequest:
 
     @property
     def cost(self) -> costs.JobCost:
-        """What it may cost: its dearest rung."""
+        """Return its maximum cost: that of its most expensive rung."""
         messages = (each.message for each in self.rungs)
         return costs.of_dearest(messages, self.submission.region, self.kind.backend)
 
     @property
     def own_cost(self) -> costs.JobCost:
-        """What this rung may cost."""
+        """Return the maximum cost of this rung."""
         return costs.of_job(self.message, self.submission.region, self.kind.backend)
 
     @property
@@ -257,7 +257,7 @@ def _with_levels(problems: Sequence[Problem], levels: Mapping[str, Level]) -> li
 
 
 def _problems(parsed: document.Document, builder: MessageBuilder, job: Job | None) -> list[Problem]:
-    """What the builder and the rules found."""
+    """Result of the builder and the rules."""
     if job is None:
         return [*builder.problems, *builder.remarks]
     broken = list(checking.findings(parsed, job, builder.kind, builder.left_out))
@@ -283,7 +283,7 @@ class JobFile:
     """The wanted one; None takes what the file is."""
     ladder: tuple[RungOverrides, ...] = ()
     scheduled: bool = False
-    """Whether it is the request of each slot of a schedule."""
+    """True if it is the request of each slot of a schedule."""
     options: Mapping[str, Any] = field(default_factory=dict)
     """Options of the stack file that its provider reads, by their names there."""
 
@@ -351,7 +351,7 @@ def check_ladder(
 
 
 def _nothing_idles(request: JobRequest) -> str:
-    """Why ``idleStop`` would never cancel the job; empty if it may."""
+    """Return the reason why ``idleStop`` would never cancel the job; empty if it may."""
     if request.kind is TUNING_JOB:
         return "idleStop is about one job, and a tuning job runs many"
     pools = request.message["jobSpec"].get("workerPoolSpecs", ())

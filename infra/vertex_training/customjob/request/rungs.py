@@ -17,7 +17,7 @@ RESERVATION, AFFINITY = "reservation", "reservationAffinity"
 
 @dataclass(frozen=True, slots=True)
 class RungOverrides:
-    """What a rung has otherwise than the job file, by the names of a job file's fields."""
+    """Differences of a rung from the job file, by the names of a job file's fields."""
 
     fields: Mapping[str, Any]
     affinity: Mapping[str, Any] | None = None

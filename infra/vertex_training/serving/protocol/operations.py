@@ -13,14 +13,14 @@ from vertex_training.serving.protocol.ports import Operations, OperationSnapshot
 
 @dataclass(frozen=True, slots=True)
 class OperationWait:
-    """How long to wait for one operation, and who hears of it."""
+    """Time limits of one operation, and the receiver of its progress."""
 
     environment: ProcessEnvironment = ProcessEnvironment()
     backoff: PollBackoff = PollBackoff()
     longest: float = 7_800.0
     """Seconds. A container may take two hours to start (``deploymentTimeout``)."""
     doubt: float = 90.0
-    """How long to look for what came of a call whose answer was lost."""
+    """Seconds to look for the result of a call whose answer was lost."""
     report: Callable[[str], None] = lambda _: None
 
 

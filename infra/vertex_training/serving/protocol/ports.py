@@ -63,7 +63,7 @@ class OperationSnapshot:
     done: bool
     error: str = ""
     is_permission: bool = False
-    """Whether it failed for a missing permission."""
+    """True if it failed for a missing permission."""
 
 
 class Operations(Protocol):
@@ -153,7 +153,7 @@ class Endpoints(Operations, Protocol):
 
 @dataclass(frozen=True, slots=True)
 class RunFolder:
-    """What is in the folder that is to be a version."""
+    """Return the contents of the folder that becomes a version."""
 
     files: Sequence[str]
     """Names below the folder, at most some hundreds."""
@@ -162,12 +162,12 @@ class RunFolder:
 
 
 class Runs(Protocol):
-    """What is known of the runs of jobs."""
+    """Read-only access to the records and jobs of runs."""
 
     def jobs(self, parent: str, labels: Mapping[str, str]) -> list[JobSnapshot]:
         """CustomJobs with all of these labels."""
         ...
 
     def folder(self, uri: str) -> RunFolder:
-        """What is below a ``gs://`` URI that ends with ``/``."""
+        """Return the objects below a ``gs://`` URI that ends with ``/``."""
         ...

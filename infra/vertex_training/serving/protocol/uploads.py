@@ -65,7 +65,7 @@ def upload(
 
 
 def foreign_model(request: VersionRequest, registry: ModelRegistry) -> str:
-    """Why the model is not this stack's to add versions to; empty if it is, or is not there."""
+    """Return why the stack may not add versions to the model; empty if it may, or none exists."""
     versions = registry.versions(request.model)
     own = {STACK_LABEL: request.stack, MODEL_LABEL: request.job}
     program = request.labels.get(PROGRAM_LABEL)
