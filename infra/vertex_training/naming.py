@@ -92,6 +92,8 @@ _MEMBER: Final = re.compile(
     r"/(?:\*|[a-z][a-z0-9_.]*/[!-~]+)"
     r"|principalSet://cloudresourcemanager\.googleapis\.com/"
     r"(?P<parent>(?:projects|folders|organizations)/[0-9]+)/type/[A-Za-z]+"
+    r"|project(?:Owner|Editor|Viewer):(?:(?P<team_number>[0-9]+)|(?P<team>[a-z][a-z0-9-]+))"
+    r"|(?:view|routine|dataset):(?P<reader>[a-z][a-z0-9-]+)(?:\.\w+){1,2}"
 )
 
 #: A principal of any form: a stack without ``limits.memberDomains`` may name the latest ones.
@@ -282,7 +284,9 @@ def deployer(project: str, stack: str) -> str:
 
 
 def domain_of_member(member: str) -> str:
-    """The domain of an IAM member; the project of Google's accounts and of pools for workloads.
+    """Return the domain of an IAM member or an entry of an access list; else its project.
+
+    Google's accounts, pools for workloads, teams of a project and authorized views have a project.
 
     A pool for people has no project: it is the name of the pool. Empty if the member has none of
     these forms, and so belongs to nobody that a list of domains can name.
@@ -298,10 +302,10 @@ def domain_of_member(member: str) -> str:
         member = deleted[1]
     if (found := _MEMBER.fullmatch(member)) is None:
         return ""
-    if number := found["number"] or found["pool_number"]:
+    if number := found["number"] or found["pool_number"] or found["team_number"]:
         return f"projects/{number}"
-    if found["project"]:
-        return f"{found['project']}.iam.gserviceaccount.com"
+    if project := found["project"] or found["team"] or found["reader"]:
+        return f"{project}.iam.gserviceaccount.com"
     return found["domain"] or found["whole"] or found["pool"] or found["parent"]
 
 
