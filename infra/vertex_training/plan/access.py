@@ -91,7 +91,7 @@ class Access:
     kind: str
     target: str
     through: tuple[str, ...] = ()
-    """Addresses of accounts, or a name of ``_AGENTS``; empty if the member itself was granted it."""
+    """Addresses of accounts, or names of ``_AGENTS``; empty if the member itself was granted it."""
 
 
 def reachable(bindings: Iterable[Binding]) -> set[Access]:
