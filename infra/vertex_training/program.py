@@ -39,15 +39,13 @@ from vertex_training.components.iam import (
     log_external_grants,
 )
 from vertex_training.components.identities import JobIdentity
-from vertex_training.components.monitoring import log_publishers, make_monitoring
+from vertex_training.components.monitoring import log_publishers, make_monitoring, make_tensorboard
 from vertex_training.components.network import make_network
 from vertex_training.components.ordering import TOP, Protection, Scope
 from vertex_training.components.registry import ImageBuilds, Registry
 from vertex_training.components.secrets import Secrets
 from vertex_training.components.serving import make_serving, serving_outputs
-from vertex_training.components.snapshots import make_snapshots, snapshot_outputs
-from vertex_training.components.storage import Packages, Storage
-from vertex_training.components.tensorboard import make_tensorboard
+from vertex_training.components.storage import Packages, Storage, make_snapshots, snapshot_outputs
 from vertex_training.components.training import (
     Training,
     job_outputs,

@@ -34,8 +34,7 @@ from vertex_training.plan.facts import (
 )
 from vertex_training.plan.grants import GrantRequest
 from vertex_training.plan.network import NetworkPlan, network_grants, plan_network
-from vertex_training.plan.objects import kept_objects
-from vertex_training.plan.packages import Package
+from vertex_training.plan.packages import Package, kept_objects
 from vertex_training.plan.reservations import ReservationPlan, plan_reservations, reservation_grants
 from vertex_training.plan.serving import plan_endpoints, plan_versions
 from vertex_training.plan.stack_grants import batch_grants, image_grants, job_grants

@@ -11,7 +11,7 @@ import pulumi
 from pulumi import Input, Output
 
 from vertex_training import program
-from vertex_training.components import provider
+from vertex_training.components import ordering
 from vertex_training.components.arguments import KEYWORDS, Arguments, Opts, set_outputs
 from vertex_training.components.ordering import Scope
 from vertex_training.components.sections import EnvironmentFields
@@ -104,7 +104,7 @@ class TrainingEnvironment(pulumi.ComponentResource):
         except ConfigError as failed:
             arguments.add(failed.problems)
         if requests:
-            arguments.add(provider.identity_problems(opts))
+            arguments.add(ordering.identity_problems(opts))
         arguments.check()
         jobs = [request.submission for request in requests.values()]
         arguments.claim(jobs=jobs, buckets=made_buckets(stack.declared))

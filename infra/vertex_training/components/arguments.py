@@ -23,7 +23,7 @@ from pydantic.alias_generators import to_camel
 
 from vertex_training import naming
 from vertex_training import stack as stacks
-from vertex_training.components import provider
+from vertex_training.components import ordering
 from vertex_training.customjob.request.job_file import Submission
 from vertex_training.engine import HOSTED
 from vertex_training.errors import ConfigError, Location, Problem, did_you_mean, dotted
@@ -153,8 +153,8 @@ class Arguments:
                 self.problems.append(Problem("unknown argument", hint=hint, path=(str(key),)))
             elif value is not None:
                 found[name] = value
-        for name in provider.PLACE:
-            if name in known and name not in found and (value := provider.value(self.opts, name)):
+        for name in ordering.PLACE:
+            if name in known and name not in found and (value := ordering.value(self.opts, name)):
                 found[name] = value
         return found
 

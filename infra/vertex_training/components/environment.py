@@ -12,8 +12,7 @@ from vertex_training.components.network import Network
 from vertex_training.components.registry import Registry
 from vertex_training.components.secrets import Secrets
 from vertex_training.components.serving import Serving
-from vertex_training.components.snapshots import Snapshots
-from vertex_training.components.storage import Storage
+from vertex_training.components.storage import Snapshots, Storage
 from vertex_training.components.training import Training
 from vertex_training.customjob.resource import CustomJob
 from vertex_training.schedules.provider import JobSchedule

@@ -10,7 +10,6 @@
 ``stack_grants``     grants for accounts, images, the key, ``members``, jobs and models
 ``facts``            the stack as job files see it: ``${kind.name}``, and facts for their rules
 ``serving``          model versions, and endpoints with what they serve
-``packages``         code below ``jobs/`` as a deterministic source distribution
-``objects``          files and folders that the stack keeps in its buckets
+``packages``         code below ``jobs/`` as a source distribution; files kept in buckets
 ===================  =================================================================
 """

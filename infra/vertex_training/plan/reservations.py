@@ -12,7 +12,7 @@ from vertex_training.catalog.costs import HOURS_A_MONTH
 from vertex_training.plan import grants
 from vertex_training.plan.grants import GrantRequest
 from vertex_training.settings.model import Settings
-from vertex_training.settings.reservations import Reservation
+from vertex_training.settings.network import Reservation
 
 #: Label key of a reservation's name, as affinities take it.
 KEY: Final = "compute.googleapis.com/reservation-name"

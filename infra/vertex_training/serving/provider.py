@@ -41,12 +41,12 @@ from vertex_training.customjob.request.job_file import canonical, digest_of
 from vertex_training.errors import JobRefusedError, OperatorError
 from vertex_training.pulumi_internals import is_engine_alive
 from vertex_training.serving.declared import ALIAS_PREFIX, MODEL_LABEL, ModelSource
-from vertex_training.serving.protocol.operations import OperationWait
 from vertex_training.serving.protocol.ports import (
     Deployment,
     Endpoints,
     EndpointSnapshot,
     ModelRegistry,
+    OperationWait,
     Runs,
     VersionRequest,
     VersionSnapshot,
@@ -451,9 +451,9 @@ def _registry(props: Mapping[str, Any]) -> ModelRegistry:
 
 
 def _runs(props: Mapping[str, Any]) -> Runs:
-    from vertex_training.serving.google.runs import connect  # loads Google's client
+    from vertex_training.serving.google.registry import connect_runs  # loads Google's client
 
-    return connect(props["model"]["project"], props["model"]["region"], _account(props))
+    return connect_runs(props["model"]["project"], props["model"]["region"], _account(props))
 
 
 def _endpoints(props: Mapping[str, Any]) -> Endpoints:

@@ -3,8 +3,7 @@
 =================  =================================================================
 ``section``        the base of all sections
 ``model``          the whole stack file; its larger sections have modules of their own
-``network``        the sections ``network`` and ``sharedVpc``
-``reservations``   the section ``reservations``
+``network``        the sections ``network``, ``sharedVpc`` and ``reservations``
 ``serving``        the sections ``models`` and ``endpoints``
 ``cron``           the slots of a schedule
 ``snapshots``      the section ``snapshots``

@@ -24,8 +24,7 @@ from vertex_training.settings.alerts import (
     idle_rule,
 )
 from vertex_training.settings.limits import JobDefaults, Limits, Rung, Schedule, Team
-from vertex_training.settings.network import Network, SharedVpc
-from vertex_training.settings.reservations import Reservation
+from vertex_training.settings.network import Network, Reservation, SharedVpc
 from vertex_training.settings.section import (
     BELOW,
     IncludePath,

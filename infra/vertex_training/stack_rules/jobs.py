@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from vertex_training.customjob import rules
+from vertex_training.customjob.request import job_file as requests
 from vertex_training.customjob.request import references
-from vertex_training.customjob.request import rungs as requests
 from vertex_training.customjob.rules.capacity import KEY, RESERVATION
 from vertex_training.errors import Problem, UnknownReferenceError, did_you_mean
 from vertex_training.settings.limits import Rung

@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from google.auth.exceptions import GoogleAuthError
 
-from vertex_training.catalog.metrics import ACCELERATOR, READ_PERMISSION, metric_filter
+from vertex_training.catalog import ACCELERATOR, READ_PERMISSION, metric_filter
 from vertex_training.customjob.google.job_service import local_address
 from vertex_training.customjob.google.prerequisites import session
 from vertex_training.customjob.protocol.idle import SKEW, Reading, Series

@@ -27,12 +27,14 @@ from vertex_training.errors import (
     OperatorError,
     PreconditionFailedError,
 )
-from vertex_training.serving.protocol.operations import (
+from vertex_training.serving.protocol.ports import (
+    Deployment,
+    Endpoints,
+    EndpointSnapshot,
     OperationWait,
     wait_for_operation,
     wait_until_idle,
 )
-from vertex_training.serving.protocol.ports import Deployment, Endpoints, EndpointSnapshot
 
 #: How often one step is taken before others are blamed.
 MAX_TRIES: Final = 4

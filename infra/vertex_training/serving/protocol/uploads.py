@@ -29,12 +29,14 @@ from vertex_training.errors import (
     PermissionDeniedError,
 )
 from vertex_training.serving.declared import MODEL_LABEL
-from vertex_training.serving.protocol.operations import (
+from vertex_training.serving.protocol.ports import (
+    ModelRegistry,
     OperationWait,
+    VersionRequest,
+    VersionSnapshot,
     wait_for_operation,
     wait_until_idle,
 )
-from vertex_training.serving.protocol.ports import ModelRegistry, VersionRequest, VersionSnapshot
 
 #: A version exists or does not: to the protocol it is a job that has succeeded.
 EXISTS = "JOB_STATE_SUCCEEDED"
