@@ -55,7 +55,7 @@ def block_style(text: str, otherwise: str | None) -> str | None:
 
 
 def is_same(one: Any, other: Any) -> bool:
-    """Whether documents are equal, also in the order of keys and in types: 1 is not true."""
+    """Return whether documents are equal, also in the order of keys and in types: 1 is not true."""
     return repr(one) == repr(other)
 
 
@@ -149,7 +149,7 @@ def with_entry(text: str, node: yaml.MappingNode, entry: str) -> str:
 
 
 def end_of(pair: tuple[yaml.Node, yaml.Node]) -> yaml.Mark:
-    """Where an entry ends, without the comments and empty lines behind it."""
+    """Return the end of an entry, without the comments and empty lines behind it."""
     name, value = pair
     if value.start_mark.index < name.end_mark.index:
         return name.end_mark  # an alias, on the same line
@@ -159,7 +159,7 @@ def end_of(pair: tuple[yaml.Node, yaml.Node]) -> yaml.Mark:
 
 
 def end_of_value(value: yaml.Node) -> yaml.Mark:
-    """Where a value ends: that of a block is marked where the next one begins."""
+    """Return the end of a value: that of a block is marked where the next one begins."""
     if isinstance(value, yaml.MappingNode) and not value.flow_style and value.value:
         return end_of(value.value[-1])
     if isinstance(value, yaml.SequenceNode) and not value.flow_style and value.value:
@@ -363,7 +363,7 @@ def _value(parent: Any, index: int) -> yaml.Node:
 
 
 def _is_special(text: str, found: tuple[yaml.Node, int], mend: Mend) -> bool:
-    """Whether an anchor or a tag stands there; an alias stands for the node at its anchor."""
+    """Return whether the node has an anchor or a tag; an alias is the node at its anchor."""
     parent, index = found
     node = _key(parent, index) if mend.action == "rename" else _value(parent, index)
     start = node.start_mark.index

@@ -10,8 +10,7 @@ line. They report in this order:
 ``files``            files that the stack file names, secrets in what it sends, code that
                      names no project
 ``storage``          encryption, retention and classes of buckets; ``snapshots``
-``network``          ``network`` and ``sharedVpc``
-``reservations``     ``reservations``
+``network``          ``network``, ``sharedVpc`` and ``reservations``
 ``limits``           ``limits``, for the stack as a whole
 ``jobs``             ``jobDefaults``, ``rules`` and ladders
 ``serving``          ``models`` and ``endpoints``; endpoints on TPUs
@@ -32,7 +31,6 @@ SUBJECTS: Final = (
     "files",
     "storage",
     "network",
-    "reservations",
     "limits",
     "jobs",
     "serving",
