@@ -16,6 +16,7 @@ from vertex_training.catalog.costs import usd
 from vertex_training.customjob.protocol.waiting import format_duration
 from vertex_training_cli.engine.plan import JobObservation
 from vertex_training_cli.review import expenses, grants, serving
+from vertex_training_cli.review.destroyed import ACCEPTED_LOSS
 from vertex_training_cli.review.escaping import cut
 from vertex_training_cli.review.jobs import SAME_REQUEST, JobChange
 from vertex_training_cli.review.parts import (
@@ -28,6 +29,7 @@ from vertex_training_cli.review.parts import (
     READABLE,
     RIGHTS,
     RUNS,
+    UNSEEN,
     Danger,
     Quote,
     first,
@@ -141,6 +143,20 @@ def _beside_the_plan(report: ReviewReport) -> str:
     return ", ".join(f"{_count(count, noun)} {verb}" for count, noun, verb in counts if count)
 
 
+def is_partial(report: ReviewReport) -> bool:
+    """Return whether the preview failed: a question without an answer is then an open one."""
+    beside = {rule for rules, *_ in BESIDE_THE_PLAN for rule in rules} | {ACCEPTED_LOSS}
+    if report.problems and not report.errors:
+        return any(problem.rule not in beside for problem in report.problems)
+    failed = report.outcome in (ReviewOutcome.FAILED, ReviewOutcome.OVER_LIMIT)
+    return failed or bool(report.errors)
+
+
+def without_answer(report: ReviewReport) -> str:
+    """Return the word before the questions that have no answer."""
+    return "Not known" if is_partial(report) else "Nothing"
+
+
 @dataclass(frozen=True, slots=True)
 class HeadlineAnswer:
     """One question and its answer, in phrases whose names and values are quoted."""
@@ -189,6 +205,9 @@ def _runs(report: ReviewReport, quote: Quote) -> Iterator[str]:
                 machines += f", {quote(job.strategy_before)} → {quote(job.strategy)}"
             later = ", when the running one has ended" if job.action == "defer" else ""
             yield f"{quote(job.name)} on {machines}{later}"
+    for schedule in report.schedules:
+        if schedule.action in ("begin", "change"):
+            yield f"slots of schedule {quote(schedule.name)}: {quote(schedule.words)}"
     yield from _traffic(report, quote)
 
 
@@ -222,7 +241,8 @@ def _costs(report: ReviewReport, quote: Quote) -> Iterator[str]:
 def _gains(report: ReviewReport, quote: Quote) -> Iterator[str]:
     for each in report.gained:
         target = grants.place(each, quote)
-        yield f"{quote(grants.short_member(each))}: {quote(each.role)} on {target}"
+        condition = f", only if {quote(each.condition)}" if each.condition else ""
+        yield f"{quote(grants.short_member(each))}: {quote(each.role)} on {target}{condition}"
 
 
 def _stops(report: ReviewReport, quote: Quote) -> Iterator[str]:
@@ -262,8 +282,7 @@ def _readable(report: ReviewReport, quote: Quote) -> Iterator[str]:
 
 
 def _unseen(report: ReviewReport, quote: Quote) -> Iterator[str]:
-    failed = report.outcome in (ReviewOutcome.FAILED, ReviewOutcome.OVER_LIMIT)
-    if (failed or report.errors or report.problems) and not _beside_the_plan(report):
+    if is_partial(report):
         yield "what comes after the point where the preview failed"
     if report.not_observed:
         yield f"jobs as they are now: {quote(report.not_observed)}"
@@ -345,6 +364,6 @@ _QUESTIONS: Final[Sequence[tuple[str, Phrases, Danger]]] = (
     (LIMITS, _nothing_more, "opens"),
     (POLICIES, _policies, "opens"),
     (READABLE, _readable, "opens"),
-    ("what was not looked at", _unseen, "opens"),
+    (UNSEEN, _unseen, "opens"),
     ("what the digest binds", _binds, "plain"),
 )
