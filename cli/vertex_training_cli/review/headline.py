@@ -18,7 +18,7 @@ from vertex_training_cli.engine.plan import JobObservation
 from vertex_training_cli.review import expenses, grants, serving
 from vertex_training_cli.review.destroyed import ACCEPTED_LOSS
 from vertex_training_cli.review.escaping import cut
-from vertex_training_cli.review.jobs import SAME_REQUEST, JobChange
+from vertex_training_cli.review.jobs import SAME_REQUEST, JobChange, repeats_in_words
 from vertex_training_cli.review.parts import (
     COSTS,
     LIMITS,
@@ -101,6 +101,7 @@ def verdict(report: ReviewReport, quote: Quote = cut) -> str:
         parts.append(expenses.reservations_cost(report.reservations, quote))
     if report.gained or report.lost:
         parts.append(f"{_count(len(report.gained), 'right')} gained, {len(report.lost)} lost")
+    parts += [f"{what}: {first(names)}" for what, names in _overlooked(report, quote) if names]
     destroyed = _count(len(report.destroyed), "resource") if report.destroyed else "nothing"
     parts.append(f"{destroyed} destroyed")
     parts += _risks(report, quote)
@@ -188,6 +189,18 @@ def _found(question: str, report: ReviewReport, quote: Quote) -> Iterator[str]:
     for kind, found in report.risks.items():
         if kind.question == question:
             yield from (kind.answer.format(kind.name(each, quote)) for each in found)
+
+
+def _overlooked(report: ReviewReport, quote: Quote) -> list[tuple[str, list[str]]]:
+    """Return losses that records of submissions show, and no plan: what, and names."""
+    return [
+        ("slots due and never submitted", expenses.drops_in_words(report.schedules, quote)),
+        ("again in the folder of an earlier job", repeats_in_words(report.jobs, quote)),
+    ]
+
+
+def _losses(report: ReviewReport, quote: Quote) -> Iterator[str]:
+    yield from (f"{what}: {name}" for what, names in _overlooked(report, quote) for name in names)
 
 
 def _nothing_more(_report: ReviewReport, _quote: Quote) -> Iterable[str]:
@@ -357,7 +370,7 @@ _QUESTIONS: Final[Sequence[tuple[str, Phrases, Danger]]] = (
     (RUNS, _runs, "plain"),
     (COSTS, _costs, "plain"),
     (RIGHTS, _gains, "opens"),
-    (LOST, _nothing_more, "destroys"),
+    (LOST, _losses, "destroys"),
     (PUBLIC, _nothing_more, "destroys"),
     ("what stops", _stops, "destroys"),
     ("what is replaced", _replaced, "destroys"),

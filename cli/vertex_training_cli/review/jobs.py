@@ -31,7 +31,7 @@ from vertex_training_cli.engine.plan import (
     Step,
     rungs,
 )
-from vertex_training_cli.review.parts import RUNS, Finding, risk
+from vertex_training_cli.review.parts import RUNS, Finding, Quote, risk
 
 Action = Literal["submit", "adopt", "replace", "cancel", "change", "defer", "keep"]
 #: What a step means for a job. An update reaches labels and options only: nothing is submitted.
@@ -116,6 +116,8 @@ class JobChange:
     retained: bool = False
     """Whether the job before is left as it is (``retain_on_delete`` of a ``TrainingJob``)."""
 
+    repeats: str = ""
+    """The earlier job of the same request, into whose folder it writes; empty without one."""
     protected: bool = False
     """Whether the engine refuses to delete or replace it."""
 
@@ -247,6 +249,7 @@ def _job(step: Step, observed: Observations, *, subnet: bool) -> JobChange:
         ladder=_ladder(inputs),
         idle_stop=_idle_stop(inputs) if step.new else "",
         idle_stop_before=_idle_stop(step.old.inputs) if step.old else "",
+        repeats=_repeated(inputs, observed) if action in ("submit", "replace") else "",
         same_request=action == "replace" and step.repeats_request,
         retained=step.old is not None and step.old.retained,
         protected=action in ("replace", "cancel") and step.is_protected,
@@ -277,6 +280,18 @@ def same_requests(jobs: Sequence[JobChange]) -> list[Problem]:
         for job in jobs
         if job.same_request
     ]
+
+
+def _repeated(inputs: Mapping[str, Any], observed: Observations) -> str:
+    """Return the number of the earlier job of a request, or of a rung's."""
+    ids = (str(each.get("requestId")) for each in rungs(inputs))
+    names = (observed.repeated[each] for each in ids if each in observed.repeated)
+    return next(names, "").rpartition("/")[2]
+
+
+def repeats_in_words(changes: Sequence[JobChange], quote: Quote) -> list[str]:
+    """Return jobs whose request was sent before, with the job that has written to the folder."""
+    return [f"{quote(job.name)} ({quote(job.repeats)})" for job in changes if job.repeats]
 
 
 def _idle_stop(inputs: Mapping[str, Any]) -> str:

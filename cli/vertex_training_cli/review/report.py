@@ -354,6 +354,10 @@ def build(
         for each in dataclasses.fields(ReviewReport)
         if FINDER in each.metadata
     }
+    parts["schedules"] = tuple(
+        dataclasses.replace(each, dropped=observed.dropped.get(each.name, ()))
+        for each in parts["schedules"]
+    )
     grouped = {name for folder in parts["folders"] for name in folder.names}
     return ReviewReport(
         **parts,
