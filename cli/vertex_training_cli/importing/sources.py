@@ -51,6 +51,9 @@ FENCE: Final = re.compile(
 )
 #: Code within a line of a page.
 INLINE: Final = re.compile(r"(?<!`)`([^`]+)`")
+#: A file in the text of a page, and how many lines above a block may name it.
+FILE_NAME: Final = re.compile(r"[\w-]{1,80}\.(?:ya?ml|json)\b")
+LINES_ABOVE: Final = 12
 WRITEFILE: Final = re.compile(r"%%writefile[ \t]+(-a[ \t]+)?([^\s]+)[ \t]*\n")
 SHELL_CELL: Final = re.compile(r"%%(?:bash|sh|script\s+(?:ba|z)?sh)\b[^\n]*\n")
 #: A line of a notebook for the shell, whose output a name may get.
@@ -111,6 +114,8 @@ class _Reader:
     def __init__(self, path: Path, name: str) -> None:
         self.path, self.name, self.found = path, name, SourceContents()
         self._is_partly_read = False
+        self._configs = set[str]()
+        """Names of the files that commands read as their job."""
 
     def read(self, text: str, data: bytes) -> SourceContents:
         """What is found in the file."""
@@ -191,6 +196,7 @@ class _Reader:
     def config(self, file: str) -> ImportedJob | None:
         """Return the job of a file that the source writes or that lies beside it."""
         name = Path(file).name
+        self._configs.add(name)
         text = next((t for f, t in self.found.files.items() if Path(f).name == name), None)
         try:
             data = text.encode() if text is not None else RootDirectory(self.path.parent).read(
@@ -261,9 +267,18 @@ class _Reader:
         self._python(code)
 
     def _page(self, text: str) -> None:
-        """The jobs in the blocks of code of a page. Blocks of Python build on one another."""
+        """Take the jobs in the blocks of code of a page.
+
+        Blocks of Python build on one another. A block whose text above names a file is that file
+        for the commands of the page.
+        """
         python, left_out = list[tuple[str, str, int]](), list[str]()
-        for line, language, code in _blocks(text):
+        lines, blocks = text.split("\n"), list(_blocks(text))
+        named = {line: _names_above(lines, line, code) for line, language, code in blocks
+                 if _may_be_document(language, code)}  # fmt: skip
+        self.found.files |= {file: code for line, _, code in blocks for file in named.get(line, ())}
+        documents = list[tuple[set[str], list[ImportedJob]]]()
+        for line, language, code in blocks:
             if language in ("python", "py") or (not language and "import " in code):
                 if _reads(code):
                     python.append((self.path.name, code, line - 1))
@@ -271,16 +286,35 @@ class _Reader:
             elif GCLOUD.search(code):
                 self._script(self.path.name, code, line)
                 continue
-            elif language in ("yaml", "yml", "json", "") and any(key in code for key in JOB_FIELDS):
+            elif line in named:
                 try:
-                    self.found.jobs += map(self._counted, self.of_document(code.encode()))
+                    jobs = [self._counted(job) for job in self.of_document(code.encode())]
+                    documents.append((named[line], jobs))
+                    self.found.jobs += jobs
                     continue
                 except CommandError as failed:
                     self.found.remarks.append(f"line {line}: {failed.message}")
             left_out.append(str(line))
         self._python(python)
+        of_commands = [job for names, jobs in documents if names & self._configs for job in jobs]
+        self.found.jobs = [job for job in self.found.jobs
+                           if not any(job is other for other in of_commands)]  # fmt: skip
         if left_out and self.found.jobs:
             self.found.remarks.append(f"blocks without a job: at lines {', '.join(left_out)}")
+
+
+def _may_be_document(language: str, code: str) -> bool:
+    return language in ("yaml", "yml", "json", "") and any(key in code for key in JOB_FIELDS)
+
+
+def _names_above(lines: list[str], first: int, code: str) -> set[str]:
+    """Return the names of YAML and JSON files in the text above a block, and in its first line."""
+    above = [lines[first - 2], code.partition("\n")[0]]
+    for line in reversed(lines[max(0, first - LINES_ABOVE) : max(0, first - 2)]):
+        if FENCE.fullmatch(line):
+            break
+        above.append(line)
+    return set(FILE_NAME.findall("\n".join(above)))
 
 
 def _is_script(suffix: str, text: str) -> bool:
