@@ -308,6 +308,10 @@ def _with_fix(text: str, found: tuple[yaml.Node, int], path: Path, mend: Mend) -
         return _without(text, parent, index)
     if mend.action == "rename":
         return _replaced(text, _key(parent, index), str(mend.to))
+    if isinstance(mend.to, tuple):
+        return _with_variables(
+            text, _value(parent, index), mend.to, is_item=isinstance(path[-1], int)
+        )
     return _replaced(text, _value(parent, index), mend.to)
 
 
@@ -320,7 +324,10 @@ def _expected(before: Any, path: Path, mend: Mend) -> Any:
     for part in path[:-1]:
         inner = inner[part]
     last = path[-1]
-    if mend.action == "value":
+    if isinstance(mend.to, tuple):
+        variables = [{"name": name, "value": value} for name, value in mend.to]
+        inner[last] = variables[0] if isinstance(last, int) else variables
+    elif mend.action == "value":
         inner[last] = mend.to
     elif not isinstance(inner, dict):
         raise TypeError
@@ -393,6 +400,37 @@ def _scalar(text: str, node: yaml.ScalarNode, to: str | int | bool) -> str:
     except yaml.YAMLError:
         plain = False
     return to if plain and not set(to) & set(",[]{}#:&*!|>'\"%@`") else json.dumps(to)
+
+
+def _with_variables(
+    text: str, node: yaml.Node, variables: tuple[tuple[str, str], ...], *, is_item: bool
+) -> str | None:
+    """``text`` with variables in the API's form in the place of ``NAME: value``.
+
+    Entries of a block keep their lines and the comments between them.
+    """
+    quote = json.dumps if text.lstrip("\ufeff \t\r\n").startswith("{") else str
+    name_key, value_key = quote("name"), quote("value")
+    items = [
+        f"{{{name_key}: {quote(name)}, {value_key}: {json.dumps(value, ensure_ascii=False)}}}"
+        for name, value in variables
+    ]
+    start, end = node.start_mark.index, end_of_value(node).index
+    if is_item or not isinstance(node, yaml.MappingNode):
+        if "\n" in text[start:end] and "#" in text[start:end]:  # a comment would go with it
+            return None
+        whole = items[0] if is_item else f"[{', '.join(items)}]"
+        return f"{text[:start]}{whole}{text[end:]}"
+    if node.flow_style:
+        text = f"{text[:start]}[{text[start + 1 : end - 1]}]{text[end:]}"
+    for (key, value), item in reversed(list(zip(node.value, items, strict=True))):
+        if getattr(value, "style", None) in ("|", ">"):
+            return None
+        is_empty = value.start_mark.index == value.end_mark.index
+        stop = key.end_mark.index + 1 if is_empty else value.end_mark.index
+        dash = "" if node.flow_style else "- "
+        text = f"{text[: key.start_mark.index]}{dash}{item}{text[stop:]}"
+    return text
 
 
 def _without(text: str, parent: yaml.Node, index: int) -> str | None:
