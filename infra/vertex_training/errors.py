@@ -77,9 +77,9 @@ class Location:
 class Mend:
     """What certainly mends a problem, as an edit of the entry at its path."""
 
-    action: Literal["rename", "value", "remove", "move", "split"]
+    action: Literal["rename", "value", "remove", "move", "split", "script"]
     to: str | int | bool = ""
-    """The new key, or the new value."""
+    """The new key or value; of a ``script``, the number of words in front of it."""
     at: Path = ()
     """The entry, if it is not the one at the problem's path."""
     target: Path = ()
