@@ -84,7 +84,7 @@ class CustomJob(dynamic.Resource, module="vertex", name="CustomJob"):
 
     @property
     def inputs(self) -> pulumi.Output[dict[str, Any]]:
-        """What the provider gets, for who takes the job from rung to rung."""
+        """Inputs of the provider, for commands that advance the job to its next rung."""
         return pulumi.Output.from_input(self._inputs)
 
     def _ladder(self, request: JobRequest) -> list[dict[str, pulumi.Input[str]]]:
