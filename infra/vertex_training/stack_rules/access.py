@@ -8,6 +8,7 @@ from typing import Final
 
 from vertex_training import catalog, naming
 from vertex_training.catalog import machines
+from vertex_training.catalog.resource_types import ON_PROJECT
 from vertex_training.errors import Path, Problem, nearest
 from vertex_training.plan import grants, stack_grants
 from vertex_training.plan.access import AGENT, SUBMITS
@@ -194,7 +195,7 @@ def roles_for_ci(settings: Settings) -> Iterator[Problem]:
                 yield Problem("CI may not grant this role", role, BEYOND_CI, path)
     for key, account in settings.service_accounts.items():
         for index, role in enumerate(account.roles.get(settings.project, ())):
-            if grants.find(grants.ON_PROJECT, role) is None:
+            if grants.find(ON_PROJECT, role) is None:
                 path = ("serviceAccounts", key, "roles", settings.project, index)
                 yield Problem("CI may not grant this role", role, BEYOND_CI, path)
 
