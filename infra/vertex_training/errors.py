@@ -77,9 +77,10 @@ class Location:
 class Mend:
     """A certain fix of a problem, as an edit of the entry at its path."""
 
-    action: Literal["rename", "value", "remove", "move", "split"]
-    to: str | int | bool = ""
-    """The new key, or the new value."""
+    action: Literal["rename", "value", "remove", "move", "split", "script", "env"]
+    to: str | int | bool | tuple[tuple[str, str], ...] = ""
+    """The new key or value; of ``script`` the number of words in front of it; of ``env`` the name
+    and the value of each variable."""
     at: Path = ()
     """The entry, if it is not the one at the problem's path."""
     target: Path = ()

@@ -49,7 +49,7 @@ PUBLIC_LABEL: Final = "vt-public"
 MOST_LABELS: Final = 64
 
 #: The id of what the stack makes and the service numbers; the number takes its place when a job is
-#: sent (docs/adr/0070-a-job-names-its-tensorboard-when-it-is-sent.md).
+#: sent (decision 70).
 SERVICE_CHOSEN: Final = "0"
 
 #: How IAM members begin that a stack file may name.

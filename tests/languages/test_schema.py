@@ -66,7 +66,7 @@ def test_it_is_not_published_under_the_name_of_pulumi():
 
 
 def test_it_names_no_address_that_nobody_owns():
-    """Docs/adr/0079: such a one is whose who registers it first."""
+    """Decision 79: such a one is whose who registers it first."""
     schema = json.loads(GOLDEN.read_text())
     assert not {"pluginDownloadURL", "repository"} & set(schema)
     assert schema["homepage"].startswith("https://docs.cloud.google.com/")

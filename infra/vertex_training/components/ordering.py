@@ -23,7 +23,7 @@ from vertex_training.pulumi_internals import DependencyResource, awaited, childr
 def component_dependencies(
     components: Sequence[pulumi.Resource],
 ) -> pulumi.Output[Sequence[pulumi.Resource]]:
-    """Dependencies on ``components`` themselves, in place of each resource inside (docs/adr/0013).
+    """Dependencies on ``components`` themselves, in place of each resource inside (decision 13).
 
     Use it for a resource whose parent waits for all of ``components`` already. The engine orders
     deletions by what a resource names itself, and where that is a component, by its children; it
@@ -72,7 +72,7 @@ class Protection(pulumi.ComponentResource):
 
     Waits for all other components, so it goes before them. Has nothing inside. Pulumi looks at the
     protection of a resource when its turn comes. Without this one, a ``destroy`` cancels the jobs
-    and deletes secrets and images, and stops at the protected bucket at the end (docs/adr/0028).
+    and deletes secrets and images, and stops at the protected bucket at the end (decision 28).
     """
 
     def __init__(

@@ -77,7 +77,7 @@ class Training(pulumi.ComponentResource):
         ``after``: everything a job may need; all of it is there first.
 
         The component waits for it and jobs wait for the component, so that the long list of what
-        all that is stands in the state once and not once a job (docs/adr/0013).
+        all that is stands in the state once and not once a job (decision 13).
         """
         opts = pulumi.ResourceOptions.merge(scope.opts, pulumi.ResourceOptions(depends_on=after))
         super().__init__("vertextraining:training:Training", scope.name, None, opts)
@@ -298,7 +298,7 @@ class _Options(Section):
 class TrainingJob(pulumi.ComponentResource):
     """A training job or a tuning job on Vertex AI, checked before and submitted once.
 
-    The rules of job files hold for ``spec`` (docs/rules.md), and ``${job.name}``, ``${job.run}``
+    The rules of job files (``vt check --rules``) hold for ``spec``; ``${job.name}``, ``${job.run}``
     and ``${job.requestId}`` stand for the job's own. An equal request is never submitted twice: a
     higher ``run`` submits it again. Vertex AI must be enabled.
 

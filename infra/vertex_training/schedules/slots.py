@@ -127,6 +127,24 @@ def advance(
             return
 
 
+def dropped(
+    old: DeployedSchedule, new: DeployedSchedule, ports: Callable[[], SchedulePorts], now: float
+) -> list[str]:
+    """Return slots that are due at ``now`` by ``old``, and that nobody submits after ``new``.
+
+    ``ports`` is called only where a change can drop slots: another calendar, or a pause.
+
+    Raises:
+        OperatorError: records cannot be read.
+    """
+    if old.paused or (old.calendar == new.calendar and not new.paused):
+        return []
+    moment, opened = datetime.datetime.fromtimestamp(now, tz=UTC), ports()
+    current, _ = _current(old, opened)
+    wanted = _wanted(old.missed, _due(old, opened, current, moment), moment)
+    return [slot for slot in wanted if _recorded(old, opened, slot) is None]
+
+
 def _current(schedule: DeployedSchedule, ports: SchedulePorts) -> tuple[str, JobSnapshot | None]:
     """The slot of the turn and the job of the turn's request; empty and None without."""
     turn = ports.intents.read_turn(schedule.turn_key)

@@ -169,6 +169,8 @@ def _value(
     pair = bool(match["space"]) and not option
     if (is_plain and fetches(value)) or value.startswith(("$", "<", "`")):
         return None
+    if text[start - 1 : start] == "/" and re.match(rf"{re.escape(name)}(?!\w)", value, re.I):
+        return None  # a type of Pulumi's, like `gcp:storage/hmacKey:HmacKey`
     if not is_secret(name, value, variable=variable) or (pair and not looks_random(value)):
         return None
     if not is_plain:

@@ -64,7 +64,7 @@ class Channel(Section):
             str,
             form(
                 r"projects/[a-z][a-z0-9-]{4,28}[a-z0-9]/topics/[A-Za-z][A-Za-z0-9._~+%-]{2,254}",
-                "projects/my-project-1/topics/alerts",
+                "projects/my-project-1/topics/alerts, the topic with 3 to 255 characters",
             ),
         ]
         | None

@@ -126,9 +126,13 @@ def problem(cron: str) -> str:
         parsed = CronSim(cron, datetime.datetime.min)
         first = next(parsed, None)
     except (CronSimError, AssertionError, ValueError, OverflowError) as error:
+        minute, hour, day, month, weekday = cron.split()
+        any_month = f"{minute} {hour} {day} * {weekday}"
+        if month != "*" and str(error) == "Bad day-of-month" and not problem(any_month):
+            return "never comes: no month that it names has such a day"
         return f"is no cron line: {error or 'see man 5 crontab'}"
     if first is None:
-        return "never comes: no date is like that"
+        return "never comes: no month that it names has such a day"
     minutes = sorted(parsed.minutes)
     gaps = (after - before for before, after in itertools.pairwise([*minutes, minutes[0] + 60]))
     if min(gaps) < LEAST_MINUTES:

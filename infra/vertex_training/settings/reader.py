@@ -283,6 +283,7 @@ REGIONAL: Final = (*JOINED, "reservations", "encryption")
 NAMED_BY: Final = {
     **{"reads": "buckets", "writes": "buckets", "secrets": "secrets", "team": "teams"},
     **{"job": "jobs", "model": "models", "account": "serviceAccounts", "bucket": "buckets"},
+    **{"channel": "channels", "channels": "channels"},
 }
 
 

@@ -6,9 +6,9 @@ defaults in ``Pulumi.yaml``, whole values at a time. Both continue with :func:`c
 
 ``include`` names files that several stack files share. A mapping of names (``buckets``, ``jobs``,
 ``labels``, …) has the entries of all files; any other key stands in one of them. A value that
-stands in two places is a mistake (docs/adr/0037-stacks-share-files-by-include.md). ``overrides``
+stands in two places is a mistake (decision 37). ``overrides``
 lists a stack's exceptions, one dotted path each, like ``buckets.data.protect: false``; null removes
-a value (docs/adr/0052-a-stack-overrides-what-it-includes-by-path.md). Every problem gets the line
+a value (decision 52). Every problem gets the line
 of the file that has its path (:func:`locate`).
 """
 

@@ -140,9 +140,10 @@ def _document(answer: Any) -> dict[str, Any]:
         if answer.ok:
             return dict(found)
         text = f"{found['error']['message']}"
+        kinds = {400: NotSubmittedError, 404: NotSubmittedError}  # a table that is not there
     except (ValueError, KeyError, TypeError):
         text = f"{answer.status_code} {answer.reason}"
-    kinds = {400: NotSubmittedError}
+        kinds = {400: NotSubmittedError}
     if _reason(answer) not in LIMITS:
         kinds[403] = PermissionDeniedError
     raise kinds.get(answer.status_code, OperatorError)(f"BigQuery: {text}")

@@ -9,6 +9,7 @@ line. They report in this order:
 ``access``           ``teams``, ``members``, ``roles``, ``datasets``; what CI may not grant
 ``files``            files that the stack file names, secrets in what it sends, code that
                      names no project
+``launchers``        configuration files of accelerate and DeepSpeed against the pools of jobs
 ``storage``          encryption, retention and classes of buckets; ``snapshots``
 ``network``          ``network``, ``sharedVpc`` and ``reservations``
 ``limits``           ``limits``, for the stack as a whole
@@ -29,6 +30,7 @@ SUBJECTS: Final = (
     "names",
     "access",
     "files",
+    "launchers",
     "storage",
     "network",
     "limits",

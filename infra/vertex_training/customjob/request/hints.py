@@ -47,6 +47,8 @@ TUNING_PLACES: Final = {
     **{name: place for name, place in PLACES.items() if name != "CustomJob"},
     "CustomJobSpec": "trialJobSpec",
 }
+#: The message of an item of ``env``.
+ENV_VAR: Final = "EnvVar"
 #: How alike a field of another place must be to be what was meant.
 ELSEWHERE: Final = 0.85
 #: How alike two words are, from 0 to 1, where one is surely the other misspelt.
@@ -115,6 +117,8 @@ def other_resource(fields: Iterable[str], file: str = "", config: Iterable[str] 
     named = None if found & _SPECS else ENGINE_FILE.match(file)
     if named:
         return _OF_STACK if named["stack"] else _OF_PROJECT
+    if found & _SPECS:  # one wrong key beside them is a mistake of a job file
+        return ""
     if other := next((kind for field, kind in OTHERS.items() if field in found), ""):
         return other
     if any(map(_is_of_job, found)):
@@ -164,6 +168,17 @@ def seconds(text: str) -> str | None:
         factor = {"m": 60, "h": 3600, "d": 86400}[short[2]]
         return f"{int(short[1]) * factor}s"
     return None
+
+
+def env_item(variable: tuple[str, str]) -> str:
+    """Return an item of ``env`` as it is to be written; text stays hidden: it may be a secret.
+
+    >>> env_item(("EPOCHS", "3")), env_item(("TOKEN", "abc"))
+    ('{name: EPOCHS, value: "3"}', '{name: TOKEN, value: "…"}')
+    """
+    name, text = variable
+    is_shown = re.fullmatch(r"-?[0-9]{1,6}(\.[0-9]{1,6})?|true|false", text)
+    return f'{{name: {name}, value: "{text if is_shown else "…"}"}}'
 
 
 def not_a_value(text: str, values: list[str]) -> str:
