@@ -21,8 +21,8 @@ from vertex_training.plan.stack_grants import (
 )
 from vertex_training.settings import renames
 from vertex_training.settings.model import Bucket, Secret, Settings
+from vertex_training.stack_rules import StackFile, file_rule, rule, unknown_entry
 from vertex_training.stack_rules.names import label_problems
-from vertex_training.stack_rules.registry import StackFile, file_rule, rule, unknown_entry
 
 #: Google's pages of roles and permissions, one for each service.
 ROLES_PAGE: Final = "https://docs.cloud.google.com/iam/docs/roles-permissions/"
