@@ -25,7 +25,7 @@ from vertex_training.errors import ConfigError, Location, Problem
 from vertex_training.located_yaml import document
 from vertex_training.plan import packages
 from vertex_training.settings.model import Settings
-from vertex_training.stack_rules.registry import StackFile, file_rule
+from vertex_training.stack_rules import StackFile, file_rule
 
 #: A larger file is no configuration of a launcher.
 MOST_BYTES: Final = 1 << 16
