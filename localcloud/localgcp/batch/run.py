@@ -20,18 +20,17 @@ from localgcp.batch.records import LOST, OTHER, PREEMPTED, BatchJob, BatchTable,
 from localgcp.batch.runnables import Machine
 from localgcp.batch.tasks import Attempt, is_retried
 from localgcp.batch.volumes import Volumes
-from localgcp.containers.host import ContainerHost
 from localgcp.errors import PreparationError, StartRefusedError
 from localgcp.faults.model import Fault, Kind, Service
 from localgcp.faults.table import Entry, FaultTable
-from localgcp.home import Home, make_private
-from localgcp.inventory.store import Store
+from localgcp.home import make_private
 from localgcp.runner import environment, replica
 from localgcp.runner.environment import Folders
 from localgcp.runner.gang import hosts
 from localgcp.runner.gang.cluster import Replica
 from localgcp.runner.gang.hosts import Host
 from localgcp.runner.joblog import JobLog
+from localgcp.runner.programs import CloudHost
 from localgcp.system.folders import delete_folder, make_folder
 from localgcp.system.threads import make_thread
 
@@ -56,25 +55,19 @@ class BatchRun:
 
     def __init__(
         self,
-        job: BatchJob,
-        *,
-        home: Home,
-        store: Store,
+        cloud: CloudHost,
         jobs: BatchTable,
-        storage_url: str,
-        api_url: str,
         faults: FaultTable,
-        containers: ContainerHost,
+        job: BatchJob,
     ) -> None:
-        self.job, self.home, self.store, self.jobs = job, home, store, jobs
-        self.storage_url, self.api_url = storage_url, api_url
-        self.faults, self.containers = JobFaults(faults, job), containers
+        self.job, self.cloud, self.jobs = job, cloud, jobs
+        self.faults = JobFaults(faults, job)
         #: The job is cancelled or deleted, one of its tasks has failed, or the server stops.
         self.ending = threading.Event()
         self.stopping = False
-        self.folder = home.batch / job.uid
+        self.folder = cloud.home.batch / job.uid
         self.agent = JobLog(self.folder / "logs" / "agent.log")
-        self.volumes = Volumes(job, home, store, storage_url, self.agent.append)
+        self.volumes = Volumes(job, cloud, self.agent.append)
         self._failure = ""
         self._left = list(reversed(range(job.task_count)))
         self._lock = threading.Lock()
@@ -183,14 +176,11 @@ class BatchRun:
             "BATCH_NODE_INDEX": str(node),
             "BATCH_TASK_RETRY_ATTEMPT": str(retries),
             "BATCH_JOB_UID": self.job.uid,
-            **environment.api_variables(self.api_url),
+            **environment.api_variables(self.cloud.api_url),
         }
         machine = Machine(
             job=self.job,
-            home=self.home,
-            store=self.store,
-            containers=self.containers,
-            storage_url=self.storage_url,
+            cloud=self.cloud,
             volumes=self.volumes,
             folders=folders,
             host=host,
@@ -209,7 +199,7 @@ class BatchRun:
 
     def _runner(self, folder: Path) -> Callable[[list[str], Mapping[str, str]], int]:
         def run(command: list[str], env: Mapping[str, str]) -> int:
-            notes = self.home.children
+            notes = self.cloud.home.children
             return replica.run(
                 command, env=env, cwd=folder, log=self.agent, notes=notes, cancelled=self.ending
             ).code

@@ -13,7 +13,8 @@ from localgcp.clients import cloud_sdk, python_clients
 from localgcp.containers.engines import MOUNT, Engine
 from localgcp.containers.host import ContainerHost
 from localgcp.errors import ImageError
-from localgcp.home import PRIVATE_UMASK
+from localgcp.home import PRIVATE_UMASK, Home
+from localgcp.inventory.store import Store
 from localgcp.runner import environment
 from localgcp.runner.environment import Folders
 from localgcp.system import processes
@@ -27,6 +28,17 @@ _BUILDAH_PARENT: Final = "buildah-chroot-exec"
 
 #: Runs a command with an environment and returns its exit code; ends early when cancelled.
 Run = Callable[[list[str], Mapping[str, str]], int]
+
+
+@dataclass(frozen=True)
+class CloudHost:
+    """What programs use of this machine and of its local cloud."""
+
+    home: Home
+    store: Store
+    containers: ContainerHost
+    storage_url: str
+    api_url: str
 
 
 @dataclass(frozen=True)

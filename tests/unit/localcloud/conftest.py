@@ -29,6 +29,7 @@ from localgcp.inventory.store import BUCKET, SERVICE, Binding, Store
 from localgcp.reads.secretmanager import SecretService
 from localgcp.runner.gcsfuse import storage_client
 from localgcp.runner.job import JobHost
+from localgcp.runner.programs import CloudHost
 from localgcp.runner.scheduler import LocalScheduler
 from localgcp.storage.emulator import StorageEmulator
 from localgcp.tuning.service import Tuning, TuningService
@@ -177,7 +178,8 @@ def make_cloud(home: Home) -> Iterator[Callable[..., Cloud]]:
         port = free_port()  # before the scheduler: a job that waited runs at once
         tuning = Tuning(home)
         api, containers = f"http://127.0.0.1:{port}/", ContainerHost(home, 0)
-        host = JobHost(home, store, jobs, url, api, JobFaults(faults), containers, tuning.trial_id)
+        machine = CloudHost(home, store, containers, url, api)
+        host = JobHost(machine, jobs, JobFaults(faults), tuning.trial_id)
         scheduler = LocalScheduler(jobs, host.make_run, slots, tuning.is_trial)
         scheduler.start()
         service = JobService(store, jobs, scheduler)
