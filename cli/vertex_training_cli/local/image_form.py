@@ -3,7 +3,7 @@
 A job file ``NAME-image.yaml`` beside ``NAME.yaml`` is the same job as an image. A stack of its own
 runs it: its file is written from the one of the stack that runs packages, and git ignores it. So no
 tracked file gets a digest that only this machine has, and every command about the stack sees what
-runs (docs/adr/0036-a-rehearsal-in-images-is-a-stack-of-its-own.md).
+runs (decision 36).
 """
 
 from __future__ import annotations
