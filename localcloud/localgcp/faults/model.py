@@ -16,76 +16,62 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 from localgcp.errors import LocalCloudError
 
 #: https://grpc.io/docs/guides/status-codes, without OK.
-GRPC_CODES: Final = frozenset(
-    {
-        *("CANCELLED", "UNKNOWN", "INVALID_ARGUMENT", "DEADLINE_EXCEEDED", "NOT_FOUND"),
-        *("ALREADY_EXISTS", "PERMISSION_DENIED", "RESOURCE_EXHAUSTED", "FAILED_PRECONDITION"),
-        *("ABORTED", "OUT_OF_RANGE", "UNIMPLEMENTED", "INTERNAL", "UNAVAILABLE", "DATA_LOSS"),
-        "UNAUTHENTICATED",
-    }
-)
-#: Short names of the methods faults apply to, as the APIs name them.
+GRPC_CODES: Final = frozenset({
+    *("CANCELLED", "UNKNOWN", "INVALID_ARGUMENT", "DEADLINE_EXCEEDED", "NOT_FOUND"),
+    *("ALREADY_EXISTS", "PERMISSION_DENIED", "RESOURCE_EXHAUSTED", "FAILED_PRECONDITION"),
+    *("ABORTED", "OUT_OF_RANGE", "UNIMPLEMENTED", "INTERNAL", "UNAVAILABLE", "DATA_LOSS"),
+    "UNAUTHENTICATED",
+})  # fmt: skip
+#: Short names of the methods faults apply to, as the APIs name them: of jobs also those of Batch,
+#: of BigQuery also jobs that run (``query``, ``load``, ``extract``).
 METHODS: Final = {
-    "jobs": frozenset(
-        {
-            *("CreateCustomJob", "GetCustomJob", "ListCustomJobs", "CancelCustomJob"),
-            *("DeleteCustomJob", "GetOperation", "ListOperations"),
-            *("CreateHyperparameterTuningJob", "GetHyperparameterTuningJob"),
-            *("ListHyperparameterTuningJobs", "CancelHyperparameterTuningJob"),
-            "DeleteHyperparameterTuningJob",
-            *("CreateJob", "GetJob", "ListJobs", "CancelJob", "DeleteJob"),  # Batch
-            *("GetTask", "ListTasks"),
-        }
-    ),
-    "models": frozenset(
-        {
-            *("UploadModel", "GetModel", "ListModels", "ListModelVersions", "UpdateModel"),
-            *("MergeVersionAliases", "DeleteModelVersion", "DeleteModel"),
-            *("CreateEndpoint", "GetEndpoint", "ListEndpoints", "UpdateEndpoint"),
-            *("DeleteEndpoint", "DeployModel", "UndeployModel", "MutateDeployedModel"),
-            *("Predict", "RawPredict"),
-        }
-    ),
-    "operations": frozenset({"UploadModel", "DeployModel", "UndeployModel", "MutateDeployedModel"}),
-    "storage": frozenset(
-        {
-            *("objects.insert", "objects.get", "objects.download", "objects.list"),
-            *("objects.delete", "objects.other", "buckets", "buckets.get"),
-        }
-    ),
-    "iam": frozenset({"TestIamPermissions", "GetIamPolicy", "SetIamPolicy", "serviceAccounts.get"}),
-    "compute": frozenset(
-        {
-            *("reservations.get", "networks.get", "firewalls.list", "routes.list"),
-            *("subnetworks.aggregatedList", "globalAddresses.list", "networkAttachments.get"),
-            *("projects.get", "projects.getXpnHost", "regions.get"),
-        }
-    ),
-    "monitoring": frozenset(
-        {
-            *("projects.timeSeries.list", "projects.notificationChannels.get"),
-            *("projects.notificationChannels.list", "projects.alertPolicies.list"),
-            "projects.dashboards.list",
-        }
-    ),
-    "billingbudgets": frozenset({"billingAccounts.budgets.list"}),
-    "serviceusage": frozenset({"consumerQuotaMetrics.get", "services.list"}),
-    "cloudresourcemanager": frozenset({"projects.get"}),
-    "cloudbilling": frozenset({"projects.getBillingInfo"}),
-    "artifactregistry": frozenset({"repositories.get"}),
-    "secretmanager": frozenset({"secrets.get", "versions.get"}),
-    "cloudkms": frozenset({"cryptoKeys.get"}),
-    "orgpolicy": frozenset({"projects.policies.getEffectivePolicy"}),
-    "servicenetworking": frozenset({"services.connections.list"}),
-    "dns": frozenset({"managedZones.list"}),
-    "bigquery": frozenset(
-        {
-            *("jobs.insert", "jobs.get", "jobs.list", "jobs.cancel", "jobs.query"),
-            *("jobs.getQueryResults", "datasets.insert", "datasets.get", "datasets.delete"),
-            *("tables.insert", "tables.get", "tabledata.list"),
-            *("query", "load", "extract"),  # jobs that run
-        }
-    ),
+    service: frozenset(names.split())
+    for service, names in {
+        "jobs": """
+            CreateCustomJob GetCustomJob ListCustomJobs CancelCustomJob DeleteCustomJob
+            GetOperation ListOperations CreateHyperparameterTuningJob GetHyperparameterTuningJob
+            ListHyperparameterTuningJobs CancelHyperparameterTuningJob
+            DeleteHyperparameterTuningJob CreateJob GetJob ListJobs CancelJob DeleteJob GetTask
+            ListTasks
+            """,
+        "models": """
+            UploadModel GetModel ListModels ListModelVersions UpdateModel MergeVersionAliases
+            DeleteModelVersion DeleteModel CreateEndpoint GetEndpoint ListEndpoints
+            UpdateEndpoint DeleteEndpoint DeployModel UndeployModel MutateDeployedModel Predict
+            RawPredict
+            """,
+        "operations": "UploadModel DeployModel UndeployModel MutateDeployedModel",
+        "storage": """
+            objects.insert objects.get objects.download objects.list objects.delete
+            objects.other buckets buckets.get
+            """,
+        "iam": "TestIamPermissions GetIamPolicy SetIamPolicy serviceAccounts.get",
+        "compute": """
+            reservations.get networks.get firewalls.list routes.list subnetworks.aggregatedList
+            globalAddresses.list networkAttachments.get projects.get projects.getXpnHost
+            regions.get
+            """,
+        "monitoring": """
+            projects.timeSeries.list projects.notificationChannels.get
+            projects.notificationChannels.list projects.alertPolicies.list
+            projects.dashboards.list
+            """,
+        "billingbudgets": "billingAccounts.budgets.list",
+        "serviceusage": "consumerQuotaMetrics.get services.list",
+        "cloudresourcemanager": "projects.get",
+        "cloudbilling": "projects.getBillingInfo",
+        "artifactregistry": "repositories.get",
+        "secretmanager": "secrets.get versions.get",
+        "cloudkms": "cryptoKeys.get",
+        "orgpolicy": "projects.policies.getEffectivePolicy",
+        "servicenetworking": "services.connections.list",
+        "dns": "managedZones.list",
+        "bigquery": """
+            jobs.insert jobs.get jobs.list jobs.cancel jobs.query jobs.getQueryResults
+            datasets.insert datasets.get datasets.delete tables.insert tables.get tabledata.list
+            query load extract
+            """,
+    }.items()
 }
 
 
