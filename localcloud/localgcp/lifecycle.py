@@ -50,7 +50,7 @@ def running(home: Home) -> ServerInfo | None:
 
 
 def healthy(info: ServerInfo) -> bool:
-    """Do both emulators answer at their ports?"""
+    """Return whether both emulators answer at their ports."""
     try:
         socket.create_connection(("127.0.0.1", info.vertex_port), timeout=2).close()
     except OSError:
@@ -93,7 +93,7 @@ def stop(home: Home) -> bool:
 
 
 def check_removable(home: Home) -> bool:
-    """May ``remove`` delete the files? False if there are none.
+    """Return whether there are files that ``remove`` may delete.
 
     Raises LocalCloudError if the folder is not ours.
     """
@@ -116,7 +116,7 @@ def remove(home: Home) -> bool:
 
 
 def _locked(home: Home) -> bool:
-    """Does a server hold its lock?"""
+    """Return whether a server holds its lock."""
     if not home.server_lock.exists():
         return False
     with open_private(home.server_lock, "r") as lock:

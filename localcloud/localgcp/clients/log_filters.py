@@ -53,9 +53,9 @@ class LogFilter:
     """A filter that was read."""
 
     test: Test
-    """Whether an entry is asked for."""
+    """Tests whether an entry fits."""
     equal: dict[str, str] = field(default_factory=dict[str, str])
-    """What every entry that is asked for has: comparisons with ``=`` that none joins by OR."""
+    """Values that every fitting entry has: comparisons with ``=`` outside of OR."""
 
 
 class FilterReader:

@@ -122,7 +122,7 @@ class CallFaults:
         return response
 
     def _subjects(self, call: Call, fault: Fault) -> list[str]:
-        """What a fault's ``match`` is looked for in."""
+        """Return the texts in which a fault's ``match`` is searched."""
         request = call.request
         if call.method in METHODS[Service.MODELS]:
             return [str(request)]

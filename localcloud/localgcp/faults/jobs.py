@@ -23,7 +23,7 @@ def _asked_for(job: JobRecord) -> Iterator[str]:
 
 
 class JobFaults:
-    """What the runner asks about a job."""
+    """Faults of a job, as the runner applies them."""
 
     def __init__(self, table: FaultTable) -> None:
         self._table = table
@@ -50,7 +50,7 @@ class JobFaults:
         return () if due is None else [due.replica] if due.replica else names
 
     def killed(self, job: JobRecord, name: str, ran_seconds: float) -> bool:
-        """Is this replica of a running job killed now?"""
+        """Return whether this replica of a running job is killed now."""
         due = self._take(
             job,
             lambda fault: (

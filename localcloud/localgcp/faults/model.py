@@ -1,4 +1,4 @@
-"""What a fault is, and which ones make sense. Pure: no gRPC, no files."""
+"""Faults and the checks of their fields. Pure: no gRPC, no files."""
 
 from __future__ import annotations
 
@@ -76,12 +76,12 @@ METHODS: Final = {
 
 
 class Service(StrEnum):
-    """What a fault is put on."""
+    """Services that have faults."""
 
     JOBS = "jobs"
     MODELS = "models"
     OPERATIONS = "operations"
-    """What goes on after a call of ``models`` was answered."""
+    """Operations that continue after a call of ``models`` was answered."""
     STORAGE = "storage"
     IAM = "iam"
     COMPUTE = "compute"
@@ -101,7 +101,7 @@ class Service(StrEnum):
 
 
 class Kind(StrEnum):
-    """What goes wrong."""
+    """Kinds of faults."""
 
     ERROR = "error"
     """The call is answered with ``code``."""
@@ -202,7 +202,7 @@ class Fault(BaseModel):
     patch: dict[str, Any] = Field(default_factory=dict)
     """A JSON merge patch (RFC 7396) of an answer."""
     value: float | None = Field(default=None, ge=0, le=1, allow_inf_nan=False)
-    """How much accelerators do, from 0 to 1."""
+    """Utilization of accelerators, from 0 to 1."""
 
     @classmethod
     def parse(cls, **given: object) -> Fault:
@@ -214,7 +214,7 @@ class Fault(BaseModel):
 
     @property
     def limit(self) -> int:
-        """How often it happens; 0: until it is cleared."""
+        """Return how often it happens; 0: until it is cleared."""
         if self.times is not None:
             return self.times
         return 0 if self.kind in _LASTING else 1
@@ -227,7 +227,7 @@ class Fault(BaseModel):
         return " ".join([self.service, self.kind, *(f"--{k} {v}" for k, v in given.items())])
 
     def fits(self, service: Service, method: str, subjects: Iterable[str]) -> bool:
-        """Does it apply to this call? ``subjects`` are the texts ``match`` is looked for in."""
+        """Return whether it applies to a call; ``match`` is searched in the texts ``subjects``."""
         return (
             self.service is service
             and (self.kind not in LISTS or method in _LIST_METHODS)
@@ -236,7 +236,7 @@ class Fault(BaseModel):
         )
 
     def happens(self, seen: int, fired: int) -> bool:
-        """Does it happen to the ``seen``-th call that fits, having happened ``fired`` times?"""
+        """Return whether it happens to the ``seen``-th call that fits, after ``fired`` times."""
         if seen < self.nth or (self.limit and fired >= self.limit):
             return False
         return random.Random(f"{self.seed}:{seen}").random() < self.probability

@@ -66,7 +66,7 @@ class FaultTable:
         self.path = path
 
     def any(self) -> bool:
-        """May there be a fault? A look at the file system, for the way of every call."""
+        """Return whether there may be a fault, by the file system: every call asks."""
         return self.path.exists()
 
     def add(self, fault: Fault) -> int:

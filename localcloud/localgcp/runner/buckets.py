@@ -41,7 +41,7 @@ class JobBuckets:
     access: Access
     report: Callable[[str], None]
     view: BucketView | None = None
-    """What programs of this machine have at ``/gcs``; None: a replaced path in its place."""
+    """``/gcs`` of programs of this machine; None: a replaced path in its place."""
     _mounts: list[Mount] = field(default_factory=list[Mount])
     _watch: RootWatch | None = None
 
@@ -71,7 +71,7 @@ class JobBuckets:
             mount.sync(final=False)
 
     def lost(self) -> str:
-        """Why files that the job wrote are in no bucket; empty if all are."""
+        """Return why files that the job wrote are in no bucket; empty if all are."""
         if self._watch and (written := self._watch.written()):
             return explain(written)
         # Folders of buckets that are shown read-only are empty, unless a container wrote there.
@@ -161,7 +161,7 @@ _NAMED: Final = 3
 
 
 class RootWatch:
-    """What lies below ``root`` now, to be compared at the end of a job."""
+    """Snapshot of the files below ``root``, compared at the end of a job."""
 
     def __init__(self, root: Path | None = None) -> None:
         self._root = ROOT if root is None else root
@@ -191,7 +191,7 @@ def outside_of(gcs: Path, buckets: Container[str]) -> list[str]:
 
 
 def explain_outside(written: list[str]) -> str:
-    """Why a job with such files failed."""
+    """Return the error of a job with such files."""
     return (
         f"The job wrote {_some(written)}, which reached no bucket: the local cloud has none by "
         "this name, the job's account may not use it, or a container does not name it. "
@@ -200,7 +200,7 @@ def explain_outside(written: list[str]) -> str:
 
 
 def explain(written: list[str]) -> str:
-    """Why a job with these files failed."""
+    """Return the error of a job that wrote these files."""
     return (
         f"The job wrote {_some(written)} on this machine, not into a bucket: "
         "the local cloud replaces /gcs in command, args and env, not in paths that code makes. "

@@ -46,7 +46,7 @@ class Mount:
         self._known: dict[str, Stamp] = {}
         """Objects as they were when they last equalled the folder's files."""
         self.refused: set[str] = set()
-        """What the account may not upload or delete."""
+        """Files that the account may not upload or delete."""
 
     def fill(self) -> None:
         """Copy the emulator's files in. Without the right to read, the folder stays empty.

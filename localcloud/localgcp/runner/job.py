@@ -51,7 +51,7 @@ _DEFAULT_WAIT: Final = 24 * 3600.0
 
 @dataclass(frozen=True)
 class JobHost:
-    """What jobs use: their records, and the faults that happen to them."""
+    """The machine of jobs, their records, and the faults that happen to them."""
 
     cloud: CloudHost
     jobs: JobTable

@@ -1,4 +1,4 @@
-"""What the replicas of a job run, made ready once: packages installed, images found.
+"""Prepares the programs of a job once: packages installed, images found.
 
 Replicas of all pools that have the same image and packages share one environment.
 """
@@ -38,7 +38,7 @@ class Preparation:
     _said: set[str] = field(default_factory=set[str])
 
     def program(self, member: Replica, folders: Folders, *, alone: bool) -> Program:
-        """What a replica runs.
+        """Return the program of a replica.
 
         Raises StartRefusedError, PreparationError and JobCancelledError.
         """

@@ -1,4 +1,4 @@
-"""What a replica starts: a command of this machine, or a container."""
+"""Programs of replicas: a command of this machine, or a container."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ Run = Callable[[list[str], Mapping[str, str]], int]
 
 @dataclass(frozen=True)
 class CloudHost:
-    """What programs use of this machine and of its local cloud."""
+    """The part of this machine and its local cloud that programs use."""
 
     home: Home
     store: Store
@@ -81,7 +81,7 @@ class HostProgram:
         return Launch(argv, {**machine, **user, **service})
 
     def _cloud_sdk(self) -> dict[str, str]:
-        """What leads gcloud and gsutil to the local cloud, where the job finds them.
+        """Return the variables for gcloud and gsutil, if the job finds these programs.
 
         Without it they would ask Google, and gsutil would do so for minutes.
         """
@@ -107,7 +107,7 @@ class ContainerProgram:
     storage_url: str
     run: Run
     volumes: Mapping[str, Path] = field(default_factory=dict[str, Path])
-    """What it has beside ``/gcs``: path in it -> folder or file."""
+    """Further mounts: path in the container -> folder or file."""
 
     @property
     def gcs(self) -> Path:

@@ -346,12 +346,12 @@ class StorageFront:
 
     @property
     def url(self) -> str:
-        """Where clients find it."""
+        """Its address for clients."""
         return f"http://127.0.0.1:{self.port}"
 
     @property
     def refusal(self) -> str | None:
-        """Why the emulator is within reach of other users; None: it is not."""
+        """The reason why other users reach the emulator; None: they do not."""
         return self.emulator.refusal
 
     def start(self, port: int) -> None:

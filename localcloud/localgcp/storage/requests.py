@@ -1,4 +1,4 @@
-"""Which requests of Cloud Storage's API pass to the emulator, and in which form (pure).
+"""Checks and rewrites requests of Cloud Storage's API for the emulator (pure).
 
 The emulator joins names of buckets and objects to a path in its folder. Every name is checked here,
 and the request is written anew, so that the emulator finds no other name in it than the one that
@@ -58,7 +58,7 @@ class StorageRequest:
 
 
 def is_content(request: StorageRequest) -> bool:
-    """Whether the body is an object's content, which names nothing."""
+    """Return whether the body is an object's content, which names nothing."""
     path, pairs = _split(request.target)
     if request.verb not in _WRITING or _CHUNK.fullmatch(path):
         return True
@@ -93,8 +93,9 @@ def accepted(request: StorageRequest) -> StorageRequest:
 
 
 def condition_source(request: StorageRequest) -> str | None:
-    """What to get before a request on an object whose conditions the emulator ignores; None for
-    any other request.
+    """Return the path to get before a request on an object with conditions, else None.
+
+    The emulator ignores them.
     """
     path, pairs = _split(request.target)
     found = _OBJECT.fullmatch(path)

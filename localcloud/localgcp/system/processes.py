@@ -29,7 +29,7 @@ _KILL_SECONDS: Final = 5.0
 
 
 def is_process_id(value: object) -> bool:
-    """Whether a value from a file may be signalled: 0, 1 and -1 stand for many processes."""
+    """Return whether a value from a file may be signalled: 0, 1 and -1 stand for many processes."""
     return type(value) is int and 1 < value <= _MAX_ID
 
 
@@ -52,7 +52,7 @@ def start_time(pid: int) -> str | None:
 
 
 def runs(pid: int, *words: str) -> bool:
-    """Whether the command line of a process has all these words."""
+    """Return whether the command line of a process has all these words."""
     import psutil
 
     try:
@@ -92,11 +92,11 @@ class ChildProcess:
         return child if named and is_process_id(child.pid) else None
 
     def is_alive(self) -> bool:
-        """Whether this very process still runs."""
+        """Return whether this very process still runs."""
         return start_time(self.pid) == self.started
 
     def leads_session(self) -> bool:
-        """Whether its group is its own; true also of a group that outlived it."""
+        """Return whether its group is its own; true also of a group that outlived it."""
         try:
             return os.getsid(self.pid) == self.pid
         except ProcessLookupError:
@@ -130,7 +130,7 @@ class ChildProcess:
 
 
 def succeeds(command: list[str], seconds: float) -> bool:
-    """Whether a command ends with exit code 0 within ``seconds``; its output is dropped."""
+    """Return whether a command ends with exit code 0 within ``seconds``; its output is dropped."""
     try:
         done = subprocess.run(
             command,
