@@ -8,6 +8,7 @@ children of a killed one.
 from __future__ import annotations
 
 import json
+import math
 import os
 import signal
 import subprocess
@@ -31,6 +32,14 @@ _KILL_SECONDS: Final = 5.0
 def is_process_id(value: object) -> bool:
     """Return whether a value from a file may be signalled: 0, 1 and -1 stand for many processes."""
     return type(value) is int and 1 < value <= _MAX_ID
+
+
+def wait_until(holds: Callable[[], object], seconds: float = math.inf) -> bool:
+    """Wait until ``holds`` returns something true, at most so long; return whether it did."""
+    deadline = time.monotonic() + seconds
+    while not (found := holds()) and time.monotonic() < deadline:
+        time.sleep(_POLL_SECONDS)
+    return bool(found)
 
 
 def start_time(pid: int) -> str | None:
@@ -111,12 +120,9 @@ class ChildProcess:
         """
         if not terminate(self):
             self._signal(signal.SIGTERM)
-        deadline = time.monotonic() + grace_seconds
-        while self.is_alive() and time.monotonic() < deadline:
-            time.sleep(_POLL_SECONDS)
+        wait_until(lambda: not self.is_alive(), grace_seconds)
         self._signal(signal.SIGKILL)
-        while self.is_alive():
-            time.sleep(_POLL_SECONDS)
+        wait_until(lambda: not self.is_alive())
 
     def _signal(self, number: signal.Signals) -> None:
         # The group can outlive its leader (a shell that put work in the background), and while it

@@ -64,7 +64,7 @@ class RootDirectory:
             raise UnsafePathError(errno.EINVAL, "is no file", path)
 
     def read(self, path: str) -> bytes | None:
-        """Return the bytes of a file, or None if there is none. Raises UnsafePathError as ``open``."""
+        """Return the bytes of a file; None if there is none. Raises UnsafePathError as ``open``."""
         try:
             with self.open(path) as file:
                 return file.read()
