@@ -33,7 +33,7 @@ from localgcp.bigquery.catalog import (
     version_of,
 )
 from localgcp.errors import BigQueryError
-from localgcp.faults.model import Kind, Service
+from localgcp.faults.model import Service
 from localgcp.faults.table import FaultTable
 from localgcp.home import Home, open_private
 from localgcp.inventory.store import Store
@@ -399,14 +399,12 @@ class Jobs:
         for entry in self._faults.count_call(
             Service.BIGQUERY, kind, lambda _: [name], lambda _: True
         ):
-            match entry.fault.kind:
-                case Kind.ERROR:
-                    text = f"fault {entry.id} of the local cloud"
-                    raise BigQueryError("backendError", text)
-                case Kind.HOLD:
-                    self._faults.hold(entry.id, f"{kind} {name}", self._stopping)
-                case _:
-                    self._stopping.wait(entry.fault.seconds)
+            self._faults.meet(
+                entry,
+                f"{kind} {name}",
+                self._stopping,
+                lambda _, text: BigQueryError("backendError", text),
+            )
 
 
 def time_limit(job: Body | None) -> float:

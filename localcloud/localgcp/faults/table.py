@@ -136,6 +136,24 @@ class FaultTable:
             db.execute("COMMIT")
         return taken
 
+    def meet(
+        self,
+        entry: Entry,
+        call: str,
+        stopping: threading.Event,
+        error: Callable[[str, str], Exception],
+    ) -> bool:
+        """Delay or hold a call; return False if it was held and its fault was cleared.
+
+        Raises ``error(code, text)`` for a fault of kind ``error``. Other kinds are the caller's.
+        """
+        fault = entry.fault
+        if fault.kind is Kind.ERROR:
+            raise error(fault.code, f"fault {entry.id} of the local cloud")
+        if fault.kind is Kind.DELAY:
+            stopping.wait(fault.seconds)
+        return fault.kind is not Kind.HOLD or self.hold(entry.id, call, stopping)
+
     def hold(self, fault_id: int, call: str, stopping: threading.Event) -> bool:
         """Wait here until the fault is released. False if it was cleared, or the server stops."""
         with self._connect() as db:
