@@ -14,7 +14,6 @@ from localgcp.containers.front import RegistryFront
 from localgcp.containers.host import ContainerHost
 from localgcp.containers.registry import Registry, find_program
 from localgcp.faults.calls import CallFaults
-from localgcp.faults.jobs import JobFaults
 from localgcp.faults.table import FaultTable
 from localgcp.home import Home, Ports
 from localgcp.inventory.store import Store
@@ -72,7 +71,7 @@ class Services:
         self.containers = containers = ContainerHost(home, self.registry.port)
         containers.start()
         cloud = CloudHost(home, store, containers, storage, self._url)
-        host = JobHost(cloud, jobs, JobFaults(faults), tuning.trial_id)
+        host = JobHost(cloud, jobs, faults, tuning.trial_id)
         scheduler = LocalScheduler(jobs, host.make_run, is_trial=tuning.is_trial)
         scheduler.start()
         images = self.registry

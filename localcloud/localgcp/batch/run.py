@@ -21,8 +21,8 @@ from localgcp.batch.runnables import Machine
 from localgcp.batch.tasks import Attempt, is_retried
 from localgcp.batch.volumes import Volumes
 from localgcp.errors import PreparationError, StartRefusedError
-from localgcp.faults.model import Fault, Kind, Service
-from localgcp.faults.table import Entry, FaultTable
+from localgcp.faults.jobs import JobFaults
+from localgcp.faults.table import FaultTable
 from localgcp.home import make_private
 from localgcp.runner import environment, replica
 from localgcp.runner.environment import Folders
@@ -61,7 +61,7 @@ class BatchRun:
         job: BatchJob,
     ) -> None:
         self.job, self.cloud, self.jobs = job, cloud, jobs
-        self.faults = JobFaults(faults, job)
+        self.faults = faults_of(faults, job)
         #: The job is cancelled or deleted, one of its tasks has failed, or the server stops.
         self.ending = threading.Event()
         self.stopping = False
@@ -193,8 +193,8 @@ class BatchRun:
             log=JobLog(self.folder / "logs" / f"task-{number}.log"),
             service=service,
             ending=self.ending,
-            preempted=lambda ran: self.faults.preempted(number, ran),
-            killed=lambda ran: self.faults.killed(number, ran),
+            preempted=lambda ran: bool(self.faults.preempted([f"task-{number}"], ran)),
+            killed=lambda ran: self.faults.killed(f"task-{number}", ran),
         )
 
     def _runner(self, folder: Path) -> Callable[[list[str], Mapping[str, str]], int]:
@@ -228,35 +228,7 @@ class BatchRun:
             self.agent.append(f"job {self.job.job_id} {state}{why and f': {why}'}")
 
 
-class JobFaults:
-    """What goes wrong on purpose with one job."""
-
-    def __init__(self, table: FaultTable, job: BatchJob) -> None:
-        self._table, self._job = table, job
-
-    def stockout(self) -> Entry | None:
-        """The stock-out this job meets when it asks for its machines."""
-        return self._take(lambda fault: fault.kind is Kind.STOCKOUT)
-
-    def preempted(self, number: int, ran: float) -> bool:
-        """Does this task lose its machine now? Only that of a SPOT job does."""
-        if self._job.policy.get("provisioningModel") not in _SPOT:
-            return False
-        return self._take(_of(Kind.PREEMPT, ("", f"task-{number}"), ran)) is not None
-
-    def killed(self, number: int, ran: float) -> bool:
-        """Is a process of this task killed now?"""
-        names = (f"task-{number}", *([""] if number == 0 else []))
-        return self._take(_of(Kind.KILL, names, ran)) is not None
-
-    def _take(self, accept: Callable[[Fault], bool]) -> Entry | None:
-        job = self._job
-        subjects = [job.job_id, job.uid, *job.body.get("labels", {}).values()]
-        taken = self._table.count_call(Service.JOBS, "", lambda _: subjects, accept)
-        return taken[0] if taken else None
-
-
-def _of(kind: Kind, names: Sequence[str], ran: float) -> Callable[[Fault], bool]:
-    return lambda fault: (
-        fault.kind is kind and fault.replica in names and ran >= (fault.seconds or 0)
-    )
+def faults_of(table: FaultTable, job: BatchJob) -> JobFaults:
+    """Return the faults of a job of Batch, whose replicas are its tasks."""
+    subjects = (job.job_id, job.uid, *job.body.get("labels", {}).values())
+    return JobFaults(table, subjects, "task-0", job.policy.get("provisioningModel") in _SPOT)

@@ -23,7 +23,8 @@ from localgcp.errors import (
     RpcCode,
     StartRefusedError,
 )
-from localgcp.faults.jobs import JobFaults, stockout_message
+from localgcp.faults.jobs import faults_of, stockout_message
+from localgcp.faults.table import FaultTable
 from localgcp.home import make_private
 from localgcp.runner import environment, replica
 from localgcp.runner.buckets import JobBuckets
@@ -55,7 +56,7 @@ class JobHost:
 
     cloud: CloudHost
     jobs: JobTable
-    faults: JobFaults
+    faults: FaultTable
     trial_id: Callable[[str], str | None] = lambda _job_id: None
     """The id of the trial that a job runs, if it runs one."""
 
@@ -80,7 +81,7 @@ class JobRun:
     ) -> None:
         """``trial``: the id of the trial that this job runs, if it runs one."""
         self.record, self.jobs, self.trial = record, host.jobs, trial
-        self.cloud, self.faults = host.cloud, host.faults
+        self.cloud, self.faults = host.cloud, faults_of(host.faults, record)
         self.cancelled, self.stopping = cancelled, stopping
         home = self.cloud.home
         self.folder = home.jobs / record.job_id
@@ -136,12 +137,12 @@ class JobRun:
         A FLEX_START job waits until there are some, or for ``maxWaitDuration``.
         Raises StartRefusedError, and JobCancelledError if it is cancelled meanwhile.
         """
-        fault = self.faults.stockout(self.record)
-        if fault is None:
+        met = self.faults.stockout()
+        if met is None:
             return
         text = stockout_message(self.record.region)
         scheduling = self.record.spec.get("scheduling", {})
-        wait, limit = fault.seconds, math.inf
+        wait, limit = met.fault.seconds, math.inf
         if scheduling.get("strategy") == "FLEX_START":
             limit = max_wait(scheduling)
             wait = math.inf if wait is None else wait
@@ -305,11 +306,11 @@ class JobRun:
 
     def preempted(self, ran_seconds: float) -> Sequence[str]:
         """Return the names of the replicas that lose their machines now."""
-        return self.faults.preempted(self.record, self._names, ran_seconds)
+        return self.faults.preempted(self._names, ran_seconds)
 
     def killed(self, name: str, ran_seconds: float) -> bool:
         """Return whether this replica is killed now."""
-        return self.faults.killed(self.record, name, ran_seconds)
+        return self.faults.killed(name, ran_seconds)
 
     def tick(self) -> None:
         """Synchronize the buckets: called every other second and after each attempt."""

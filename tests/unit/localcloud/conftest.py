@@ -21,7 +21,6 @@ from google.cloud.aiplatform_v1.services.job_service.transports.grpc import JobS
 
 from localgcp.apis.server import Hook, serve
 from localgcp.containers.host import ContainerHost
-from localgcp.faults.jobs import JobFaults
 from localgcp.faults.table import FaultTable
 from localgcp.home import Home
 from localgcp.inventory.store import ACCOUNT as ACCOUNT_TYPE
@@ -179,7 +178,7 @@ def make_cloud(home: Home) -> Iterator[Callable[..., Cloud]]:
         tuning = Tuning(home)
         api, containers = f"http://127.0.0.1:{port}/", ContainerHost(home, 0)
         machine = CloudHost(home, store, containers, url, api)
-        host = JobHost(machine, jobs, JobFaults(faults), tuning.trial_id)
+        host = JobHost(machine, jobs, faults, tuning.trial_id)
         scheduler = LocalScheduler(jobs, host.make_run, slots, tuning.is_trial)
         scheduler.start()
         service = JobService(store, jobs, scheduler)
