@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from queue import Empty, SimpleQueue
-from typing import TYPE_CHECKING, Final
+from typing import Final, Protocol
 
 from localgcp.errors import CommandNotFoundError, JobCancelledError
 from localgcp.runner import replica
@@ -24,9 +24,6 @@ from localgcp.runner.programs import Launch
 from localgcp.system.folders import delete_folder
 from localgcp.system.threads import make_thread
 
-if TYPE_CHECKING:
-    from localgcp.runner.job import JobRun
-
 #: Between two looks at faults and the cancel. Ends of replicas are heard of at once.
 _POLL_SECONDS: Final = 0.25
 _STAMP_SECONDS: Final = 0.5
@@ -34,6 +31,16 @@ _TICK_SECONDS: Final = 2.0
 #: How long to wait for further ends after a failure. A replica that is killed makes the others
 #: fail a moment later, and which process ends first is chance.
 _SETTLE_SECONDS: Final = 1.0
+
+
+class GangJob(Protocol):
+    """The job that a gang runs for (``localgcp.runner.job.JobRun``)."""
+
+    def began(self) -> bool: ...
+    def paused(self) -> None: ...
+    def preempted(self, ran_seconds: float) -> Sequence[str]: ...
+    def killed(self, name: str, ran_seconds: float) -> bool: ...
+    def tick(self) -> None: ...
 
 
 @dataclass(frozen=True)
@@ -65,7 +72,7 @@ class Gang:
 
     members: Sequence[Member]
     life: LifeCycle
-    job: JobRun
+    job: GangJob
     notes: Path
     """Folder for notes about processes, for the next server."""
     cancelled: threading.Event
@@ -165,7 +172,7 @@ class Gang:
 class _Attempt:
     """Processes of one attempt and the threads that wait for them."""
 
-    job: JobRun
+    job: GangJob
     notes: Path
     _started: float = field(default_factory=time.monotonic)
     _stop: threading.Event = field(default_factory=threading.Event)
