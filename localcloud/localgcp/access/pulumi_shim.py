@@ -35,7 +35,7 @@ _PROJECT = re.compile(r"^\s+[\"']?gcp:project[\"']?\s*:\s*[\"']?([\w-]+)", re.MU
 
 
 class Request:
-    """What the arguments ask for; None where they do not say."""
+    """The parsed arguments; None for absent ones."""
 
     def __init__(self, args: list[str]) -> None:
         self.command: str | None = None
