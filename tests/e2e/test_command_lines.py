@@ -49,7 +49,9 @@ def reported(job: dict[str, Any]) -> list[str]:
 
 def run(cloud: Cloud, job: dict[str, Any]) -> tuple[str, str]:
     """The state in which a job ends, and what it printed."""
-    submitted = cloud.submit(vertex.CustomJob.from_json(json.dumps(job)))
+    request = vertex.CustomJob.from_json(json.dumps(job))
+    assert isinstance(request, vertex.CustomJob)
+    submitted = cloud.submit(request)
 
     def state() -> str:
         name = cloud.client.get_custom_job(name=submitted.name).state.name

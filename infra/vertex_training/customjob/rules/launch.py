@@ -53,7 +53,7 @@ COMMAND: Final = re.compile(r"(?<!\$)\$\(([a-z][\w.-]*)\)")
 IN_ENV: Final = (
     *COMMANDS,
     re.compile(r"\A~/"),
-    re.compile(r"(?<![$\\])\$(?:\{([A-Z_][A-Z0-9_]*)\}|([A-Z_][A-Z0-9_]*)\b)"),
+    re.compile(r"(?<![$\\])\$(?:\{([A-Z_][A-Z0-9_]*)(?::?[-=+?][^{}]*)?\}|([A-Z_][A-Z0-9_]*)\b)"),
 )
 #: Programs that do nothing by themselves: what they run stands in the words after them.
 INTERPRETERS: Final = re.compile(
@@ -231,8 +231,11 @@ def _own(launch: Launch, option: str) -> str:
 
 
 def _launches(job: Job) -> Iterator[tuple[Pool, Command, Launch]]:
-    """Launchers that certainly run, in pools whose replicas are nodes of a training."""
+    """Yield launchers that certainly run, and whose options no variable gives."""
     for pool, line in _lines(job):
+        names = [str(variable.get("name")) for variable in pool.env]
+        if any("PET_" in text for text in (*names, *line.words)):
+            continue  # torchrun reads its options from PET_NNODES and the like
         for command in line.commands:
             if command.certain and (launch := launch_of(command)):
                 yield pool, command, launch
@@ -329,6 +332,8 @@ def node_rank(job: Job) -> Iterator[Finding]:
         if pool.index > 1 or not launch.is_static or (launch.nodes or 1) < 2:
             continue
         rank = launch.rank
+        if rank is None and launch.launcher == "torchrun":
+            rank = "0"
         if rank is not None and rank.isdecimal():
             others = seen.get(rank, 0) + pool.replicas - 1
             if others:
