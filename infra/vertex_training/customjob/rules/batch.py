@@ -1,4 +1,4 @@
-"""What a job with ``backend: batch`` cannot ask for, and what means something else there."""
+"""Rules for jobs with ``backend: batch``: fields that Batch lacks or reads in another way."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def batch_support(job: Job) -> Iterator[Finding]:
 
 @rule("batch-differs", BATCH + "job-states", "warning")
 def batch_differs(job: Job) -> Iterator[Finding]:
-    """What a job with ``backend: batch`` says means the same there."""
+    """Fields of a job with ``backend: batch`` mean the same there."""
     if job.context.backend != "batch":
         return
     if "maxWaitDuration" in job.scheduling:

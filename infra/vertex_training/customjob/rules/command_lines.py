@@ -60,7 +60,7 @@ class Command:
 
     words: tuple[str, ...]
     certain: bool = True
-    """Whether it runs once, whatever happens: no condition or loop is around it."""
+    """True if it runs exactly once: no condition or loop is around it."""
 
     @property
     def program(self) -> str:
@@ -69,7 +69,7 @@ class Command:
 
     @property
     def is_python(self) -> bool:
-        """Whether it runs Python."""
+        """Return whether it runs Python."""
         return _PYTHON.fullmatch(self.words[0]) is not None
 
     def module_and_arguments(self) -> tuple[str, tuple[str, ...]]:
@@ -85,7 +85,7 @@ class Command:
 
 @dataclass(frozen=True)
 class CommandLine:
-    """What a pool's ``command`` and ``args`` run."""
+    """The commands in a pool's ``command`` and ``args``."""
 
     words: tuple[str, ...]
     """As they are written; empty if the image's own entrypoint decides what they mean."""
@@ -95,7 +95,7 @@ class CommandLine:
     """Index of the first word that the shell hands to a script that reads no arguments."""
     commands: tuple[Command, ...] = ()
     is_read_by_shell: bool = False
-    """Whether a shell, or another program that expands texts, reads the words."""
+    """True if a shell, or another program that expands texts, reads the words."""
 
 
 def read_command_line(pool: Pool) -> CommandLine:
@@ -259,7 +259,7 @@ def _closing(script: str, index: int) -> int:
 
 @dataclass(frozen=True)
 class Launch:
-    """How a launcher starts processes; what stands in no option is None."""
+    """The processes that a launcher starts; None for values that no option has."""
 
     launcher: str
     nodes: int | None = None
@@ -274,7 +274,7 @@ class Launch:
 
     @property
     def is_static(self) -> bool:
-        """Whether every node is told its rank and where the first one is."""
+        """Return whether options give every node its rank and the address of the first one."""
         return self.options.get("rdzv-backend", "static") == "static"
 
 

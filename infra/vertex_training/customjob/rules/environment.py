@@ -1,4 +1,4 @@
-"""What the code receives: environment variables, command, arguments, and what nothing expands."""
+"""Rules for environment variables, commands and arguments."""
 
 from __future__ import annotations
 
@@ -200,7 +200,7 @@ def nccl_infiniband(job: Job) -> Iterator[Finding]:
 
 
 def _assigns(script: str, name: str) -> bool:
-    """Whether a shell script gives the variable a value, or reads one into it."""
+    """Return whether a shell script sets the variable or reads a value into it."""
     return re.search(rf"(^|[\s;&|])({name}=|read\b[^;\n]*\b{name}\b)", script) is not None
 
 

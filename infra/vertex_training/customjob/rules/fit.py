@@ -118,7 +118,7 @@ def _others(job: Job) -> Iterable[JobFacts]:
 
 
 def _wrong_owner(job: Job) -> bool:
-    """Whether the stack's network is meant, under the number of the project where jobs run."""
+    """Return whether the job names the stack's network with the number of the jobs' project."""
     network, stack = _network(job), job.context.stack
     given = NETWORK.match(job.network)
     right = NETWORK.match(network.name) if network else None
@@ -310,7 +310,7 @@ def _machines(job: Job, facts: JobFacts, name: str, found: ReservationFacts) -> 
 
 
 def _uses(job: Job, request: ReservationRequest, name: str, found: ReservationFacts) -> bool:
-    """Whether these machines come from this reservation and from no other.
+    """Return whether these machines come from this reservation and from no other.
 
     Of several names the first that has machines is taken, which nothing here can know.
     """

@@ -243,7 +243,7 @@ def _launches(job: Job) -> Iterator[tuple[Pool, Command, Launch]]:
 
 @rule("gpu-missing", GUIDES + "training/configure-compute", "warning")
 def gpu_missing(job: Job) -> Iterator[Finding]:
-    """What asks for CUDA has machines with GPUs."""
+    """A job that requests CUDA has machines with GPUs."""
     for pool, line in _lines(job):
         if pool.gpu or not pool.shape or pool.accelerator:
             continue  # machines that no table has may have GPUs
