@@ -124,9 +124,7 @@ def _of_pool(pool: Pool) -> Iterator[Finding]:
         what = "Batch takes machines of one reservation"
         path = (*pool.machine_path, "reservationAffinity", "values")
         yield Finding(path, what, str(len(named)), f"one value; {VERTEX}")
-    filled = {
-        each.get("name") for each in pool.env if SECRET_VALUE.fullmatch(str(each.get("value")))
-    }
+    filled = {name for _, name, value in pool.variables() if SECRET_VALUE.fullmatch(value)}
     for path, text in pool.texts():
         late = (m for m in REFERENCE.finditer(text) if LATE.fullmatch(m[1]) or m[1] in filled)
         if match := next(late, None):

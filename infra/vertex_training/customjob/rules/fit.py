@@ -165,6 +165,14 @@ def _named(pool: Pool) -> list[str]:
     return (pool.affinity or {}).get("values", [])
 
 
+def _requested(job: Job) -> Iterator[tuple[Pool, Path, str, ReservationFacts | None]]:
+    """Yield each reservation that a pool names: place of its name, the name, its facts if known."""
+    known = _known(job)
+    for pool, path in _with_request(job):
+        for index, name in enumerate(_named(pool)):
+            yield pool, (*path, "values", index), name, known.get(_own(job, name))
+
+
 def _own(job: Job, name: str) -> str:
     """A reservation's name with the project's id, also if it was written with its number."""
     stack = job.context.stack
@@ -177,28 +185,22 @@ def _own(job: Job, name: str) -> str:
 @rule("reservation-foreign", OURS, "warning")
 def reservation_foreign(job: Job) -> Iterator[Finding]:
     """The job names a reservation of the stack; of others nothing can be checked."""
-    known = _known(job)
-    for pool, path in _with_request(job):
-        for index, name in enumerate(_named(pool)):
-            if known and _own(job, name) not in known:
-                keys = ", ".join(f"${{reservations.{r.key}}}" for r in known.values())
-                what = "not a reservation of this stack"
-                yield Finding((*path, "values", index), what, name, f"known: {keys}")
+    keys = ", ".join(f"${{reservations.{r.key}}}" for r in _known(job).values())
+    for _, path, name, facts in _requested(job):
+        if keys and facts is None:
+            yield Finding(path, "not a reservation of this stack", name, f"known: {keys}")
 
 
 @rule("reservation-machine", RESERVATIONS)
 def reservation_machine(job: Job) -> Iterator[Finding]:
     """Machine type, GPUs and their number are the reservation's."""
-    known = _known(job)
-    for pool, _ in _with_request(job):
-        for name in _named(pool):
-            found = known.get(_own(job, name))
-            if found and not _fits(_request_of(pool), found):
-                got = _shown(pool.machine_type, pool.accelerator, pool.count)
-                wanted = _shown(found.machine_type, found.accelerator_type, found.accelerator_count)
-                what = f"reservation '{found.key}' has other machines"
-                hint = f"it has {wanted}, and both must be the same"
-                yield Finding((*pool.machine_path, "machineType"), what, got, hint)
+    for pool, _, _, facts in _requested(job):
+        if facts and not _fits(_request_of(pool), facts):
+            got = _shown(pool.machine_type, pool.accelerator, pool.count)
+            wanted = _shown(facts.machine_type, facts.accelerator_type, facts.accelerator_count)
+            what = f"reservation '{facts.key}' has other machines"
+            hint = f"it has {wanted}, and both must be the same"
+            yield Finding((*pool.machine_path, "machineType"), what, got, hint)
 
 
 @rule("reservation-any", RESERVATIONS, "warning")
@@ -246,27 +248,21 @@ def reservation_spare(job: Job) -> Iterator[Finding]:
 @rule("reservation-open", RESERVATIONS, "warning")
 def reservation_open(job: Job) -> Iterator[Finding]:
     """A reservation that a job names is used by those that name it alone."""
-    known = _known(job)
-    for pool, path in _with_request(job):
-        for name in _named(pool):
-            found = known.get(_own(job, name))
-            if found and not found.specific:
-                what = f"'{found.key}' is open to every machine that fits: it is not taken by name"
-                hint = f"${{reservations.{found.key}}}, or its specificReservationRequired: true"
-                yield Finding(path, what, name, hint)
+    for _, path, name, facts in _requested(job):
+        if facts and not facts.specific:
+            what = f"'{facts.key}' is open to every machine that fits: it is not taken by name"
+            hint = f"${{reservations.{facts.key}}}, or its specificReservationRequired: true"
+            yield Finding(path[:-2], what, name, hint)
 
 
 @rule("reservation-local-ssd", RESERVATIONS, "warning")
 def reservation_local_ssd(job: Job) -> Iterator[Finding]:
     """The machines of a reservation have no local SSD that was attached by hand."""
-    known = _known(job)
-    for pool, path in _with_request(job):
-        for name in _named(pool):
-            found = known.get(_own(job, name))
-            if found and found.local_ssds:
-                what = f"Vertex AI uses no machines with attached local SSDs, and '{found.key}' has"
-                hint = "remove localSsds, unless the machine type always has them"
-                yield Finding(path, what, str(found.local_ssds), hint)
+    for _, path, _, facts in _requested(job):
+        if facts and facts.local_ssds:
+            what = f"Vertex AI uses no machines with attached local SSDs, and '{facts.key}' has"
+            hint = "remove localSsds, unless the machine type always has them"
+            yield Finding(path[:-2], what, str(facts.local_ssds), hint)
 
 
 def _request_of(pool: Pool) -> ReservationRequest:

@@ -138,6 +138,12 @@ class Pool:
         """Its environment variables."""
         return self.task.get("env", [])
 
+    def variables(self) -> Iterator[tuple[Path, str, str]]:
+        """Yield path, name and value of its environment variables; empty for what is missing."""
+        for index, variable in enumerate(self.env):
+            path = (*self.task_path, "env", index)
+            yield path, str(variable.get("name", "")), str(variable.get("value", ""))
+
     @property
     def is_reduction_server(self) -> bool:
         """Return whether it runs Google's reduction server."""

@@ -127,7 +127,7 @@ def _no_program(pool: Pool, line: CommandLine) -> Finding | None:
 
 
 def _unexpanded(pool: Pool, words: list[tuple[Path, str]]) -> Iterator[Finding]:
-    names = {str(each.get("name")) for each in pool.env}
+    names = {name for _, name, _ in pool.variables()}
     is_code = False
     for path, word in words:
         if is_code:  # python -c CODE, and the like
@@ -189,16 +189,14 @@ def env_shell(job: Job) -> Iterator[Finding]:
     """Values of variables have no shell syntax: the service expands ``$(NAME)`` alone."""
     for pool in job.pools:
         known = set[str](RESERVED)
-        for index, variable in enumerate(pool.env):
-            value = str(variable.get("value", ""))
-            if found := _shell_syntax(value, IN_ENV, known):
-                name = next((group for group in found.groups() if group), "")
+        for path, variable, value in pool.variables():
+            if syntax := _shell_syntax(value, IN_ENV, known):
+                name = next((group for group in syntax.groups() if group), "")
                 is_known = name in known or GIVEN.fullmatch(name)
                 hint = f"$({name})" if is_known else "the value itself, or code that sets it"
                 what = "is for a shell, and none reads the value of a variable"
-                path = (*pool.task_path, "env", index, "value")
-                yield Finding(path, what, found.group(), hint)
-            known.add(str(variable.get("name")))
+                yield Finding((*path, "value"), what, syntax.group(), hint)
+            known.add(variable)
 
 
 @rule("container-engine", GUIDES + "training/create-custom-container", "warning")
@@ -233,7 +231,7 @@ def _own(launch: Launch, option: str) -> str:
 def _launches(job: Job) -> Iterator[tuple[Pool, Command, Launch]]:
     """Yield launchers that certainly run, and whose options no variable gives."""
     for pool, line in _lines(job):
-        names = [str(variable.get("name")) for variable in pool.env]
+        names = [name for _, name, _ in pool.variables()]
         if any("PET_" in text for text in (*names, *line.words)):
             continue  # torchrun reads its options from PET_NNODES and the like
         for command in line.commands:
@@ -248,14 +246,12 @@ def gpu_missing(job: Job) -> Iterator[Finding]:
         if pool.gpu or not pool.shape or pool.accelerator:
             continue  # machines that no table has may have GPUs
         hint = "acceleratorType and acceleratorCount in machineSpec, or run on processors"
-        for index, variable in enumerate(pool.env):
-            value = str(variable.get("value", ""))
-            if variable.get("name") == "CUDA_VISIBLE_DEVICES" and re.match(r"\d", value):
-                path = (*pool.task_path, "env", index, "value")
-                yield Finding(path, f"{pool.machine_type} has no GPU here", value, hint)
+        what = f"{pool.machine_type} has no GPU here"
+        for path, name, value in pool.variables():
+            if name == "CUDA_VISIBLE_DEVICES" and re.match(r"\d", value):
+                yield Finding((*path, "value"), what, value, hint)
         for command in line.commands:
             if command.program not in PRINTING and (word := _asks_for_cuda(command)):
-                what = f"{pool.machine_type} has no GPU here"
                 yield Finding(_place(pool, command, word), what, word, hint)
 
 
@@ -391,12 +387,9 @@ FILE_STORE: Final = re.compile(r"file:///?gcs/\S*")
 def mount_locks(job: Job) -> Iterator[Finding]:
     """Nothing that needs locks, hard links or sockets is below /gcs, which has none."""
     for pool in job.pools:
-        values: dict[Path, str] = {
-            (*pool.task_path, "env", index, "value"): str(each.get("name"))
-            for index, each in enumerate(pool.env)
-        }
+        names: dict[Path, str] = {(*path, "value"): name for path, name, _ in pool.variables()}
         for path, text in pool.texts():
-            needs = CACHES.get(values.get(path, ""), "") if text.startswith("/gcs/") else ""
+            needs = CACHES.get(names.get(path, ""), "") if text.startswith("/gcs/") else ""
             found = text
             if match := DATABASE.search(text):
                 needs, found = "locks, as a database does", match.group()
