@@ -230,22 +230,22 @@ def _commands(tokens: Sequence[str]) -> list[Command]:
 
 def _without_substitutions(script: str) -> str:
     """Replace ``$(…)`` and backticks, outside of single quotes, by ``UNKNOWN``."""
-    found: list[str] = []
+    parts: list[str] = []
     index, quoted = 0, False
     while index < len(script):
         if script[index] == "'":
             quoted = not quoted
         if not quoted and script.startswith("$(", index):
             index = _closing(script, index + 1)
-            found.append(UNKNOWN)
+            parts.append(UNKNOWN)
             continue
         if not quoted and script[index] == "`" and (end := script.find("`", index + 1)) > 0:
             index = end + 1
-            found.append(UNKNOWN)
+            parts.append(UNKNOWN)
             continue
-        found.append(script[index])
+        parts.append(script[index])
         index += 1
-    return "".join(found)
+    return "".join(parts)
 
 
 def _closing(script: str, index: int) -> int:
@@ -319,7 +319,7 @@ def launch_of(command: Command) -> Launch | None:
 
 def _options(words: Sequence[str], flags: frozenset[str]) -> dict[str, str]:
     """Return the options before the program, by their names with dashes."""
-    found: dict[str, str] = {}
+    options: dict[str, str] = {}
     index = 0
     while index < len(words) and words[index].startswith("-") and words[index] != "--":
         name, equals, value = words[index].lstrip("-").partition("=")
@@ -328,8 +328,8 @@ def _options(words: Sequence[str], flags: frozenset[str]) -> dict[str, str]:
         if not equals and name not in flags and index < len(words):
             value = words[index]
             index += 1
-        found[name] = value
-    return found
+        options[name] = value
+    return options
 
 
 def _torchrun(options: Mapping[str, str]) -> Launch:
@@ -344,15 +344,15 @@ def _torchrun(options: Mapping[str, str]) -> Launch:
 
 def _accelerate(options: Mapping[str, str]) -> Launch:
     nodes, total = _number(options.get("num-machines")), _number(options.get("num-processes"))
-    each = total // nodes if total and nodes else None
+    per_node = total // nodes if total and nodes else None
     rank, address = options.get("machine-rank"), options.get("main-process-ip")
-    return Launch("accelerate", nodes, each, total, rank, address, options)
+    return Launch("accelerate", nodes, per_node, total, rank, address, options)
 
 
 def _deepspeed(options: Mapping[str, str]) -> Launch:
-    nodes, each = _number(options.get("num-nodes")), _number(options.get("num-gpus"))
+    nodes, per_node = _number(options.get("num-nodes")), _number(options.get("num-gpus"))
     rank, address = options.get("node-rank"), options.get("master-addr")
-    return Launch("deepspeed", nodes, each, None, rank, address, options)
+    return Launch("deepspeed", nodes, per_node, None, rank, address, options)
 
 
 def _number(text: str | None) -> int | None:
@@ -366,15 +366,15 @@ def started_processes(pools: Sequence[Pool]) -> tuple[str, ...]:
     """
     nodes: dict[tuple[str, int | None], int] = {}
     for pool in pools:
-        found = [launch_of(each) for each in read_command_line(pool).commands]
-        launches = [each for each in found if each]
+        commands = read_command_line(pool).commands
+        launches = [launch for command in commands if (launch := launch_of(command))]
         if len(launches) != 1 or pool.index > 1:
             continue
         key = (launches[0].launcher, processes_of(launches[0], pool))
         nodes[key] = nodes.get(key, 0) + pool.replicas
     lines: list[str] = []
-    for (launcher, each), count in nodes.items():
-        processes = f" x {_counted(each, 'process', 'processes')}" if each else ""
+    for (launcher, per_node), count in nodes.items():
+        processes = f" x {_counted(per_node, 'process', 'processes')}" if per_node else ""
         lines.append(f"{_counted(count, 'node', 'nodes')}{processes} ({launcher})")
     return tuple(lines)
 

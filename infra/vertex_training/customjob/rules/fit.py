@@ -120,15 +120,15 @@ def _others(job: Job) -> Iterable[JobFacts]:
 def _wrong_owner(job: Job) -> bool:
     """Return whether the job names the stack's network with the number of the jobs' project."""
     network, stack = _network(job), job.context.stack
-    given = NETWORK.match(job.network)
-    right = NETWORK.match(network.name) if network else None
+    named = NETWORK.match(job.network)
+    own = NETWORK.match(network.name) if network else None
     return bool(
-        given
-        and right
+        named
+        and own
         and stack
-        and given[2] == right[2]
-        and given[1] != right[1]
-        and given[1] in (stack.project, stack.project_number)
+        and named[2] == own[2]
+        and named[1] != own[1]
+        and named[1] in (stack.project, stack.project_number)
     )
 
 
@@ -206,43 +206,40 @@ def reservation_machine(job: Job) -> Iterator[Finding]:
 @rule("reservation-any", RESERVATIONS, "warning")
 def reservation_any(job: Job) -> Iterator[Finding]:
     """ANY_RESERVATION meets an open reservation of the stack that has the job's machines."""
-    known = _known(job).values()
+    reservations = _known(job).values()
+    candidates = [reservation for reservation in reservations if not reservation.specific]
     for pool, path in _with_request(job):
         kind = (pool.affinity or {}).get("reservationAffinityType")
-        if kind != "ANY_RESERVATION" or not known:
+        if kind != "ANY_RESERVATION" or not reservations:
             continue
-        if not any(_fits(_request_of(pool), found) for found in known if not found.specific):
+        if not any(_fits(_request_of(pool), reservation) for reservation in candidates):
             what = "no open reservation of this stack has such machines"
             hint = "name one, or set its specificReservationRequired: false"
-            yield Finding(
-                (*path, "reservationAffinityType"),
-                what,
-                _shown(pool.machine_type, pool.accelerator, pool.count),
-                hint,
-            )
+            got = _shown(pool.machine_type, pool.accelerator, pool.count)
+            yield Finding((*path, "reservationAffinityType"), what, got, hint)
 
 
 @rule("reservation-count", RESERVATIONS)
 def reservation_count(job: Job) -> Iterator[Finding]:
     """A reservation has machines for all jobs of the stack that use it at once."""
-    for path, found, users in _shared(job):
-        needed = _at_once(users, found)
-        if needed > found.count:
+    for path, reservation, users in _shared(job):
+        needed = _at_once(users, reservation)
+        if needed > reservation.count:
             asked = ", ".join(f"{name}: {count}" for name, count in users.items())
-            what = f"'{found.key}' has fewer machines than jobs ask for at once ({asked})"
+            what = f"'{reservation.key}' has fewer machines than jobs ask for at once ({asked})"
             hint = "raise its count, or say in its parallelJobs how many of the jobs run at once"
-            yield Finding(path, what, f"count: {found.count}", hint)
+            yield Finding(path, what, f"count: {reservation.count}", hint)
 
 
 @rule("reservation-spare", RESERVATIONS, "warning")
 def reservation_spare(job: Job) -> Iterator[Finding]:
     """A reservation has one machine more than its jobs use."""
-    for path, found, users in _shared(job):
-        if _at_once(users, found) == found.count:
-            what = (
-                f"jobs use all machines of '{found.key}' at once; Google advises to keep one spare"
-            )
-            yield Finding(path, what, f"count: {found.count}", f"count: {found.count + 1}")
+    for path, reservation, users in _shared(job):
+        count = reservation.count
+        if _at_once(users, reservation) == count:
+            what = f"jobs use all machines of '{reservation.key}' at once"
+            what += "; Google advises to keep one spare"
+            yield Finding(path, what, f"count: {count}", f"count: {count + 1}")
 
 
 @rule("reservation-open", RESERVATIONS, "warning")
@@ -271,11 +268,11 @@ def _request_of(pool: Pool) -> ReservationRequest:
     )
 
 
-def _fits(request: ReservationRequest, found: ReservationFacts) -> bool:
+def _fits(request: ReservationRequest, reservation: ReservationFacts) -> bool:
     return (request.machine_type, request.accelerator_type, request.accelerator_count) == (
-        found.machine_type,
-        found.accelerator_type,
-        found.accelerator_count,
+        reservation.machine_type,
+        reservation.accelerator_type,
+        reservation.accelerator_count,
     )
 
 
@@ -285,35 +282,35 @@ def _shown(machine_type: str, accelerator: str, count: int) -> str:
 
 def _shared(job: Job) -> Iterator[tuple[Path, ReservationFacts, dict[str, int]]]:
     """Reservations that this job uses: where it does, and the machines each job requests."""
-    for name, found in _known(job).items():
+    for name, reservation in _known(job).items():
         for pool, path in _with_request(job):
-            if _uses(job, _request_of(pool), name, found):
-                mine = {"this job": _machines(job, job_facts_of(job), name, found)}
+            if _uses(job, _request_of(pool), name, reservation):
+                mine = {"this job": _machines(job, job_facts_of(job), name, reservation)}
                 others = {
-                    f"'{other}'": _machines(job, facts, name, found)
+                    f"'{other}'": _machines(job, facts, name, reservation)
                     for other, facts in sorted(job.context.others.items())
                 }
-                yield path, found, mine | {who: n for who, n in others.items() if n}
+                yield path, reservation, mine | {who: n for who, n in others.items() if n}
                 break
 
 
-def _machines(job: Job, facts: JobFacts, name: str, found: ReservationFacts) -> int:
+def _machines(job: Job, facts: JobFacts, name: str, reservation: ReservationFacts) -> int:
     return sum(
         request.machines
         for request in facts.reservation_requests
-        if _uses(job, request, name, found)
+        if _uses(job, request, name, reservation)
     )
 
 
-def _uses(job: Job, request: ReservationRequest, name: str, found: ReservationFacts) -> bool:
+def _uses(job: Job, request: ReservationRequest, name: str, reservation: ReservationFacts) -> bool:
     """Return whether these machines come from this reservation and from no other.
 
     Of several names the first that has machines is taken, which nothing here can know.
     """
     if request.reservations:
         return len(request.reservations) == 1 and _own(job, request.reservations[0]) == name
-    return not found.specific and _fits(request, found)
+    return not reservation.specific and _fits(request, reservation)
 
 
-def _at_once(users: Mapping[str, int], found: ReservationFacts) -> int:
-    return sum(sorted(users.values(), reverse=True)[: found.parallel_jobs])
+def _at_once(users: Mapping[str, int], reservation: ReservationFacts) -> int:
+    return sum(sorted(users.values(), reverse=True)[: reservation.parallel_jobs])

@@ -120,7 +120,7 @@ def _no_program(pool: Pool, line: CommandLine) -> Finding | None:
         what = "is a command of shells, and no program"
         return Finding(_path(pool, 0), what, first, SHELL_HINT)
     parts = first.split()
-    if len(parts) > 1 and any(each.fullmatch(parts[0]) for each in (INTERPRETERS, SCRIPTS)):
+    if len(parts) > 1 and any(form.fullmatch(parts[0]) for form in (INTERPRETERS, SCRIPTS)):
         what = "names one program with blanks in its name"
         return Finding(_path(pool, 0), what, first, f"command: [{', '.join(parts)}]")
     return None
@@ -134,19 +134,19 @@ def _unexpanded(pool: Pool, words: list[tuple[Path, str]]) -> Iterator[Finding]:
             is_code = False
             continue
         is_code = word in ("-c", "-e", "--eval")
-        if found := _shell_syntax(word, IN_WORDS, names):
+        if syntax := _shell_syntax(word, IN_WORDS, names):
             what = "is not expanded: no shell reads this command line"
-            yield Finding(path, what, found.group(), "write the value, or " + SHELL_HINT)
+            yield Finding(path, what, syntax.group(), "write the value, or " + SHELL_HINT)
 
 
 def _shell_syntax(
     text: str, forms: Iterable[re.Pattern[str]], variables: Container[str]
 ) -> re.Match[str] | None:
     """Return what only a shell would replace in a text; the service fills in ``variables``."""
-    found = next((match for each in forms if (match := each.search(text))), None)
-    if found is None and (named := COMMAND.search(text)) and named[1] not in variables:
+    syntax = next((match for form in forms if (match := form.search(text))), None)
+    if syntax is None and (named := COMMAND.search(text)) and named[1] not in variables:
         return named
-    return found
+    return syntax
 
 
 @rule("shell-script-split", POSIX + "sh.html")
@@ -355,9 +355,9 @@ def launch_by_ssh(job: Job) -> Iterator[Finding]:
                 word = "num-nodes" if many else "hostfile" if "hostfile" in launch.options else ""
             elif command.program in ("mpirun", "mpiexec", "horovodrun"):
                 hosts = ("-H", "--host", "--hosts", "--hostfile", "-hostfile", "-machinefile")
-                word = next((each for each in hosts if each in command.words), "")
+                word = next((option for option in hosts if option in command.words), "")
                 value = command.words[command.words.index(word) + 1 :][:1] if word else ()
-                if value and all(each.partition(":")[0] in LOCAL for each in value[0].split(",")):
+                if value and all(host.partition(":")[0] in LOCAL for host in value[0].split(",")):
                     word = ""
             if word and "ssh" not in " ".join(line.words):
                 what = "machines of a job run no SSH server, by which it starts the others"
@@ -390,11 +390,11 @@ def mount_locks(job: Job) -> Iterator[Finding]:
         names: dict[Path, str] = {(*path, "value"): name for path, name, _ in pool.variables()}
         for path, text in pool.texts():
             needs = CACHES.get(names.get(path, ""), "") if text.startswith("/gcs/") else ""
-            found = text
+            shown = text
             if match := DATABASE.search(text):
-                needs, found = "locks, as a database does", match.group()
+                needs, shown = "locks, as a database does", match.group()
             elif match := FILE_STORE.search(text):
-                needs, found = "locks", match.group()
+                needs, shown = "locks", match.group()
             if needs:
                 what = f"needs {needs}, and a bucket mounted at /gcs has none"
-                yield Finding(path, what, found, "a folder of the boot disk; copy what is to stay")
+                yield Finding(path, what, shown, "a folder of the boot disk; copy what is to stay")
