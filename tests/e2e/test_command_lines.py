@@ -15,13 +15,14 @@ import pytest
 import yaml
 from google.cloud import aiplatform_v1 as vertex
 
+from tests.fixture_project import sample
 from tests.unit.infra.customjob.test_job_cases import IMAGE, check
 from tests.unit.localcloud.conftest import Cloud, cloud, home, make_cloud, wait_until
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(1200)]
 __all__ = ["cloud", "home", "make_cloud"]
 ROWS = yaml.safe_load(Path(__file__).with_name("command_lines.yaml").read_text("utf-8"))
-LIB = Path(__file__).parents[2] / "jobs" / "lib"
+LIB = sample("lib")
 TORCH = "us-docker.pkg.dev/vertex-ai/training/pytorch-xla.2-4.py310:latest"
 ENDED = ("SUCCEEDED", "FAILED", "CANCELLED")
 #: Rules about images, regions and costs, which are not the subject here.
