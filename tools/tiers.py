@@ -43,7 +43,8 @@ STORIES: Final = ("browser", "chaos", "clients", "containers", "e2e", "languages
 #: ``VT_TESTS_STORIES=all`` all of them.
 KINDS: Final = {
     "submission": ("e2e/local_stack", "e2e/state_of_jobs", "e2e/recorded_state", "e2e/waiting",
-                   "e2e/run", "e2e/prebuilt_images", "e2e/distributed", "e2e/canaries"),
+                   "e2e/run", "e2e/prebuilt_images", "e2e/distributed", "e2e/canaries",
+                   "e2e/command_lines"),
     "kill and resume": ("chaos/real_cli", "e2e/vt_up"),
     "protocol": ("chaos/protocol_machine",),
     "mutants of the protocol": ("chaos/mutants",),

@@ -41,106 +41,26 @@ import importlib
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
-    from vertex_training.components.arguments import ArgumentsError
-    from vertex_training.components.capacity import GpuReservation, GpuReservationArgs
-    from vertex_training.components.environment import Environment
-    from vertex_training.components.identities import TrainingAccount, TrainingAccountArgs
-    from vertex_training.components.network import TrainingNetwork, TrainingNetworkArgs
-    from vertex_training.components.sections import (
-        AcceleratorArgs,
-        AlertsArgs,
-        AllowArgs,
-        AttachmentArgs,
-        BucketArgs,
-        BudgetArgs,
-        ChannelArgs,
-        DashboardArgs,
-        DnsPeeringArgs,
-        EncryptionArgs,
-        EndpointArgs,
-        ImageArgs,
-        IpRangeArgs,
-        JobArgs,
-        JobDefaultsArgs,
-        LimitsArgs,
-        LocalSsdsArgs,
-        ModelArgs,
-        NetworkArgs,
-        PackageArgs,
-        RegistryArgs,
-        ReplicasArgs,
-        ReservationArgs,
-        RetentionArgs,
-        RungArgs,
-        ScheduleArgs,
-        SecretArgs,
-        ServiceAccountArgs,
-        ServingContainerArgs,
-        SharedVpcArgs,
-        SnapshotArgs,
-        StateMessagesArgs,
-        SubnetArgs,
-        TeamArgs,
-        TeamLimitsArgs,
+    from vertex_training.components.arguments import ArgumentsError as ArgumentsError
+    from vertex_training.components.capacity import GpuReservation as GpuReservation
+    from vertex_training.components.capacity import GpuReservationArgs as GpuReservationArgs
+    from vertex_training.components.environment import Environment as Environment
+    from vertex_training.components.identities import TrainingAccount as TrainingAccount
+    from vertex_training.components.identities import TrainingAccountArgs as TrainingAccountArgs
+    from vertex_training.components.network import TrainingNetwork as TrainingNetwork
+    from vertex_training.components.network import TrainingNetworkArgs as TrainingNetworkArgs
+    from vertex_training.components.sections import *  # noqa: F403
+    from vertex_training.components.storage import TrainingBuckets as TrainingBuckets
+    from vertex_training.components.storage import TrainingBucketsArgs as TrainingBucketsArgs
+    from vertex_training.components.training import TrainingJob as TrainingJob
+    from vertex_training.components.training import TrainingJobArgs as TrainingJobArgs
+    from vertex_training.program import run as run
+    from vertex_training.training_environment import TrainingEnvironment as TrainingEnvironment
+    from vertex_training.training_environment import (
+        TrainingEnvironmentArgs as TrainingEnvironmentArgs,
     )
-    from vertex_training.components.storage import TrainingBuckets, TrainingBucketsArgs
-    from vertex_training.components.training import TrainingJob, TrainingJobArgs
-    from vertex_training.program import run
-    from vertex_training.training_environment import TrainingEnvironment, TrainingEnvironmentArgs
-__all__ = (
-    "AcceleratorArgs",
-    "AlertsArgs",
-    "AllowArgs",
-    "ArgumentsError",
-    "AttachmentArgs",
-    "BucketArgs",
-    "BudgetArgs",
-    "ChannelArgs",
-    "DashboardArgs",
-    "DnsPeeringArgs",
-    "EncryptionArgs",
-    "EndpointArgs",
-    "Environment",
-    "GpuReservation",
-    "GpuReservationArgs",
-    "ImageArgs",
-    "IpRangeArgs",
-    "JobArgs",
-    "JobDefaultsArgs",
-    "LimitsArgs",
-    "LocalSsdsArgs",
-    "ModelArgs",
-    "NetworkArgs",
-    "PackageArgs",
-    "RegistryArgs",
-    "ReplicasArgs",
-    "ReservationArgs",
-    "RetentionArgs",
-    "RungArgs",
-    "ScheduleArgs",
-    "SecretArgs",
-    "ServiceAccountArgs",
-    "ServingContainerArgs",
-    "SharedVpcArgs",
-    "SnapshotArgs",
-    "StateMessagesArgs",
-    "SubnetArgs",
-    "TeamArgs",
-    "TeamLimitsArgs",
-    "TrainingAccount",
-    "TrainingAccountArgs",
-    "TrainingBuckets",
-    "TrainingBucketsArgs",
-    "TrainingEnvironment",
-    "TrainingEnvironmentArgs",
-    "TrainingJob",
-    "TrainingJobArgs",
-    "TrainingNetwork",
-    "TrainingNetworkArgs",
-    "run",
-)
 
-#: Public name -> module that has it, below this package.
+#: Public name -> module that has it, below this package; components have ``NAMEArgs`` beside them.
 _MODULES: Final = {
     "ArgumentsError": "components.arguments",
     "Environment": "components.environment",
@@ -155,13 +75,23 @@ _MODULES: Final = {
 
 
 def __getattr__(name: str) -> Any:
-    # What is in ``__all__`` beside them are the sections of a stack file, which arguments have.
-    sections = "components.sections" if name in __all__ else None
+    if name == "__all__":
+        return _public_names()
+    # Other arguments are sections of a stack file, which arguments of components have.
+    sections = "components.sections" if name.endswith("Args") else None
     module = _MODULES.get(name.removesuffix("Args"), sections)
     if module is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(importlib.import_module(f"{__name__}.{module}"), name)
 
 
+def _public_names() -> list[str]:
+    from vertex_training.components.sections import MODELS
+
+    components = (name for name in _MODULES if name.startswith(("Training", "Gpu")))
+    of_sections = (name for name in MODELS if name.endswith("Args"))
+    return sorted({*_MODULES, *(f"{name}Args" for name in components), *of_sections})
+
+
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted({*globals(), *_public_names()})

@@ -37,6 +37,7 @@ from pulumi.provider.experimental.analyzer import (
 )
 from pulumi.provider.experimental.component import ComponentProvider
 
+from vertex_training.components import sections
 from vertex_training.components.arguments import ArgumentsError
 from vertex_training.components.capacity import GpuReservation
 from vertex_training.components.identities import TrainingAccount
@@ -72,7 +73,9 @@ class _Analyzer(Analyzer):
     """Also reads what the SDK's leaves out: texts of inherited fields, and ``Literal`` as enums."""
 
     def get_docstring(self, typ: type, name: str) -> str | None:
-        """Of the field, wherever in the bases it is declared."""
+        """Return the text of the field, of any base that declares it."""
+        if typ.__module__ == sections.__name__:
+            return _field_docs(typ.__name__).get(name)
         if text := super().get_docstring(typ, name):
             return text
         if typ.__module__ in sys.stdlib_module_names:
@@ -151,6 +154,12 @@ class Host(ComponentProvider):
         reached = [each.reached for each in inside([component]) if isinstance(each, Training)]
         urn = pulumi.Output.all(component.urn, *reached).apply(_urn_if_reached)
         return pulumi.provider.ConstructResult(urn, state)
+
+
+@cache
+def _field_docs(typed_dict: str) -> dict[str, str]:
+    """Return the texts of the section that a typed dict has the fields of."""
+    return sections.docs_of(sections.MODELS[typed_dict])
 
 
 @cache

@@ -201,7 +201,7 @@ class StartRefusedError(StandInError):
 
 
 class PreparationError(StandInError):
-    """What a job needs cannot be prepared; the text says why."""
+    """A requirement of a job cannot be prepared; the text says why."""
 
 
 class ExecutorError(PreparationError):

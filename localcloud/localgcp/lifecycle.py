@@ -29,7 +29,7 @@ from localgcp.home.server_info import ServerInfo
 from localgcp.storage.emulator import is_healthy
 from localgcp.system import processes
 from localgcp.system.folders import make_folder
-from localgcp.system.processes import start_time
+from localgcp.system.processes import start_time, wait_until
 
 if TYPE_CHECKING:
     import psutil
@@ -50,7 +50,7 @@ def running(home: Home) -> ServerInfo | None:
 
 
 def healthy(info: ServerInfo) -> bool:
-    """Do both emulators answer at their ports?"""
+    """Return whether both emulators answer at their ports."""
     try:
         socket.create_connection(("127.0.0.1", info.vertex_port), timeout=2).close()
     except OSError:
@@ -93,7 +93,7 @@ def stop(home: Home) -> bool:
 
 
 def check_removable(home: Home) -> bool:
-    """May ``remove`` delete the files? False if there are none.
+    """Return whether there are files that ``remove`` may delete.
 
     Raises LocalCloudError if the folder is not ours.
     """
@@ -116,7 +116,7 @@ def remove(home: Home) -> bool:
 
 
 def _locked(home: Home) -> bool:
-    """Does a server hold its lock?"""
+    """Return whether a server holds its lock."""
     if not home.server_lock.exists():
         return False
     with open_private(home.server_lock, "r") as lock:
@@ -136,12 +136,8 @@ def _starting(home: Home) -> Iterator[None]:
 
 def _wait_ready(home: Home) -> ServerInfo | None:
     """A server that holds its lock is ready in a moment, unless it hangs."""
-    deadline = time.monotonic() + _START_SECONDS
-    while _locked(home) and time.monotonic() < deadline:
-        if info := ServerInfo.read(home.server_file):
-            return info
-        time.sleep(_POLL_SECONDS)
-    return None
+    wait_until(lambda: ServerInfo.read(home.server_file) or not _locked(home), _START_SECONDS)
+    return running(home)
 
 
 def _report_warnings(info: ServerInfo, report: Report) -> None:
@@ -207,10 +203,7 @@ def _end_server(home: Home) -> None:
         return
     if not processes.runs(info.pid, "localgcp.server", str(home.root)):
         # A killed one keeps its lock until it is gone, and has no command line any more.
-        deadline = time.monotonic() + _DYING_SECONDS
-        while _locked(home) and time.monotonic() < deadline:
-            time.sleep(_POLL_SECONDS)
-        if not _locked(home):
+        if wait_until(lambda: not _locked(home), _DYING_SECONDS):
             return
         raise LocalCloudError(
             f"{home.server_file} names process {info.pid}, which is not the server.",
@@ -222,10 +215,7 @@ def _end_server(home: Home) -> None:
             os.kill(info.pid, number)
         except ProcessLookupError:
             return
-        deadline = time.monotonic() + _STOP_SECONDS
-        while server.is_alive() and time.monotonic() < deadline:
-            time.sleep(_POLL_SECONDS)
-        if not server.is_alive():
+        if wait_until(lambda: not server.is_alive(), _STOP_SECONDS):
             return
 
 
@@ -291,9 +281,7 @@ def end_orphaned_plugins(home: Home) -> list[int]:
                 plugin.send_signal(number)
             except psutil.NoSuchProcess:
                 continue
-        deadline = time.monotonic() + _GRACE_SECONDS
-        while any(start_time(each.pid) for each in plugins) and time.monotonic() < deadline:
-            time.sleep(_POLL_SECONDS)
+        wait_until(lambda: not any(start_time(each.pid) for each in plugins), _GRACE_SECONDS)
     return [plugin.pid for plugin in plugins]
 
 

@@ -56,7 +56,7 @@ class RecordedRequest:
     parent: str
     """``projects/PROJECT/locations/REGION``."""
     message: dict[str, Any]
-    """What was sent, in the API's JSON form."""
+    """The message in the API's JSON form."""
     name: str = ""
     """The id that the program gave it; empty where the service chooses one."""
 
@@ -197,7 +197,7 @@ class _Storage:
 
 
 class Recorder:
-    """What a program sends, between ``__enter__`` and ``__exit__``; files lie below ``folder``."""
+    """Records what a program sends, from ``__enter__`` to ``__exit__``; files lie in ``folder``."""
 
     def __init__(self, folder: Path) -> None:
         self._folder, self._recorded = folder, _Recorded()

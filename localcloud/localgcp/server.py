@@ -98,7 +98,7 @@ def _live(
 
 
 def _warnings(storage: StorageFront) -> tuple[str, ...]:
-    """What keeps other users out elsewhere and cannot be done on this system."""
+    """Return the gaps in access control on this system."""
     found: list[str] = []
     if not can_check():
         found.append("this system does not report who owns a connection: other users get in")
@@ -126,7 +126,7 @@ def _lock(home: Home) -> IO[Any]:
 
 
 def _is_ours(lock: IO[Any], home: Home) -> bool:
-    """Whether this server's lock is still in the folder.
+    """Return whether this server's lock is still in the folder.
 
     If not, the folder was removed (``rm -rf``, ``git clean``) with all state.
 

@@ -14,7 +14,6 @@ from localgcp.containers.front import RegistryFront
 from localgcp.containers.host import ContainerHost
 from localgcp.containers.registry import Registry, find_program
 from localgcp.faults.calls import CallFaults
-from localgcp.faults.jobs import JobFaults
 from localgcp.faults.table import FaultTable
 from localgcp.home import Home, Ports
 from localgcp.inventory.store import Store
@@ -22,6 +21,7 @@ from localgcp.reads.projects import ProjectService
 from localgcp.reads.secretmanager import SecretService
 from localgcp.reads.serving import Reads
 from localgcp.runner.job import JobHost
+from localgcp.runner.programs import CloudHost
 from localgcp.runner.scheduler import LocalScheduler
 from localgcp.serving.deployments import Host
 from localgcp.serving.service import Serving
@@ -70,8 +70,8 @@ class Services:
             print("no container registry: `make containers` installs one")
         self.containers = containers = ContainerHost(home, self.registry.port)
         containers.start()
-        job_faults, trial_id = JobFaults(faults), tuning.trial_id
-        host = JobHost(home, store, jobs, storage, self._url, job_faults, containers, trial_id)
+        cloud = CloudHost(home, store, containers, storage, self._url)
+        host = JobHost(cloud, jobs, faults, tuning.trial_id)
         scheduler = LocalScheduler(jobs, host.make_run, is_trial=tuning.is_trial)
         scheduler.start()
         images = self.registry
@@ -81,9 +81,9 @@ class Services:
         bigquery.jobs.start()
         reads = Reads(store, faults, self._stopping, bigquery)
         self._storage.policies = reads.answer
-        models = Host(home, containers, storage, self._url, lambda: choose_port(0, "a model"))
+        models = Host(cloud, lambda: choose_port(0, "a model"))
         serving = Serving(service, ResourceTable(home.database), models, faults)
-        batch = Batch(home, store, containers, faults, storage, self._url, reads.answer)
+        batch = Batch(cloud, faults, reads.answer)
         batch.scheduler.start()
         logs = LogService(home, store, jobs, builds.entries() | batch.entries(), tuning)
         apis = [

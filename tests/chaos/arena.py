@@ -25,7 +25,7 @@ from localgcp.vertex.records import JobState, JobTable, RecordTable
 from tests.chaos.messages import TRAINER
 from tests.fixture_project import source_path
 from vertex_training.customjob.batch.naming import STATES
-from vertex_training.customjob.google import backends, storage_client
+from vertex_training.customjob.google import backends, intent_store
 from vertex_training.customjob.google import job_service as client
 from vertex_training.customjob.kinds import BATCH_JOB, CUSTOM_JOB, TUNING_JOB, JobKind
 from vertex_training.customjob.protocol.ports import REQUEST_ID_LABEL, TERMINAL
@@ -131,7 +131,7 @@ class Arena:
             "PULUMI_DIY_BACKEND_DISABLE_CHECKPOINT_BACKUPS": "true",
             "CHAOS_KIND": self.kind.message,
         }
-        for name in (client.EMULATOR, storage_client.EMULATOR):
+        for name in (client.EMULATOR, intent_store.EMULATOR):
             os.environ[name] = self.env[name]
         self.service = backends.connect(PROJECT, REGION, self.kind)
         self._make_bucket()

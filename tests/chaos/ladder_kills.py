@@ -31,13 +31,13 @@ from tests.chaos.serving import Worker
 from tests.chaos.serving_process import main
 from tests.fixture_project import ROOT, source_path
 from vertex_training.customjob import provider
-from vertex_training.customjob.google import intent_store, job_service, tensorboards, vertex_api
+from vertex_training.customjob.google import intent_store, job_service, prerequisites, vertex_api
 from vertex_training.customjob.protocol.ladder import Ladder
 from vertex_training.customjob.protocol.ports import Timing
 from vertex_training.customjob.request.job_file import Submission, canonical, request_id_of
 
 #: What a process loads before it forks.
-LOADED: Final = (intent_store, job_service, tensorboards, vertex_api)
+LOADED: Final = (intent_store, job_service, prerequisites, vertex_api)
 PROJECT, REGION, CONTROL = "local-ladder", "us-central1", "local-ladder-control"
 RUNGS: Final = ("STANDARD", "SPOT", "FLEX_START")
 #: Kills before a process is let go on, and seconds within which it is there.

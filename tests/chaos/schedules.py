@@ -31,7 +31,7 @@ from tests.chaos.process import Fate, Order, Process
 from tests.chaos.serving import Worker
 from tests.chaos.serving_process import main
 from tests.chaos.snapshots import _Deadly
-from vertex_training.customjob.google import intent_store, job_service, tensorboards
+from vertex_training.customjob.google import intent_store, job_service, prerequisites
 from vertex_training.customjob.kinds import CUSTOM_JOB
 from vertex_training.customjob.protocol.ports import (
     SLOT_LABEL,
@@ -45,7 +45,7 @@ from vertex_training.schedules.slots import SchedulePorts
 from vertex_training.settings.cron import Calendar, name_of
 
 #: What a process loads before it forks.
-LOADED: Final = (intent_store, job_service, tensorboards)
+LOADED: Final = (intent_store, job_service, prerequisites)
 WEEKS: Final = 52
 #: Spring forward and back are in it, and so is a year's end.
 BEGIN: Final = datetime(2026, 11, 26, tzinfo=UTC)

@@ -29,8 +29,8 @@ from localgcp.home import Home
 from localgcp.inventory.store import SERVICE, Store
 from tests.chaos.arena import REGION, ROOT, say_nothing, wait_for
 from tests.fixture_project import source_path
+from vertex_training.customjob.google import intent_store
 from vertex_training.customjob.google import job_service as jobs
-from vertex_training.customjob.google import storage_client
 from vertex_training.serving.declared import DeclaredDeployment, DeclaredVersion, ModelSource
 
 PROJECT: Final = "local-chaos"
@@ -107,7 +107,7 @@ class Serving:
         name = f"{PROJECT}/aiplatform.googleapis.com"
         Store(self.home.database).put(SERVICE, name, PROJECT, {}, {})
         env = self.home.environment(info.ports)
-        for variable in (jobs.EMULATOR, storage_client.EMULATOR):
+        for variable in (jobs.EMULATOR, intent_store.EMULATOR):
             os.environ[variable] = env[variable]
         self.env = {**os.environ, **env, "PYTHONPATH": source_path(ROOT)}
         self.env |= {"CHAOS_LOG": str(self.log), "GRPC_VERBOSITY": "ERROR"}

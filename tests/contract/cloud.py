@@ -36,6 +36,7 @@ from localgcp.inventory.store import (
 from localgcp.reads.projects import ProjectService
 from localgcp.reads.secretmanager import SecretService, add_version
 from localgcp.reads.serving import Reads
+from localgcp.runner.programs import CloudHost
 from localgcp.serving.deployments import Host
 from localgcp.serving.service import Serving
 from localgcp.storage.emulator import StorageEmulator
@@ -179,9 +180,10 @@ def running(folder: Path) -> Iterator[ContractCloud]:
         reads = Reads(store, faults, threading.Event(), warehouse)
         port = free_port()
         url = f"http://127.0.0.1:{port}"
-        host = Host(home, ContainerHost(home, 0), storage.url, f"{url}/", free_port, SHORT)
+        machine = CloudHost(home, store, ContainerHost(home, 0), storage.url, f"{url}/")
+        host = Host(machine, free_port, SHORT)
         serving = Serving(service, ResourceTable(home.database), host, faults)
-        batch = Batch(home, store, ContainerHost(home, 0), faults, storage.url, f"{url}/")
+        batch = Batch(machine, faults)
         apis = [
             service,
             tuning.start(service),

@@ -21,7 +21,7 @@ SMALLEST = {
     "submit": ("--rounds=1 --sizes=2 --calls=2", "minutes"),
 }
 #: Modules of these scripts, one with tests of its own, and one that needs PyTorch and a GPU.
-NOT_MEASUREMENTS = {"arms", "chaos", "gpu", "submit_programs"}
+NOT_MEASUREMENTS = {"arms", "chaos", "gpu"}
 
 
 def test_every_script_has_a_smallest_measurement() -> None:

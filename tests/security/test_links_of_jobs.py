@@ -11,8 +11,10 @@ from typing import Any
 
 import pytest
 
+from localgcp.containers.host import ContainerHost
 from localgcp.runner import buckets, programs
 from localgcp.runner.gcsfuse import Mount
+from localgcp.runner.programs import CloudHost
 from localgcp.tuning import measurements
 from localgcp.vertex.admission import Access
 from tests.security.test_links import ATTEMPTS, SECRET, outside, swapping
@@ -30,7 +32,8 @@ def mount(cloud_with_storage: Cloud, tmp_path: Path) -> Mount:
     assert cloud.storage is not None
     access = Access(cloud.store, PROJECT, None)
     folder, said = tmp_path / "job" / "gcs" / "out", list[str]()
-    made = Mount(folder, cloud.home.storage / "out", access, cloud.storage.url, said.append)
+    host = CloudHost(cloud.home, cloud.store, ContainerHost(cloud.home, 0), cloud.storage.url, "")
+    made = Mount(folder, host, access, said.append)
     made.fill()
     return made
 

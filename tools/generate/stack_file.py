@@ -26,7 +26,7 @@ from typing import Any, Final
 from pydantic.alias_generators import to_camel
 
 from tools.generate import generated
-from tools.generate.component_args import docs_of, sections_in
+from vertex_training.components.sections import docs_of, sections_in
 from vertex_training.foundation.settings import SCHEMA as BOOTSTRAP
 from vertex_training.settings.reader import PROVIDER, PROVIDER_KEYS, Schema
 from vertex_training.settings.section import Section

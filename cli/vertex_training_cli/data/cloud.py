@@ -15,7 +15,7 @@ from google.auth.exceptions import GoogleAuthError
 from google.cloud import storage
 from requests import RequestException
 
-from vertex_training.customjob.google.storage_client import all_blobs, storage_client
+from vertex_training.customjob.google.intent_store import all_blobs, storage_client
 from vertex_training.errors import CommandError, did_you_mean
 from vertex_training.naming import CONTROL
 from vertex_training.settings.model import Settings

@@ -110,7 +110,7 @@ def _in_bucket(bucket: str, prefix: str) -> list[StackLock]:
     from google.cloud import storage
     from requests.exceptions import RequestException
 
-    from vertex_training.customjob.google.storage_client import all_blobs
+    from vertex_training.customjob.google.intent_store import all_blobs
 
     start = f"{prefix}/{FOLDER}/" if prefix else f"{FOLDER}/"
     found: list[StackLock] = []

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 from google.api_core.exceptions import GoogleAPICallError, RetryError
 from google.auth.exceptions import GoogleAuthError
 
-from vertex_training.customjob.google.storage_client import storage_client
+from vertex_training.customjob.google.intent_store import storage_client
 from vertex_training.errors import CommandError, OperatorError
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import yaml
 from google.api_core.exceptions import GoogleAPICallError, PreconditionFailed, RetryError
 
-from vertex_training.customjob.google.storage_client import storage_client
+from vertex_training.customjob.google.intent_store import storage_client
 from vertex_training.customjob.kinds import BATCH_JOB
 from vertex_training.customjob.request import job_file
 from vertex_training.customjob.request.job_file import JobFileResult, JobRequest, Submission

@@ -158,7 +158,7 @@ def client(project: str, region: str, kind: Kind, dns: str = "") -> Any:
         OperatorError: a local project without a local cloud, or no credentials.
     """
     # First: it leaves out the rest of the client.
-    from vertex_training.serving.google import serving_api  # noqa: F401
+    from vertex_training.serving.google import operations  # noqa: F401
 
     package = f"google.cloud.aiplatform_v1.services.{kind}_service"
     service = f"{kind.title()}Service"

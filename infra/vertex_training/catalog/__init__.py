@@ -13,6 +13,7 @@
 ``regional_prices.yaml``  list prices of other regions than theirs
 ``query_prices.yaml``     list prices of queries in BigQuery
 ``zones.yaml``            zones of those regions
+``grants.yaml``           grants that the stack may make, and why
 ``roles.yaml``            predefined roles of IAM, to tell misspelled ones
 ``resource_types.yaml``   what each resource type is called, holds, and needs of permissions
 ``sources.yaml``          where the rows of machines, accelerators and regions come from

@@ -6,8 +6,7 @@
 ``registry``     the Docker repository, and the account that builds images
 ``secrets``      containers of secrets, never their values
 ``identities``   accounts that jobs run as, their grants; ``TrainingAccount``
-``network``      the network jobs reach; ``TrainingNetwork``
-``connections``  how machines join it: peering, an interface, a Shared VPC
+``network``      the network jobs reach, and how machines join it; ``TrainingNetwork``
 ``capacity``     reservations; ``GpuReservation``
 ``training``     the jobs; ``TrainingJob``
 ``serving``      model versions, endpoints, and what each endpoint serves

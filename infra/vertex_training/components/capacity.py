@@ -65,13 +65,9 @@ class Capacity(pulumi.ComponentResource):
             zone=given.zone,
             name=plan.name,
             specific_reservation_required=given.specific_reservation_required,
-            specific_reservation=gcp.compute.ReservationSpecificReservationArgs(
-                count=given.count, instance_properties=_machine(plan)
-            ),
+            specific_reservation={"count": given.count, "instance_properties": _machine(plan)},
             share_settings=_shared_with(given),
-            reservation_sharing_policy=gcp.compute.ReservationReservationSharingPolicyArgs(
-                service_share_type="ALLOW_ALL"
-            ),
+            reservation_sharing_policy={"service_share_type": "ALLOW_ALL"},
             delete_at_time=_rfc3339(given),
             delete_after_duration=_duration(given),
             opts=child_options(self, self._after, protect=given.protect),
@@ -80,39 +76,33 @@ class Capacity(pulumi.ComponentResource):
 
 def _machine(
     plan: ReservationPlan,
-) -> "gcp.compute.ReservationSpecificReservationInstancePropertiesArgs":
+) -> "gcp.compute.ReservationSpecificReservationInstancePropertiesArgsDict":
     """A machine type that is sold with its GPUs names them already; others carry them apart."""
-    # Here and not above: the first name that is read of `gcp.compute` loads all of it, which takes
-    # longer than the rest of the program.
-    gpus = gcp.compute.ReservationSpecificReservationInstancePropertiesGuestAcceleratorArgs
-    ssd = gcp.compute.ReservationSpecificReservationInstancePropertiesLocalSsdArgs
-    given, ssds = plan.settings, plan.settings.local_ssds
-    return gcp.compute.ReservationSpecificReservationInstancePropertiesArgs(
-        machine_type=given.machine_type,
-        guest_accelerators=[
-            gpus(
-                accelerator_type=given.accelerator_type.lower().replace("_", "-"),
-                accelerator_count=plan.accelerator_count,
-            )
+    given = plan.settings
+    machine: gcp.compute.ReservationSpecificReservationInstancePropertiesArgsDict = {
+        "machine_type": given.machine_type
+    }
+    if given.accelerator_type and given.machine_type.startswith("n1-"):
+        name = given.accelerator_type.lower().replace("_", "-")
+        machine["guest_accelerators"] = [
+            {"accelerator_type": name, "accelerator_count": plan.accelerator_count}
         ]
-        if given.accelerator_type and given.machine_type.startswith("n1-")
-        else None,
-        local_ssds=[ssd(interface=ssds.interface, disk_size_gb=ssds.disk_size_gb)] * ssds.count
-        if ssds
-        else None,
-    )
+    if ssds := given.local_ssds:
+        machine["local_ssds"] = [
+            {"interface": ssds.interface, "disk_size_gb": ssds.disk_size_gb}
+            for _ in range(ssds.count)
+        ]
+    return machine
 
 
-def _shared_with(given: Reservation) -> "gcp.compute.ReservationShareSettingsArgs":
+def _shared_with(given: Reservation) -> "gcp.compute.ReservationShareSettingsArgsDict":
     if not given.share_with:
-        return gcp.compute.ReservationShareSettingsArgs(share_type="LOCAL")
-    return gcp.compute.ReservationShareSettingsArgs(
-        share_type="SPECIFIC_PROJECTS",
-        project_maps=[
-            gcp.compute.ReservationShareSettingsProjectMapArgs(id=project, project_id=project)
-            for project in dict.fromkeys(given.share_with)
-        ],
-    )
+        return {"share_type": "LOCAL"}
+    projects = dict.fromkeys(given.share_with)
+    return {
+        "share_type": "SPECIFIC_PROJECTS",
+        "project_maps": [{"id": project, "project_id": project} for project in projects],
+    }
 
 
 def _rfc3339(given: Reservation) -> str | None:
@@ -121,11 +111,9 @@ def _rfc3339(given: Reservation) -> str | None:
     return given.delete_at_time.astimezone(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def _duration(given: Reservation) -> "gcp.compute.ReservationDeleteAfterDurationArgs | None":
-    if not given.delete_after_duration:
-        return None
-    seconds = given.delete_after_duration.removesuffix("s")
-    return gcp.compute.ReservationDeleteAfterDurationArgs(seconds=seconds)
+def _duration(given: Reservation) -> "gcp.compute.ReservationDeleteAfterDurationArgsDict | None":
+    seconds = given.delete_after_duration
+    return {"seconds": seconds.removesuffix("s")} if seconds else None
 
 
 def make_capacity(scope: Scope, stack: Stack, apis: Apis) -> list[Capacity]:

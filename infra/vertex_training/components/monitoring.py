@@ -319,9 +319,7 @@ class Tensorboard(pulumi.ComponentResource):
             region=settings.region,
             display_name=settings.tensorboard,
             description=f"Logs of training jobs of stack {settings.stack}",
-            encryption_spec=(
-                gcp.vertex.AiTensorboardEncryptionSpecArgs(kms_key_name=key) if key else None
-            ),
+            encryption_spec={"kms_key_name": key} if key else None,
             labels=settings.names.labels(settings.labels),
             opts=pulumi.ResourceOptions(parent=self, depends_on=after),
         )

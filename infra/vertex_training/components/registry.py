@@ -47,9 +47,7 @@ class Registry(pulumi.ComponentResource):
             repository_id=names.repository_id(),
             description=f"Training images of stack {names.stack}",
             format="DOCKER",
-            docker_config=gcp.artifactregistry.RepositoryDockerConfigArgs(
-                immutable_tags=settings.immutable_tags
-            ),
+            docker_config={"immutable_tags": settings.immutable_tags},
             cleanup_policies=[
                 _cleanup(policy) for policy in cleanup.declared(settings, stack.pinned_digests)
             ],
@@ -107,29 +105,25 @@ class ImageBuilds(pulumi.ComponentResource):
 
 def _scanning(
     settings: RegistrySettings,
-) -> gcp.artifactregistry.RepositoryVulnerabilityScanningConfigArgs | None:
+) -> gcp.artifactregistry.RepositoryVulnerabilityScanningConfigArgsDict | None:
     """INHERITED: whatever is pushed is scanned, since the stack enables the API."""
     if settings.scanning is None:
         return None
-    return gcp.artifactregistry.RepositoryVulnerabilityScanningConfigArgs(
-        enablement_config="INHERITED" if settings.scanning else "DISABLED"
-    )
+    return {"enablement_config": "INHERITED" if settings.scanning else "DISABLED"}
 
 
-def _cleanup(policy: CleanupPolicy) -> gcp.artifactregistry.RepositoryCleanupPolicyArgs:
+def _cleanup(policy: CleanupPolicy) -> gcp.artifactregistry.RepositoryCleanupPolicyArgsDict:
+    named: gcp.artifactregistry.RepositoryCleanupPolicyArgsDict = {
+        "id": policy.id,
+        "action": policy.action,
+    }
     if policy.keep_count is not None:
-        return gcp.artifactregistry.RepositoryCleanupPolicyArgs(
-            id=policy.id,
-            action=policy.action,
-            most_recent_versions=gcp.artifactregistry.RepositoryCleanupPolicyMostRecentVersionsArgs(
-                keep_count=policy.keep_count
-            ),
-        )
-    condition = gcp.artifactregistry.RepositoryCleanupPolicyConditionArgs(
-        tag_state=None if policy.tag_state == "ANY" else policy.tag_state,
-        version_name_prefixes=policy.version_name_prefixes or None,
-        older_than=f"{policy.older_than}s" if policy.older_than else None,
-    )
-    return gcp.artifactregistry.RepositoryCleanupPolicyArgs(
-        id=policy.id, action=policy.action, condition=condition
-    )
+        return {**named, "most_recent_versions": {"keep_count": policy.keep_count}}
+    condition: gcp.artifactregistry.RepositoryCleanupPolicyConditionArgsDict = {}
+    if policy.tag_state != "ANY":
+        condition["tag_state"] = policy.tag_state
+    if policy.version_name_prefixes:
+        condition["version_name_prefixes"] = policy.version_name_prefixes
+    if policy.older_than:
+        condition["older_than"] = f"{policy.older_than}s"
+    return {**named, "condition": condition}

@@ -103,9 +103,10 @@ def _endpoint(
     name: str, endpoint: DeclaredEndpoint, inside: pulumi.ResourceOptions
 ) -> gcp.vertex.AiEndpoint:
     """The endpoint itself, without anything behind it."""
-    private = gcp.vertex.AiEndpointPrivateServiceConnectConfigArgs(
-        enable_private_service_connect=True, project_allowlists=[endpoint.project]
-    )
+    private: gcp.vertex.AiEndpointPrivateServiceConnectConfigArgsDict = {
+        "enable_private_service_connect": True,
+        "project_allowlists": [endpoint.project],
+    }
     key = endpoint.key_name
     return gcp.vertex.AiEndpoint(
         name,
@@ -116,9 +117,7 @@ def _endpoint(
         region=endpoint.region,
         dedicated_endpoint_enabled=None if endpoint.is_private else True,
         private_service_connect_config=private if endpoint.is_private else None,
-        encryption_spec=(
-            gcp.vertex.AiEndpointEncryptionSpecArgs(kms_key_name=key) if key else None
-        ),
+        encryption_spec={"kms_key_name": key} if key else None,
         labels=endpoint.labels,
         opts=pulumi.ResourceOptions.merge(
             inside, pulumi.ResourceOptions(ignore_changes=["trafficSplit"])

@@ -85,14 +85,10 @@ class Storage(pulumi.ComponentResource):
             storage_class=bucket.storage_class,
             uniform_bucket_level_access=True,
             public_access_prevention="enforced",
-            versioning=gcp.storage.BucketVersioningArgs(enabled=bucket.versioning),
-            soft_delete_policy=gcp.storage.BucketSoftDeletePolicyArgs(
-                retention_duration_seconds=bucket.soft_delete_days * DAY
-            ),
+            versioning={"enabled": bucket.versioning},
+            soft_delete_policy={"retention_duration_seconds": bucket.soft_delete_days * DAY},
             retention_policy=_retention(bucket),
-            encryption=gcp.storage.BucketEncryptionArgs(default_kms_key_name=self._key)
-            if self._key is not None
-            else None,
+            encryption={"default_kms_key_name": self._key} if self._key is not None else None,
             lifecycle_rules=_lifecycle(bucket),
             force_destroy=bucket.force_destroy,
             labels=self._names.labels({**self._labels[bucket.team], **bucket.labels}),
@@ -162,28 +158,31 @@ def own(names: Names) -> dict[str, Bucket]:
     }
 
 
-def _retention(bucket: Bucket) -> gcp.storage.BucketRetentionPolicyArgs | None:
+def _retention(bucket: Bucket) -> "gcp.storage.BucketRetentionPolicyArgsDict | None":
     given = bucket.retention
     if given is None:
         return None
-    period = str(given.days * DAY)
-    return gcp.storage.BucketRetentionPolicyArgs(retention_period=period, is_locked=given.locked)
+    return {"retention_period": str(given.days * DAY), "is_locked": given.locked}
 
 
-def _lifecycle(bucket: Bucket) -> list[gcp.storage.BucketLifecycleRuleArgs]:
-    rule, action = gcp.storage.BucketLifecycleRuleArgs, gcp.storage.BucketLifecycleRuleActionArgs
-    condition = gcp.storage.BucketLifecycleRuleConditionArgs
-    rules = [
-        # Parts of uploads that never finished are invisible, and paid for.
-        rule(action=action(type="AbortIncompleteMultipartUpload"), condition=condition(age=7))
+def _lifecycle(bucket: Bucket) -> "list[gcp.storage.BucketLifecycleRuleArgsDict]":
+    # Parts of uploads that never finished are invisible, and paid for.
+    rules: list[gcp.storage.BucketLifecycleRuleArgsDict] = [
+        {"action": {"type": "AbortIncompleteMultipartUpload"}, "condition": {"age": 7}}
     ]
     if bucket.versioning:
         days = bucket.keep_noncurrent_days
-        old = condition(days_since_noncurrent_time=days, with_state="ARCHIVED")
-        rules.append(rule(action=action(type="Delete"), condition=old))
+        old: gcp.storage.BucketLifecycleRuleConditionArgsDict = {
+            "days_since_noncurrent_time": days,
+            "with_state": "ARCHIVED",
+        }
+        rules.append({"action": {"type": "Delete"}, "condition": old})
     if bucket.delete_after_days is not None:
-        aged = condition(age=bucket.delete_after_days, with_state="LIVE")
-        rules.append(rule(action=action(type="Delete"), condition=aged))
+        aged: gcp.storage.BucketLifecycleRuleConditionArgsDict = {
+            "age": bucket.delete_after_days,
+            "with_state": "LIVE",
+        }
+        rules.append({"action": {"type": "Delete"}, "condition": aged})
     return rules
 
 

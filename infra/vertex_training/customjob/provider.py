@@ -143,12 +143,12 @@ class CustomJobProvider(BoundedProvider):
         Raises:
             OperatorError: it was refused, or is not certain; and what was cancelled for it.
         """
-        from vertex_training.customjob.google import tensorboards  # loads Google's client
+        from vertex_training.customjob.google import prerequisites  # loads Google's client
 
         environment = ProcessEnvironment(engine_is_alive=is_engine_alive)
         service, intents = _service(props), _intents(props)
         try:
-            rungs = [tensorboards.to_send(each, _account(props)) for each in rungs_of(props)]
+            rungs = [prerequisites.to_send(each, _account(props)) for each in rungs_of(props)]
             job, adopted = Ladder(rungs, service, intents, self.timing, environment).place()
         except OperatorError as error:
             cancelled = _cancelled.get(_job_key(props))
@@ -228,7 +228,7 @@ class CustomJobProvider(BoundedProvider):
 
         By now all that it needs was made: the engine deletes when it comes to the job.
         """
-        from vertex_training.customjob.google import tensorboards  # loads Google's client
+        from vertex_training.customjob.google import prerequisites  # loads Google's client
 
         if news is None or has_unknown(news):
             return
@@ -241,7 +241,7 @@ class CustomJobProvider(BoundedProvider):
             answers = ask_until_settled(asked, _prerequisites(news), self.timing, environment)
             for line in answers.unanswered:
                 print_line(f"job '{request.job}' is replaced, and {line}")
-            reason = str(answers) or tensorboards.obstacle(request, _account(news))
+            reason = str(answers) or prerequisites.obstacle(request, _account(news))
             reason = reason or _record_problem(rungs, _current(job.name, olds), news)
         if reason:
             raise JobRefusedError(
@@ -444,9 +444,9 @@ def ladder_of(props: Mapping[str, Any]) -> Ladder:
     Raises:
         OperatorError: no client can be made, or a TensorBoard cannot be looked up.
     """
-    from vertex_training.customjob.google import tensorboards  # loads Google's client
+    from vertex_training.customjob.google import prerequisites  # loads Google's client
 
-    rungs = [tensorboards.to_send(each, _account(props)) for each in rungs_of(props)]
+    rungs = [prerequisites.to_send(each, _account(props)) for each in rungs_of(props)]
     return Ladder(rungs, _service(dict(props)), _intents(dict(props)))
 
 

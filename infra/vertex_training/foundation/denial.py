@@ -93,10 +93,9 @@ class Denial(pulumi.ComponentResource):
         settings: Settings,
         accounts: Mapping[str, gcp.serviceaccount.Account],
         after: Sequence[pulumi.Resource],
-        opts: pulumi.ResourceOptions | None = None,
     ) -> None:
         """``accounts``: those of CI, denied and protected. ``after``: resources to wait for."""
-        super().__init__("vertextraining:bootstrap:Denial", name, None, opts)
+        super().__init__("vertextraining:bootstrap:Denial", name)
         self._name, self._settings = name, settings
         child = pulumi.ResourceOptions(parent=self, depends_on=after)
         value = self._create_tag(child)

@@ -131,10 +131,9 @@ class Federation(pulumi.ComponentResource):
         *,
         settings: Settings,
         after: Sequence[pulumi.Resource],
-        opts: pulumi.ResourceOptions | None = None,
     ) -> None:
         """``after``: resources to wait for, such as enabled APIs."""
-        super().__init__("vertextraining:bootstrap:Federation", name, None, opts)
+        super().__init__("vertextraining:bootstrap:Federation", name)
         pool_id = f"github-{settings.stack}"
         pool = gcp.iam.WorkloadIdentityPool(
             f"{name}-pool",

@@ -94,13 +94,12 @@ class Identity(pulumi.ComponentResource):
         state_role: str,
         key_role: str,
         after: Sequence[pulumi.Resource],
-        opts: pulumi.ResourceOptions | None = None,
     ) -> None:
         """Grant ``state_role`` on the state bucket and ``key_role`` on the key of its secrets.
 
         ``after``: resources to wait for, such as enabled APIs.
         """
-        super().__init__("vertextraining:bootstrap:Identity", name, None, opts)
+        super().__init__("vertextraining:bootstrap:Identity", name)
         self._name, self._settings = name, settings
         self._child = pulumi.ResourceOptions(parent=self, depends_on=after)
         self.account = gcp.serviceaccount.Account(

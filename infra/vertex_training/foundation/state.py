@@ -35,10 +35,9 @@ class State(pulumi.ComponentResource):
         *,
         settings: Settings,
         after: Sequence[pulumi.Resource],
-        opts: pulumi.ResourceOptions | None = None,
     ) -> None:
         """``after``: resources to wait for, such as enabled APIs."""
-        super().__init__("vertextraining:bootstrap:State", name, None, opts)
+        super().__init__("vertextraining:bootstrap:State", name)
         child = pulumi.ResourceOptions(parent=self, depends_on=after, protect=not settings.is_local)
         self.bucket = _create_bucket(name, settings, child)
         self.key_path = (
@@ -60,11 +59,18 @@ def _create_bucket(
         storage_class="STANDARD",
         uniform_bucket_level_access=True,
         public_access_prevention="enforced",
-        versioning=gcp.storage.BucketVersioningArgs(enabled=True),
-        soft_delete_policy=gcp.storage.BucketSoftDeletePolicyArgs(
-            retention_duration_seconds=settings.state.soft_delete_days * DAY
-        ),
-        lifecycle_rules=_lifecycle(settings.state.keep_noncurrent_days),
+        versioning={"enabled": True},
+        soft_delete_policy={"retention_duration_seconds": settings.state.soft_delete_days * DAY},
+        lifecycle_rules=[
+            {"action": {"type": "AbortIncompleteMultipartUpload"}, "condition": {"age": 7}},
+            {
+                "action": {"type": "Delete"},
+                "condition": {
+                    "days_since_noncurrent_time": settings.state.keep_noncurrent_days,
+                    "with_state": "ARCHIVED",
+                },
+            },
+        ],
         force_destroy=settings.is_local,
         labels=settings.names.labels(settings.labels),
         opts=opts,
@@ -89,13 +95,3 @@ def _create_key(name: str, settings: Settings, opts: pulumi.ResourceOptions) -> 
         labels=settings.names.labels(settings.labels),
         opts=opts,
     )
-
-
-def _lifecycle(keep_noncurrent_days: int) -> list[gcp.storage.BucketLifecycleRuleArgs]:
-    rule, action = gcp.storage.BucketLifecycleRuleArgs, gcp.storage.BucketLifecycleRuleActionArgs
-    condition = gcp.storage.BucketLifecycleRuleConditionArgs
-    old = condition(days_since_noncurrent_time=keep_noncurrent_days, with_state="ARCHIVED")
-    return [
-        rule(action=action(type="AbortIncompleteMultipartUpload"), condition=condition(age=7)),
-        rule(action=action(type="Delete"), condition=old),
-    ]

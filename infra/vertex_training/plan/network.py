@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from vertex_training.catalog.resource_types import ON_PROJECT, ON_SUBNET
 from vertex_training.naming import Names
 from vertex_training.plan import grants
 from vertex_training.plan.grants import GrantRequest
@@ -142,13 +143,13 @@ def network_grants(settings: Settings, network: NetworkPlan | None) -> list[Gran
 def _of_psc(settings: Settings, found: NetworkPlan) -> Iterator[GrantRequest]:
     agent = f"serviceAccount:{settings.names.vertex_agent()}"
     project = _project_of(settings, found.attachment)
-    yield GrantRequest("attaches", grants.ON_PROJECT, grants.NETWORK_ADMIN, agent, project)
+    yield GrantRequest("attaches", ON_PROJECT, grants.NETWORK_ADMIN, agent, project)
     if found.host:
         yield from _users(settings, found, agent)
     targets = {config["targetProject"] for config in found.dns_peering}
     for target in sorted({settings.project, *targets} if targets else ()):
         key = f"looks-up-{target}"
-        yield GrantRequest(key, grants.ON_PROJECT, grants.DNS_PEER, agent, target)
+        yield GrantRequest(key, ON_PROJECT, grants.DNS_PEER, agent, target)
 
 
 def _of_peering(settings: Settings, found: NetworkPlan) -> Iterator[GrantRequest]:
@@ -159,7 +160,7 @@ def _of_peering(settings: Settings, found: NetworkPlan) -> Iterator[GrantRequest
 
 def _users(settings: Settings, found: NetworkPlan, agent: str) -> Iterator[GrantRequest]:
     """Users of the host's network: of the subnet, or of the project where there is none."""
-    type_ = grants.ON_SUBNET if found.subnet else grants.ON_PROJECT
+    type_ = ON_SUBNET if found.subnet else ON_PROJECT
     project = _project_of(settings, found.subnet) if found.subnet else found.project
     role, subnet = grants.NETWORK_USER, found.subnet
     yield GrantRequest("uses-agent", type_, role, agent, project, subnet)

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from vertex_training.catalog import costs, machines
 from vertex_training.catalog.costs import HOURS_A_MONTH
+from vertex_training.catalog.resource_types import ON_PROJECT
 from vertex_training.plan import grants
 from vertex_training.plan.grants import GrantRequest
 from vertex_training.settings.model import Settings
@@ -101,7 +102,7 @@ def reservation_grants(
             ours = own or not plan.settings.existing
             project = settings.project if own else plan.project
             owners[project] = owners.get(project, False) or ours
-    type_, role = grants.ON_PROJECT, grants.SEE_RESERVATION
+    type_, role = ON_PROJECT, grants.SEE_RESERVATION
     return [
         GrantRequest(f"finds-{project}", type_, role, agent, project, ours=ours)
         for project, ours in sorted(owners.items())

@@ -303,10 +303,10 @@ def batch_grants(settings: Settings, messages: Iterable[Mapping[str, Any]]) -> l
     for message in messages:
         account = str(message.get("jobSpec", {}).get("serviceAccount") or "")
         name, member = _name_in_keys(settings, account), f"serviceAccount:{account}"
-        add(f"batch-reports-{name}", grants.ON_PROJECT, grants.REPORT_STATES, member)
+        add(f"batch-reports-{name}", ON_PROJECT, grants.REPORT_STATES, member)
         for submitter in settings.members_acting_as(keys[account]) if account in keys else ():
             key = f"batch-submits-{submitter}"
-            add(key, grants.ON_PROJECT, grants.SUBMIT_TO_BATCH, submitter)
+            add(key, ON_PROJECT, grants.SUBMIT_TO_BATCH, submitter)
         for image in images(message):
             match = IMAGE.match(image)
             if not match or GOOGLES.match(image):
@@ -317,7 +317,7 @@ def batch_grants(settings: Settings, messages: Iterable[Mapping[str, Any]]) -> l
             path = f"projects/{project}/locations/{location}/repositories/{repository}"
             key = f"batch-pulls-{project}-{location}-{repository}-{name}"
             role = grants.PULL_IMAGES
-            add(key, grants.ON_REPOSITORY, role, member, project, path, ours=own)
+            add(key, ON_REPOSITORY, role, member, project, path, ours=own)
     return list(found.values())
 
 
@@ -344,7 +344,7 @@ def image_grants(
             kind = agent.partition("@")[2].partition(".")[0]
             yield GrantRequest(
                 f"pulls-{project}-{location}-{repository}-{kind}",
-                grants.ON_REPOSITORY,
+                ON_REPOSITORY,
                 grants.PULL_IMAGES,
                 f"serviceAccount:{agent}",
                 project,
@@ -377,7 +377,7 @@ def _tensorboard_grants(settings: Settings, message: Mapping[str, Any]) -> Itera
     if spec.get("tensorboard") and account and account not in may:
         yield GrantRequest(
             f"tensorboard-{_name_in_keys(settings, account)}",
-            grants.ON_PROJECT,
+            ON_PROJECT,
             grants.CALL_VERTEX,
             f"serviceAccount:{account}",
             settings.project,
@@ -399,7 +399,7 @@ def _key_grants(settings: Settings, message: Mapping[str, Any]) -> Iterator[Gran
     own = project in (settings.project, settings.project_number)
     yield GrantRequest(
         f"encrypts-{project}-{location}-{ring}-{key}",
-        grants.ON_KEY,
+        ON_KEY,
         grants.USE_KEY,
         f"serviceAccount:{settings.names.vertex_agent()}",
         settings.project if own else project,

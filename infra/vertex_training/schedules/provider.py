@@ -99,13 +99,13 @@ def connect(schedule: DeployedSchedule, timing: Timing = Timing()) -> SchedulePo
     Raises:
         OperatorError: there are no credentials, or a local project is not in the local cloud.
     """
-    from vertex_training.customjob.google import intent_store, job_service, tensorboards
+    from vertex_training.customjob.google import intent_store, job_service, prerequisites
 
     project, account = schedule.project, schedule.account
     return SchedulePorts(
         job_service.connect(project, schedule.region, schedule.kind, account),
         intent_store.connect(project, schedule.control_bucket, schedule.records, account),
-        tensorboards.to_send,
+        prerequisites.to_send,
         timing,
     )
 

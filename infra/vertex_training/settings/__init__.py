@@ -6,7 +6,6 @@
 ``network``        the sections ``network``, ``sharedVpc`` and ``reservations``
 ``serving``        the sections ``models`` and ``endpoints``
 ``cron``           the slots of a schedule
-``snapshots``      the section ``snapshots``
 ``alerts``         the sections ``channels``, ``alerts``, ``budget`` and ``dashboards``
 ``limits``         what holds for jobs: ``limits``, ``teams``, ``jobDefaults``, ladders, schedules
 ``renames``        keys that changed, and the keys that names keep

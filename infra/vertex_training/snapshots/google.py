@@ -15,7 +15,7 @@ from google.api_core.exceptions import GoogleAPICallError, PreconditionFailed, R
 from google.auth.exceptions import GoogleAuthError
 
 from vertex_training.customjob.google import intent_store, prerequisites
-from vertex_training.customjob.google.storage_client import all_blobs, storage_client
+from vertex_training.customjob.google.intent_store import all_blobs, storage_client
 from vertex_training.errors import NotSubmittedError, OperatorError, PermissionDeniedError
 from vertex_training.naming import is_local
 from vertex_training.snapshots.manifest import StoredObject, name_of_table

@@ -11,8 +11,7 @@ from typing import Final
 
 from vertex_training.customjob.request.job_file import ID_LENGTH, canonical
 from vertex_training.naming import SNAPSHOTS
-from vertex_training.settings.model import Settings
-from vertex_training.settings.snapshots import AS_OF, Scalar
+from vertex_training.settings.model import AS_OF, Scalar, Settings
 
 #: Name of the last object of a snapshot, in its folder.
 MANIFEST: Final = "manifest.json"

@@ -1,6 +1,6 @@
 """Rules across the keys of a stack file. Pure.
 
-A rule is a function in one of these modules, registered with ``registry.rule``: it needs no other
+A rule is a function in one of these modules, registered with ``rule``: it needs no other
 line. They report in this order:
 
 ===================  =================================================================
@@ -16,14 +16,22 @@ line. They report in this order:
 ``jobs``             ``jobDefaults``, ``rules`` and ladders
 ``serving``          ``models`` and ``endpoints``; endpoints on TPUs
 ``alerts``           ``channels``, ``alerts`` and ``budget``
-``registry``         the list of rules
 ===================  =================================================================
 """
 
-import importlib
-from typing import Final
+from __future__ import annotations
 
-from vertex_training.stack_rules.registry import StackFile, findings
+import dataclasses
+import importlib
+import pathlib
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Final, Literal, TypeVar
+
+from vertex_training.customjob.request.job_file import JobRequest
+from vertex_training.errors import Path, Problem, did_you_mean
+from vertex_training.plan.reservations import ReservationPlan
+from vertex_training.settings.model import Settings
 
 #: Modules with rules, in the order in which these report.
 SUBJECTS: Final = (
@@ -38,7 +46,65 @@ SUBJECTS: Final = (
     "serving",
     "alerts",
 )
-for subject in SUBJECTS:
-    importlib.import_module(f"{__name__}.{subject}")
 
-__all__ = ["StackFile", "findings"]
+RuleLevel = Literal["error", "warning", "deployment"]
+
+
+@dataclass(frozen=True, slots=True)
+class StackFile:
+    """A stack file and what it names."""
+
+    settings: Settings
+    root: pathlib.Path
+    """The checkout."""
+    requests: Mapping[str, JobRequest] = field(default_factory=dict)
+    """Those of the jobs, by key; only rules that warn have them."""
+    reservations: Mapping[str, ReservationPlan] = field(default_factory=dict)
+    """By key."""
+
+
+OfSettings = TypeVar("OfSettings", bound=Callable[[Settings], Iterable[Problem]])
+OfFile = TypeVar("OfFile", bound=Callable[[StackFile], Iterable[Problem]])
+#: Every rule with its level, in the order of registration.
+_RULES: Final[list[tuple[RuleLevel, Callable[[StackFile], Iterable[Problem]]]]] = []
+
+
+def rule(level: RuleLevel = "error") -> Callable[[OfSettings], OfSettings]:
+    """Register a rule that reads nothing but the settings."""
+
+    def register(check: OfSettings) -> OfSettings:
+        _RULES.append((level, lambda file: check(file.settings)))
+        return check
+
+    return register
+
+
+def file_rule(level: RuleLevel = "error") -> Callable[[OfFile], OfFile]:
+    """Register a rule that reads the checkout, the requests or the reservations as well."""
+
+    def register(check: OfFile) -> OfFile:
+        _RULES.append((level, check))
+        return check
+
+    return register
+
+
+def unknown_entry(
+    kind: str, name: str, known: Collection[str], section: str, path: Path
+) -> Problem:
+    """Return the problem of a name that the section of the stack file does not have."""
+    hint = did_you_mean(name, known) or f"add it to {section}"
+    return Problem(f"this stack has no such {kind}", name, hint, path)
+
+
+def findings(level: RuleLevel, file: StackFile) -> list[Problem]:
+    """Return what the rules of one level report. Paths are those below the namespace."""
+    found = [problem for at, check in _RULES if at == level for problem in check(file)]
+    if level == "error":
+        return found
+    return [dataclasses.replace(p, level="warning") if p.level == "error" else p for p in found]
+
+
+# After the definitions, which the rules import.
+for _subject in SUBJECTS:
+    importlib.import_module(f"{__name__}.{_subject}")

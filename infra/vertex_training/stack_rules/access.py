@@ -8,6 +8,7 @@ from typing import Final
 
 from vertex_training import catalog, naming
 from vertex_training.catalog import machines
+from vertex_training.catalog.resource_types import ON_PROJECT
 from vertex_training.errors import Path, Problem, nearest
 from vertex_training.plan import grants, stack_grants
 from vertex_training.plan.access import AGENT, SUBMITS
@@ -20,8 +21,8 @@ from vertex_training.plan.stack_grants import (
 )
 from vertex_training.settings import renames
 from vertex_training.settings.model import Bucket, Secret, Settings
+from vertex_training.stack_rules import StackFile, file_rule, rule, unknown_entry
 from vertex_training.stack_rules.names import label_problems
-from vertex_training.stack_rules.registry import StackFile, file_rule, rule, unknown_entry
 
 #: Google's pages of roles and permissions, one for each service.
 ROLES_PAGE: Final = "https://docs.cloud.google.com/iam/docs/roles-permissions/"
@@ -194,7 +195,7 @@ def roles_for_ci(settings: Settings) -> Iterator[Problem]:
                 yield Problem("CI may not grant this role", role, BEYOND_CI, path)
     for key, account in settings.service_accounts.items():
         for index, role in enumerate(account.roles.get(settings.project, ())):
-            if grants.find(grants.ON_PROJECT, role) is None:
+            if grants.find(ON_PROJECT, role) is None:
                 path = ("serviceAccounts", key, "roles", settings.project, index)
                 yield Problem("CI may not grant this role", role, BEYOND_CI, path)
 

@@ -9,8 +9,8 @@ from typing import Any
 from vertex_training.errors import Path, Problem
 from vertex_training.settings import project_files
 from vertex_training.settings.model import Settings
+from vertex_training.stack_rules import StackFile, file_rule, rule, unknown_entry
 from vertex_training.stack_rules.names import config_of
-from vertex_training.stack_rules.registry import StackFile, file_rule, rule, unknown_entry
 
 
 @rule()

@@ -24,7 +24,7 @@ from vertex_training.secret_rules.redaction import is_secret_variable
 from vertex_training.settings.model import Image, Settings
 from vertex_training.settings.project_files import is_of_git
 from vertex_training.snapshots.request import is_of_snapshot
-from vertex_training.stack_rules.registry import StackFile, file_rule
+from vertex_training.stack_rules import StackFile, file_rule
 
 
 @file_rule()

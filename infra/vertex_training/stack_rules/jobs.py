@@ -12,7 +12,7 @@ from vertex_training.customjob.rules.capacity import KEY, RESERVATION
 from vertex_training.errors import Problem, UnknownReferenceError, did_you_mean
 from vertex_training.settings.limits import Rung
 from vertex_training.settings.model import Settings
-from vertex_training.stack_rules.registry import rule
+from vertex_training.stack_rules import rule
 
 #: References that only a job has; a default may use them.
 OF_A_JOB = {"job.name": "name", "job.run": "1", "job.requestId": "id"}

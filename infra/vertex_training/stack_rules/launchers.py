@@ -25,7 +25,7 @@ from vertex_training.errors import ConfigError, Location, Problem
 from vertex_training.located_yaml import document
 from vertex_training.plan import packages
 from vertex_training.settings.model import Settings
-from vertex_training.stack_rules.registry import StackFile, file_rule
+from vertex_training.stack_rules import StackFile, file_rule
 
 #: A larger file is no configuration of a launcher.
 MOST_BYTES: Final = 1 << 16
@@ -83,8 +83,9 @@ def _world_size(pools: Sequence[Pool]) -> int | None:
     """Return the number of processes of all pools; None if only the machines tell."""
     total = 0
     for pool in pools:
-        launches = [launch_of(each) for each in read_command_line(pool).commands if each.certain]
-        counts = [processes_of(each, pool) for each in launches if each]
+        commands = [command for command in read_command_line(pool).commands if command.certain]
+        launches = [launch for command in commands if (launch := launch_of(command))]
+        counts = [processes_of(launch, pool) for launch in launches]
         if len(counts) != 1 or counts[0] is None:
             return None
         total += counts[0] * pool.replicas

@@ -22,7 +22,7 @@ from vertex_training.settings.limits import Limits, TeamLimits
 from vertex_training.settings.model import Settings
 from vertex_training.settings.serving import Endpoint
 from vertex_training.snapshots import estimate
-from vertex_training.stack_rules.registry import rule
+from vertex_training.stack_rules import rule
 
 #: What helps where something costs too much.
 SHORTER: Final = "shorten timeouts, use fewer machines, or raise the limit"

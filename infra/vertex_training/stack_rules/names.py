@@ -25,7 +25,7 @@ from vertex_training.settings.model import (
     Settings,
 )
 from vertex_training.settings.reader import STAND_INS
-from vertex_training.stack_rules.registry import StackFile, file_rule, rule
+from vertex_training.stack_rules import StackFile, file_rule, rule
 
 #: Labels that a stack file and a job file may give; the program's own come to them.
 MOST_OWN_LABELS: Final = naming.MOST_LABELS - len(JOB_LABELS)

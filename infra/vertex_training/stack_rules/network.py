@@ -19,7 +19,7 @@ from vertex_training.plan import network as network_plan
 from vertex_training.plan.reservations import ReservationPlan, plan_reservations
 from vertex_training.settings.model import Settings
 from vertex_training.settings.network import IpRange, Network
-from vertex_training.stack_rules.registry import StackFile, file_rule, rule
+from vertex_training.stack_rules import StackFile, file_rule, rule
 
 #: Keys that have a meaning in one mode only.
 ONLY_IN: Final = {

@@ -15,7 +15,7 @@ from vertex_training.errors import Path, Problem, UnknownReferenceError, did_you
 from vertex_training.plan import serving
 from vertex_training.settings.model import Settings
 from vertex_training.settings.serving import Endpoint, Model
-from vertex_training.stack_rules.registry import rule
+from vertex_training.stack_rules import rule
 
 #: An image where a container may be of: location, project.
 _IMAGE: Final = re.compile(r"([a-z0-9-]+)-docker\.pkg\.dev/([^/]+)/[^/]+/.")

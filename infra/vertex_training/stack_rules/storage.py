@@ -10,12 +10,11 @@ from typing import Final
 from vertex_training.errors import Path, Problem, did_you_mean
 from vertex_training.secret_rules.files import secret_lines
 from vertex_training.secret_rules.redaction import is_secret_variable
-from vertex_training.settings.model import Bucket, Settings
-from vertex_training.settings.snapshots import AS_OF, Snapshot
+from vertex_training.settings.model import AS_OF, Bucket, Settings, Snapshot
 from vertex_training.snapshots import request
 from vertex_training.snapshots.estimate import LEAST_BILLED
+from vertex_training.stack_rules import StackFile, file_rule, rule, unknown_entry
 from vertex_training.stack_rules.files import file_problems
-from vertex_training.stack_rules.registry import StackFile, file_rule, rule, unknown_entry
 
 #: https://docs.cloud.google.com/bigquery/quotas#query_jobs: a query has at most 1 MB
 MOST_BYTES: Final = 1_000_000

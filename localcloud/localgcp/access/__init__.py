@@ -1,4 +1,4 @@
-"""Who gets in: processes of the user who started the local cloud, and of root.
+"""Access control: processes of the user who started the local cloud, and of root.
 
 ====================  ==================================================================
 ``callers``           ``caller(connection)``: may this process call? Its user, or its job

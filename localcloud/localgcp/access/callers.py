@@ -1,8 +1,8 @@
-"""May the process at the other end of a connection call?
+"""Find the owner of a connection, and refuse other users.
 
-Processes of this user, of root and of jobs may. The question is asked once for each connection, of
-the system; nothing that the caller sends plays a part. Where the system does not answer, nobody is
-refused, and ``can_check`` is False: commands then say so.
+Processes of this user, of root and of jobs may call. The system is asked once for each connection;
+nothing that the caller sends plays a part. Where the system does not answer, no caller is refused,
+and ``can_check`` is False: commands then report it.
 
 A connection within this machine has two sockets: that of the server, and that of the client, whose
 owner is looked up by its addresses. Linux answers by netlink (``ask_kernel``, 0.02 ms); elsewhere
@@ -115,7 +115,7 @@ def caller(connection: socket.socket) -> Caller:
 
 
 def can_check() -> bool:
-    """Whether this system reports who owns a connection."""
+    """Return whether this system reports who owns a connection."""
     return _lookup() is not None
 
 
@@ -139,7 +139,7 @@ def _lookup() -> Lookup | None:
 
 
 def _is_ambiguous(uid: int, proc: Path = Path("/proc")) -> bool:
-    """Whether the kernel shows users of other user namespaces as ``uid``: ``nobody`` in one."""
+    """Return whether the kernel shows users of other namespaces as ``uid`` (``nobody`` in one)."""
     try:
         overflow = int((proc / "sys/kernel/overflowuid").read_text())
         mapped = (proc / "self/uid_map").read_text().split()
@@ -215,7 +215,7 @@ def job_process(pid: int, account: str = "") -> Iterator[None]:
 
 
 def guest_changes() -> int:
-    """How often a replica began or ended: whose a connection is may change with each."""
+    """Return how often a replica began or ended: each may change the owner of a connection."""
     return _changes
 
 

@@ -55,7 +55,7 @@ def enter(ports: Collection[int]) -> bool:
 
 
 def _is_possible() -> bool:
-    """Whether a process gets such a network: seen of one, since none that failed gets out again."""
+    """Return whether a child gets such a network: a process that failed does not get out again."""
     child = os.fork()
     if child == 0:
         code = 1

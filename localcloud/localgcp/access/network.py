@@ -37,7 +37,7 @@ class PrivateNetwork:
     def __init__(self, control: socket.socket) -> None:
         self._control, self._lock = control, threading.Lock()
         self.broken = False
-        """Whether it gives no sockets any more: the child is to be started again."""
+        """It gives no sockets any more: the child is to be started again."""
 
     def connect(self, port: int, timeout: float | None) -> socket.socket:
         """A connection to 127.0.0.1:``port`` of the network. Raises OSError."""

@@ -27,6 +27,7 @@ _VALUE_FLAGS = frozenset(
     {"-C", "--cwd", "-s", "--stack", "--color", "-v", "--verbose", "--profiling", "--tracing"}
     | {"--memprofilerate", "--otel-traces"}
 )
+_PASSPHRASE = "PULUMI_CONFIG_PASSPHRASE"
 #: An address of this machine in a variable or an argument: the local cloud's, a proxy, a caller's.
 _LOOPBACK = re.compile(r"(?:\w+://)?(?:127\.0\.0\.1|localhost):(\d{1,5})\b")
 _ENCRYPTION = re.compile(r"(secretsprovider|encryptedkey|encryptionsalt)\s*:")
@@ -35,7 +36,7 @@ _PROJECT = re.compile(r"^\s+[\"']?gcp:project[\"']?\s*:\s*[\"']?([\w-]+)", re.MU
 
 
 class Request:
-    """What the arguments ask for; None where they do not say."""
+    """The parsed arguments; None for absent ones."""
 
     def __init__(self, args: list[str]) -> None:
         self.command: str | None = None
@@ -235,8 +236,24 @@ def enter_network(args: list[str]) -> None:
     engine_network.enter({int(each[1]) for each in found if each and int(each[1]) < 1 << 16})
 
 
+_CHANGE = "change-secrets-provider"
+#: Another passphrase makes a local stack unreadable for every later command of ``vt``.
+_KEPT_PASSPHRASE = f"""\
+vt: `pulumi stack {_CHANGE}` would make this local stack unreadable: its passphrase stays "local".
+Hint: leave it. If an earlier change made the passphrase empty, run in `vt local shell`:
+  printf 'local\\nlocal\\n' | {_PASSPHRASE}= pulumi stack {_CHANGE} passphrase
+"""
+
+
+def changes_passphrase(args: list[str]) -> bool:
+    """Return whether the arguments replace the passphrase of the local cloud's stacks."""
+    request = Request(args)
+    is_change = request.command == "stack" and _CHANGE in args
+    return is_change and not request.asks_help and os.environ.get(_PASSPHRASE) == "local"
+
+
 def main() -> int:
-    """Becomes the real pulumi; 127 if there is none."""
+    """Become the real pulumi; return 127 if there is none, 1 if the command is refused."""
     home = os.environ.get("VT_LOCAL_HOME")
     args = sys.argv[1:]
     own = os.path.join(home, "bin") if home else ""
@@ -244,6 +261,9 @@ def main() -> int:
     if pulumi is None:
         print("vt: there is no pulumi on PATH. Hint: run `vt setup`.", file=sys.stderr)
         return 127
+    if home and changes_passphrase(args):
+        sys.stderr.write(_KEPT_PASSPHRASE)
+        return 1
     if home:
         args = with_local_stack_file(args, pulumi, home)
         enter_network(args)

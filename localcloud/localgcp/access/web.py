@@ -31,7 +31,7 @@ _NEVER: Final = ("access-control-", "x-forwarded-")
 
 
 def is_forwarded(name: str) -> bool:
-    """Whether a proxy forwards the header as it is."""
+    """Return whether a proxy forwards the header as it is."""
     return name.lower() not in _NOT_FORWARDED and not name.lower().startswith(_NEVER)
 
 

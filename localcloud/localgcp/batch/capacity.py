@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 from localgcp.batch.records import ACTIVE, BatchJob, BatchTable, State
-from localgcp.batch.run import JobFaults
+from localgcp.batch.run import faults_of
 from localgcp.faults.jobs import stockout_message
 from localgcp.faults.table import FaultTable
 from localgcp.inventory import machines, reservations
@@ -37,7 +37,7 @@ class Capacity:
         return next(self._missing(job), "")
 
     def _missing(self, job: BatchJob) -> Iterator[str]:
-        if self._is_over(job) and (met := JobFaults(self._faults, job).stockout()):
+        if self._is_over(job) and (met := faults_of(self._faults, job).stockout()):
             seconds = met.fault.seconds
             self._stockouts[job.uid] = met.id, time.monotonic() + (seconds or math.inf)
         if not self._is_over(job):

@@ -20,18 +20,17 @@ from localgcp.batch.records import LOST, OTHER, PREEMPTED, BatchJob, BatchTable,
 from localgcp.batch.runnables import Machine
 from localgcp.batch.tasks import Attempt, is_retried
 from localgcp.batch.volumes import Volumes
-from localgcp.containers.host import ContainerHost
 from localgcp.errors import PreparationError, StartRefusedError
-from localgcp.faults.model import Fault, Kind, Service
-from localgcp.faults.table import Entry, FaultTable
-from localgcp.home import Home, make_private
-from localgcp.inventory.store import Store
+from localgcp.faults.jobs import JobFaults
+from localgcp.faults.table import FaultTable
+from localgcp.home import make_private
 from localgcp.runner import environment, replica
 from localgcp.runner.environment import Folders
 from localgcp.runner.gang import hosts
 from localgcp.runner.gang.cluster import Replica
 from localgcp.runner.gang.hosts import Host
 from localgcp.runner.joblog import JobLog
+from localgcp.runner.programs import CloudHost
 from localgcp.system.folders import delete_folder, make_folder
 from localgcp.system.threads import make_thread
 
@@ -56,25 +55,19 @@ class BatchRun:
 
     def __init__(
         self,
-        job: BatchJob,
-        *,
-        home: Home,
-        store: Store,
+        cloud: CloudHost,
         jobs: BatchTable,
-        storage_url: str,
-        api_url: str,
         faults: FaultTable,
-        containers: ContainerHost,
+        job: BatchJob,
     ) -> None:
-        self.job, self.home, self.store, self.jobs = job, home, store, jobs
-        self.storage_url, self.api_url = storage_url, api_url
-        self.faults, self.containers = JobFaults(faults, job), containers
+        self.job, self.cloud, self.jobs = job, cloud, jobs
+        self.faults = faults_of(faults, job)
         #: The job is cancelled or deleted, one of its tasks has failed, or the server stops.
         self.ending = threading.Event()
         self.stopping = False
-        self.folder = home.batch / job.uid
+        self.folder = cloud.home.batch / job.uid
         self.agent = JobLog(self.folder / "logs" / "agent.log")
-        self.volumes = Volumes(job, home, store, storage_url, self.agent.append)
+        self.volumes = Volumes(job, cloud, self.agent.append)
         self._failure = ""
         self._left = list(reversed(range(job.task_count)))
         self._lock = threading.Lock()
@@ -183,14 +176,11 @@ class BatchRun:
             "BATCH_NODE_INDEX": str(node),
             "BATCH_TASK_RETRY_ATTEMPT": str(retries),
             "BATCH_JOB_UID": self.job.uid,
-            **environment.api_variables(self.api_url),
+            **environment.api_variables(self.cloud.api_url),
         }
         machine = Machine(
             job=self.job,
-            home=self.home,
-            store=self.store,
-            containers=self.containers,
-            storage_url=self.storage_url,
+            cloud=self.cloud,
             volumes=self.volumes,
             folders=folders,
             host=host,
@@ -203,13 +193,13 @@ class BatchRun:
             log=JobLog(self.folder / "logs" / f"task-{number}.log"),
             service=service,
             ending=self.ending,
-            preempted=lambda ran: self.faults.preempted(number, ran),
-            killed=lambda ran: self.faults.killed(number, ran),
+            preempted=lambda ran: bool(self.faults.preempted([f"task-{number}"], ran)),
+            killed=lambda ran: self.faults.killed(f"task-{number}", ran),
         )
 
     def _runner(self, folder: Path) -> Callable[[list[str], Mapping[str, str]], int]:
         def run(command: list[str], env: Mapping[str, str]) -> int:
-            notes = self.home.children
+            notes = self.cloud.home.children
             return replica.run(
                 command, env=env, cwd=folder, log=self.agent, notes=notes, cancelled=self.ending
             ).code
@@ -238,35 +228,7 @@ class BatchRun:
             self.agent.append(f"job {self.job.job_id} {state}{why and f': {why}'}")
 
 
-class JobFaults:
-    """What goes wrong on purpose with one job."""
-
-    def __init__(self, table: FaultTable, job: BatchJob) -> None:
-        self._table, self._job = table, job
-
-    def stockout(self) -> Entry | None:
-        """The stock-out this job meets when it asks for its machines."""
-        return self._take(lambda fault: fault.kind is Kind.STOCKOUT)
-
-    def preempted(self, number: int, ran: float) -> bool:
-        """Does this task lose its machine now? Only that of a SPOT job does."""
-        if self._job.policy.get("provisioningModel") not in _SPOT:
-            return False
-        return self._take(_of(Kind.PREEMPT, ("", f"task-{number}"), ran)) is not None
-
-    def killed(self, number: int, ran: float) -> bool:
-        """Is a process of this task killed now?"""
-        names = (f"task-{number}", *([""] if number == 0 else []))
-        return self._take(_of(Kind.KILL, names, ran)) is not None
-
-    def _take(self, accept: Callable[[Fault], bool]) -> Entry | None:
-        job = self._job
-        subjects = [job.job_id, job.uid, *job.body.get("labels", {}).values()]
-        taken = self._table.count_call(Service.JOBS, "", lambda _: subjects, accept)
-        return taken[0] if taken else None
-
-
-def _of(kind: Kind, names: Sequence[str], ran: float) -> Callable[[Fault], bool]:
-    return lambda fault: (
-        fault.kind is kind and fault.replica in names and ran >= (fault.seconds or 0)
-    )
+def faults_of(table: FaultTable, job: BatchJob) -> JobFaults:
+    """Return the faults of a job of Batch, whose replicas are its tasks."""
+    subjects = (job.job_id, job.uid, *job.body.get("labels", {}).values())
+    return JobFaults(table, subjects, "task-0", job.policy.get("provisioningModel") in _SPOT)

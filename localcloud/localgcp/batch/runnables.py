@@ -12,18 +12,15 @@ from typing import Any, Final
 from localgcp.batch.records import BatchJob
 from localgcp.batch.volumes import HOSTS_FILE, Volumes
 from localgcp.containers.engines import registry_path
-from localgcp.containers.host import ContainerHost
 from localgcp.errors import ImageError, PreparationError
-from localgcp.home import Home
 from localgcp.inventory import resource_paths
-from localgcp.inventory.store import Store
 from localgcp.reads.secretmanager import API as SECRETS_API
 from localgcp.reads.secretmanager import SECRET_READERS, find_version
 from localgcp.runner import executors, refusals, substitutes
 from localgcp.runner.environment import Folders
 from localgcp.runner.gang import hosts
 from localgcp.runner.gang.hosts import Host
-from localgcp.runner.programs import ContainerProgram, HostProgram, Launch, Program, Run
+from localgcp.runner.programs import CloudHost, ContainerProgram, HostProgram, Launch, Program, Run
 from localgcp.vertex.agents import IMAGE_READER, has_role
 
 _REPOSITORY: Final = re.compile(r"([a-z0-9-]+)-docker\.pkg\.dev/([^/]+)/([^/]+)/")
@@ -36,10 +33,7 @@ class Machine:
     """What the machine of one task has."""
 
     job: BatchJob
-    home: Home
-    store: Store
-    containers: ContainerHost
-    storage_url: str
+    cloud: CloudHost
     volumes: Volumes
     folders: Folders
     host: Host
@@ -76,7 +70,7 @@ class Machine:
         words = [_unexpanded(self.volumes.placed(word, at, view)) for word in words]
         path = os.pathsep.join(filter(None, [path, os.environ.get("PATH", os.defpath)]))
         folders, mounted = self.folders, view is not None
-        program = HostProgram(words, path, folders, self.storage_url, own_mount=mounted)
+        program = HostProgram(words, path, folders, self.cloud.storage_url, own_mount=mounted)
         made = program.launch(service, place)
         file, work = self.volumes.hosts_file, self.folders.work
         argv = hosts.command_on(self.host, file, made.argv, made.env, work=work, buckets=view)
@@ -85,12 +79,12 @@ class Machine:
     def _image(
         self, container: Mapping[str, Any], name: str, at: Mapping[str, Path]
     ) -> ContainerProgram:
-        image, engine = container["imageUri"], self.containers.engine
+        image, engine = container["imageUri"], self.cloud.containers.engine
         found = _REPOSITORY.match(image)
         assert found is not None  # an image of a local project
         place = f"projects/{found[2]}/locations/{found[1]}/repositories/{found[3]}"
         account = self.job.account
-        if not has_role(self.store, account, IMAGE_READER, f"projects/{found[2]}", place):
+        if not has_role(self.cloud.store, account, IMAGE_READER, f"projects/{found[2]}", place):
             text = f"{account} does not have artifactregistry.repositories.downloadArtifacts"
             raise ImageError(f"{image} cannot be pulled: {text} on {place}.")
         if engine is None:
@@ -101,12 +95,12 @@ class Machine:
             task["command"] = [_unexpanded(container["entrypoint"])]
         others = {path: at[path] for path in at if not self.volumes.is_gcs(path, at[path])}
         return ContainerProgram(
-            self.containers,
+            self.cloud.containers,
             engine,
             task,
             name=name,
             folders=replace(self.folders, gcs=gcs),
-            storage_url=self.storage_url,
+            storage_url=self.cloud.storage_url,
             run=self.run,
             volumes=others,
         )
@@ -117,11 +111,11 @@ class Machine:
         words = [*filter(None, [container.get("entrypoint", "")]), *container.get("commands", [])]
         if not words:
             raise PreparationError(refusals.no_command(image, "container.commands"))
-        executor = executors.for_image(image, nearest=substitutes.takes_nearest(self.home))
+        executor = executors.for_image(image, nearest=substitutes.takes_nearest(self.cloud.home))
         path = ""
         if executor:
             path = str(executors.environment(executor, self.report) / "bin")
-        folder = self.home.batch / self.job.uid
+        folder = self.cloud.home.batch / self.job.uid
         substitutes.note(folder, substitutes.host_for(image))
         self.report(substitutes.command_for(image, executor))
         return words, path
@@ -154,15 +148,17 @@ class Machine:
         match = _SECRET.fullmatch(name)
         assert match is not None  # checked when the job was created
         secret, version = match[2], match[3]
-        project = resource_paths.project_id(self.store, match[1]) or match[1]
-        if not self.store.service_enabled(project, SECRETS_API):
+        project = resource_paths.project_id(self.cloud.store, match[1]) or match[1]
+        if not self.cloud.store.service_enabled(project, SECRETS_API):
             raise PreparationError(f"{name} cannot be read: {SECRETS_API} is not enabled.")
         member = f"serviceAccount:{self.job.account}"
         places = (f"projects/{project}/secrets/{secret}", f"projects/{project}")
-        if all(SECRET_READERS.isdisjoint(self.store.roles(place, member)) for place in places):
+        if all(
+            SECRET_READERS.isdisjoint(self.cloud.store.roles(place, member)) for place in places
+        ):
             text = f"Permission 'secretmanager.versions.access' denied for resource '{name}'"
             raise PreparationError(f"{text} (or it may not exist). It runs as {self.job.account}.")
-        found = find_version(self.store, self.home.secrets, project, secret, version)
+        found = find_version(self.cloud.store, self.cloud.home.secrets, project, secret, version)
         if found is None:
             hint = f"Give it a value: vt local secret set {secret}"
             raise PreparationError(f"Secret Version [{name}] not found. {hint}")

@@ -26,11 +26,10 @@ from localgcp.batch.capacity import Ask, Capacity
 from localgcp.batch.records import ACTIVE, ENDED, GROUP, BatchJob, BatchTable, BatchTask, State
 from localgcp.batch.run import BatchRun
 from localgcp.batch.scheduler import BatchScheduler
-from localgcp.containers.host import ContainerHost
 from localgcp.errors import ApiError, FilterError
 from localgcp.faults.table import FaultTable
-from localgcp.home import Home
 from localgcp.inventory.store import Store, project_number
+from localgcp.runner.programs import CloudHost
 from localgcp.vertex import filters
 from localgcp.vertex.operations import OperationTable
 
@@ -272,30 +271,18 @@ class Batch:
 
     def __init__(
         self,
-        home: Home,
-        store: Store,
-        containers: ContainerHost,
+        cloud: CloudHost,
         faults: FaultTable,
-        storage_url: str,
-        api_url: str,
         ask: Ask = lambda *_: None,
     ) -> None:
         """``ask`` answers requests over REST, for quota."""
+        home, store = cloud.home, cloud.store
         jobs = BatchTable(home)
-        make_run = partial(
-            BatchRun,
-            home=home,
-            store=store,
-            jobs=jobs,
-            storage_url=storage_url,
-            api_url=api_url,
-            faults=faults,
-            containers=containers,
-        )
+        make_run = partial(BatchRun, cloud, jobs, faults)
         self._home, self._store, self._jobs = home, store, jobs
         wanting = Capacity(store, jobs, faults, ask).wanting
         self.scheduler = BatchScheduler(home, store, jobs, make_run, wanting)
-        self.service = BatchService(store, jobs, self.scheduler, containers.refusal)
+        self.service = BatchService(store, jobs, self.scheduler, cloud.containers.refusal)
 
     def entries(self) -> dict[str, Callable[[str, dict[str, str]], Iterator[types.LogEntry]]]:
         """What Cloud Logging reads of jobs, by type of resource."""

@@ -128,7 +128,7 @@ class Attempt:
                 terminate=launch.terminate,
                 cwd=self.machine.folders.work,
                 log=self.log,
-                notes=self.machine.home.children,
+                notes=self.machine.cloud.home.children,
                 cancelled=self._stop,
                 timeout_seconds=seconds(limit) if limit else None,
                 killed=self.killed,

@@ -16,12 +16,11 @@ from typing import Any, Final
 from localgcp.batch.records import BatchJob
 from localgcp.containers.engines import MOUNT
 from localgcp.errors import PreparationError
-from localgcp.home import Home
-from localgcp.inventory.store import Store
 from localgcp.runner import buckets
 from localgcp.runner.gang import hosts
 from localgcp.runner.gang.hosts import BucketView
 from localgcp.runner.gcsfuse import Mount
+from localgcp.runner.programs import CloudHost
 from localgcp.system.folders import delete_folder, make_folder
 from localgcp.vertex.admission import Access
 
@@ -32,13 +31,11 @@ HOSTS_FILE: Final = "/etc/cloudbatch-taskgroup-hosts"
 class Volumes:
     """Folders of all buckets that a job mounts, one for all its tasks."""
 
-    def __init__(
-        self, job: BatchJob, home: Home, store: Store, url: str, report: Callable[[str], None]
-    ) -> None:
-        self.root = home.batch / job.uid / "gcs"
-        self.hosts_file = home.batch / job.uid / "hosts"
-        self._home, self._store, self._url, self._report = home, store, url, report
-        self._access = Access(store, job.project, job.account)
+    def __init__(self, job: BatchJob, cloud: CloudHost, report: Callable[[str], None]) -> None:
+        self.root = cloud.home.batch / job.uid / "gcs"
+        self.hosts_file = cloud.home.batch / job.uid / "hosts"
+        self._cloud, self._report = cloud, report
+        self._access = Access(cloud.store, job.project, job.account)
         self._at = {
             each["mountPath"].rstrip("/"): each["gcs"]["remotePath"].strip("/")
             for each in job.spec.get("volumes", [])
@@ -50,7 +47,7 @@ class Volumes:
         make_folder(self.root)
         for remote in dict.fromkeys(self._at.values()):
             bucket = remote.partition("/")[0]
-            if self._store.bucket(bucket) is None:
+            if self._cloud.store.bucket(bucket) is None:
                 raise PreparationError(f"gs://{bucket} cannot be mounted: it does not exist.")
             if not self._access.may_read(bucket):
                 raise PreparationError(
@@ -58,9 +55,7 @@ class Volumes:
                     "storage.objects.list access. Grant roles/storage.objectUser on it."
                 )
             if bucket not in (mount.bucket for mount in self._mounts):
-                objects = self._home.storage / bucket
-                folder = self.root / bucket
-                mount = Mount(folder, objects, self._access, self._url, self._report)
+                mount = Mount(self.root / bucket, self._cloud, self._access, self._report)
                 mount.fill()
                 self._mounts.append(mount)
             make_folder(self.root / remote)

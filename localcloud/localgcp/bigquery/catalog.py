@@ -1,4 +1,4 @@
-"""What BigQuery has: datasets, tables with the versions of their rows, and jobs.
+"""Stores datasets, tables with the versions of their rows, and jobs.
 
 Rows lie in files of Parquet that never change; a version is a list of them. So a table as of a time
 is an older list, a job that is killed leaves a file that nobody names, and the end of a job is one
@@ -56,7 +56,7 @@ class Catalog:
 
     @contextmanager
     def change(self) -> Iterator[Rows]:
-        """What is read and written here is one transaction; it ends with the block."""
+        """Yield rows to read and write in one transaction, which ends with the block."""
         with connection(self._database, _SCHEMA) as db:
             db.execute("BEGIN IMMEDIATE")
             yield Rows(db)
@@ -123,7 +123,7 @@ class Rows:
 
 
 def is_expired(body: Body) -> bool:
-    """Whether a table's time is over."""
+    """Return whether a table's time is over."""
     return "expirationTime" in body and int(body["expirationTime"]) <= now()
 
 

@@ -1,4 +1,4 @@
-"""What BigQuery refuses before anything else: what is missing, wrong names, and missing rights.
+"""Refuses requests that lack fields or rights, or have wrong names.
 
 Google's discovery document calls the fields required, and says what names may have. A job asks by
 the roles of its account; the owner's own programs may all:
@@ -104,7 +104,7 @@ def check_read(store: Store, guest: Guest | None, place: Mapping[str, str], owne
 
 
 def _policies(place: Mapping[str, str]) -> Iterator[str]:
-    """What may have a policy that counts, the project first."""
+    """Yield the resources whose policies apply, the project first."""
     yield (found := f"projects/{place['projectId']}")
     for kind, key in zip(("datasets", "tables"), _KEYS, strict=True):
         if key in place:

@@ -370,7 +370,7 @@ def _rest(value: Any, field: Field, *, exact: bool) -> Any:
 
 
 def _source(table: Mapping[str, Any]) -> str:
-    """What a table's rows are read from."""
+    """Return the SQL source of a table's rows."""
     columns = ", ".join(
         f"CAST(NULL AS {sql_type(each)}) AS {_quoted(each['name'])}" for each in table["schema"]
     )
@@ -404,13 +404,13 @@ def _paths(files: list[str]) -> str:
 
 
 def _outputs(request: Mapping[str, Any]) -> list[str]:
-    """Where ``COPY`` writes: beside the output first."""
+    """Return the files that ``COPY`` writes: one beside the output first."""
     output = Path(request["output"])
     return [str(output), str(output.with_name(f"tmp_{output.name}"))] if output.name else []
 
 
 def _unused(tree: Any) -> str:
-    """What no name of a query begins with."""
+    """Return a prefix that no name of a query has."""
     names, found = {each.name.lower() for each in tree.find_all(exp.Identifier)}, "t"
     while any(name.startswith(found) for name in names):
         found += "_"

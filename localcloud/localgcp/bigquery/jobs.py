@@ -33,7 +33,7 @@ from localgcp.bigquery.catalog import (
     version_of,
 )
 from localgcp.errors import BigQueryError
-from localgcp.faults.model import Kind, Service
+from localgcp.faults.model import Service
 from localgcp.faults.table import FaultTable
 from localgcp.home import Home, open_private
 from localgcp.inventory.store import Store
@@ -399,14 +399,12 @@ class Jobs:
         for entry in self._faults.count_call(
             Service.BIGQUERY, kind, lambda _: [name], lambda _: True
         ):
-            match entry.fault.kind:
-                case Kind.ERROR:
-                    text = f"fault {entry.id} of the local cloud"
-                    raise BigQueryError("backendError", text)
-                case Kind.HOLD:
-                    self._faults.hold(entry.id, f"{kind} {name}", self._stopping)
-                case _:
-                    self._stopping.wait(entry.fault.seconds)
+            self._faults.meet(
+                entry,
+                f"{kind} {name}",
+                self._stopping,
+                lambda _, text: BigQueryError("backendError", text),
+            )
 
 
 def time_limit(job: Body | None) -> float:
@@ -416,7 +414,7 @@ def time_limit(job: Body | None) -> float:
 
 
 def _told(process: subprocess.Popen[str], message: object) -> Any:
-    """What the engine says to a message."""
+    """Send a message to the engine and return its answer."""
     assert process.stdin is not None
     assert process.stdout is not None
     try:
@@ -429,7 +427,7 @@ def _told(process: subprocess.Popen[str], message: object) -> Any:
 
 
 def not_installed() -> BigQueryError:
-    """What is answered where this machine has no engine."""
+    """Return the error for a machine without an engine."""
     text = "BigQuery's engine is not installed. `vt local bigquery --install`, once"
     return BigQueryError("notImplemented", text)
 
@@ -440,12 +438,12 @@ def guest_of(job: Body) -> Guest | None:
 
 
 def has_ended(job: Body) -> bool:
-    """Whether a job does not run any more."""
+    """Return whether a job has ended."""
     return job["status"]["state"] == "DONE"
 
 
 def billed(read: Iterable[int]) -> int:
-    """What is charged for, by the bytes read of each table.
+    """Return the billed bytes, from the bytes read of each table.
 
     >>> billed([0]), billed([1, 11_000_000])
     (0, 22020096)

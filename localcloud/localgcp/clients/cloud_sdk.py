@@ -39,7 +39,7 @@ num_retries = 1
 
 
 def is_removed(name: str) -> bool:
-    """Whether a variable of the user's does not reach programs of the local cloud."""
+    """Return whether a variable of the user's does not reach programs of the local cloud."""
     return name.startswith(_REMOVED)
 
 

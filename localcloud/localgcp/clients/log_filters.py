@@ -1,8 +1,8 @@
-"""The part of Cloud Logging's query language that clients of jobs' logs write (pure).
+"""Reads filters of Cloud Logging, and what they share with the filters of lists (pure).
 
 Comparisons, ``AND``, ``OR``, ``NOT`` and parentheses; comparisons side by side mean ``AND``.
 Source: cloud.google.com/logging/docs/view/logging-query-language. Anything else is refused: a
-filter that is half understood shows lines that nobody asked for.
+filter that is half understood shows lines that it should not.
 """
 
 from __future__ import annotations
@@ -10,19 +10,19 @@ from __future__ import annotations
 import operator
 import re
 from collections.abc import Callable, Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from localgcp.errors import FilterError
 
 #: What a comparison reads of an entry, by the field's name.
 Fields = Callable[[str], str]
-Test = Callable[[Fields], bool]
+Test = Callable[[Any], bool]
 
 _TOKEN: Final = re.compile(
-    r'\s*(?:(?P<mark>[()])|(?P<op>=~|!~|!=|>=|<=|=|>|<|:)|"(?P<quoted>(?:[^"\\]|\\.)*)"|'
-    r'(?P<word>[^\s()=<>!:"]+))'
+    r"""\s*(?:(?P<string>"(?:[^"\\]|\\.)*")|(?P<op>=~|!~|!=|>=|<=|[=<>:()])|"""
+    r"""(?P<word>[^\s"()=<>:!]+))"""
 )
 _ORDERED: Final[dict[str, Any]] = {
     ">=": operator.ge,
@@ -35,7 +35,17 @@ _SEVERITIES: Final = (
     *("DEFAULT", "DEBUG", "INFO", "NOTICE", "WARNING", "ERROR", "CRITICAL", "ALERT", "EMERGENCY"),
 )
 _TIME: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(Z|[+-]\d\d:?\d\d)?")
+#: Parentheses and NOTs within one another.
 _DEPTH: Final = 20
+#: What a message repeats of a filter.
+SHOWN: Final = 200
+
+
+class Token(NamedTuple):
+    """A ``word``, a ``string`` without its quotes, or an ``op``."""
+
+    kind: str
+    text: str
 
 
 @dataclass(frozen=True)
@@ -43,108 +53,146 @@ class LogFilter:
     """A filter that was read."""
 
     test: Test
-    """Whether an entry is asked for."""
-    equal: dict[str, str]
-    """What every entry that is asked for has: comparisons with ``=`` that none joins by OR."""
+    """Tests whether an entry fits."""
+    equal: dict[str, str] = field(default_factory=dict[str, str])
+    """Values that every fitting entry has: comparisons with ``=`` outside of OR."""
+
+
+class FilterReader:
+    """Reads a filter; a subclass reads comparisons. Raises FilterError."""
+
+    #: What joins terms, the loosest first.
+    words: tuple[str, str] = ("OR", "AND")
+    #: Whether terms side by side mean AND.
+    joins_neighbors = True
+    prefix = "Unparseable filter"
+
+    def __init__(self, text: str) -> None:
+        self.text, self._next, self._depth = text[:SHOWN], 0, 0
+        self._tokens = self.split(text)
+
+    @classmethod
+    def split(cls, text: str) -> list[Token]:
+        """Return the tokens of a filter."""
+        found: list[Token] = []
+        position, whole = 0, text.rstrip()
+        while position < len(whole):
+            match = _TOKEN.match(whole, position)
+            if match is None:
+                shown = f"{whole[:SHOWN]!r}, at position {position}."
+                raise FilterError(f"{cls.prefix}: {shown}")
+            kind = match.lastgroup or ""
+            token = match[kind]
+            if kind == "string":
+                token = re.sub(r"\\(.)", r"\1", token[1:-1])
+            found.append(Token(kind, token))
+            position = match.end()
+        return found
+
+    def whole(self) -> LogFilter:
+        """Return the filter; an empty one lets everything pass."""
+        if not self._tokens:
+            return LogFilter(lambda _: True)
+        found = self._joined(0)
+        if self._peek() is not None:
+            raise self.error()
+        return found
+
+    def comparison(self) -> LogFilter:
+        """Read FIELD OPERATOR VALUE."""
+        raise NotImplementedError
+
+    def error(self) -> FilterError:
+        """Return an error that names the next token."""
+        token = self._peek()
+        where = f"near {token.text[:SHOWN]!r}" if token else "at its end"
+        return FilterError(f"{self.prefix}: {self.text!r}, {where}.")
+
+    def accept(self, kind: str, text: str) -> bool:
+        """Pass over the next token if it is this one."""
+        if self._peek() == (kind, text):
+            self._next += 1
+            return True
+        return False
+
+    def take(self, *kinds: str) -> str:
+        """Return the next token, which is of one of these kinds."""
+        token = self._peek()
+        if token is None or token.kind not in kinds:
+            raise self.error()
+        self._next += 1
+        return token.text
+
+    def _peek(self) -> Token | None:
+        return self._tokens[self._next] if self._next < len(self._tokens) else None
+
+    def _joined(self, level: int) -> LogFilter:
+        if level == len(self.words):
+            return self._term()
+        word, found = self.words[level], [self._joined(level + 1)]
+        while self.accept("word", word) or (word == "AND" and self._has_neighbor()):
+            found.append(self._joined(level + 1))
+        tests = [each.test for each in found]
+        if len(found) == 1:
+            return found[0]
+        if word == "OR":
+            return LogFilter(lambda entry: any(test(entry) for test in tests))
+        equal = {name: value for each in found for name, value in each.equal.items()}
+        return LogFilter(lambda entry: all(test(entry) for test in tests), equal)
+
+    def _has_neighbor(self) -> bool:
+        others = (None, ("op", ")"), ("word", "OR"))
+        return self.joins_neighbors and self._peek() not in others
+
+    def _term(self) -> LogFilter:
+        self._depth += 1
+        if self._depth > _DEPTH:
+            raise FilterError(f"{self.prefix}: {self.text!r}, nested too deeply.")
+        found = self._nested()
+        self._depth -= 1
+        return found
+
+    def _nested(self) -> LogFilter:
+        if self.accept("word", "NOT"):
+            test = self._term().test
+            return LogFilter(lambda entry: not test(entry))
+        if self.accept("op", "("):
+            found = self._joined(0)
+            if not self.accept("op", ")"):
+                raise self.error()
+            return found
+        return self.comparison()
 
 
 def parse(text: str, known: Collection[str]) -> LogFilter:
     """Read a filter over the fields ``known``. Raises FilterError."""
-    reader = _Reader(_tokens(text), frozenset(known))
-    if not reader.tokens:
-        return LogFilter(lambda _: True, {})
-    test, equal = reader.alternatives(0)
-    if reader.tokens:
-        raise FilterError(f"Unparseable filter: {text!r} (the local cloud knows few).")
-    return LogFilter(test, equal)
+    return _LogReader(text, known).whole()
 
 
-def _tokens(text: str) -> list[tuple[str, str]]:
-    found: list[tuple[str, str]] = []
-    position, text = 0, text.rstrip()
-    while position < len(text):
-        match = _TOKEN.match(text, position)
-        if match is None or match.lastgroup is None:
-            raise FilterError(f"Unparseable filter: {text[position:]!r}.")
-        value = match[match.lastgroup]
-        if match.lastgroup == "quoted":
-            value = re.sub(r"\\(.)", r"\1", value)
-        found.append((match.lastgroup, value))
-        position = match.end()
-    return found[::-1]
+class _LogReader(FilterReader):
+    def __init__(self, text: str, known: Collection[str]) -> None:
+        super().__init__(text)
+        self._known = frozenset(known)
 
-
-class _Reader:
-    """Reads tokens from the end of a list."""
-
-    def __init__(self, tokens: list[tuple[str, str]], known: frozenset[str]) -> None:
-        self.tokens, self._known = tokens, known
-
-    def alternatives(self, depth: int) -> tuple[Test, dict[str, str]]:
-        if depth > _DEPTH:
-            raise FilterError("Unparseable filter: too deep.")
-        tests: list[Test] = []
-        equal: dict[str, str] = {}
-        while not tests or self._take("word", "OR"):
-            test, equal = self._all(depth)
-            tests.append(test)
-        if len(tests) == 1:
-            return tests[0], equal
-        return lambda entry: any(test(entry) for test in tests), {}
-
-    def _all(self, depth: int) -> tuple[Test, dict[str, str]]:
-        tests: list[Test] = []
-        equal: dict[str, str] = {}
-        while not tests or self._take("word", "AND") or self._more():
-            test, also = self._one(depth)
-            tests.append(test)
-            equal |= also
-        return lambda entry: all(test(entry) for test in tests), equal
-
-    def _more(self) -> bool:
-        return bool(self.tokens) and self.tokens[-1] not in (("mark", ")"), ("word", "OR"))
-
-    def _one(self, depth: int) -> tuple[Test, dict[str, str]]:
-        if depth > _DEPTH:
-            raise FilterError("Unparseable filter: too deep.")
-        if self._take("word", "NOT"):
-            test, _ = self._one(depth + 1)
-            return lambda entry: not test(entry), {}
-        if self._take("mark", "("):
-            found = self.alternatives(depth + 1)
-            if not self._take("mark", ")"):
-                raise FilterError("Unparseable filter: a parenthesis is open.")
-            return found
-        return self._comparison()
-
-    def _comparison(self) -> tuple[Test, dict[str, str]]:
-        name, sign, value = self._next("word"), self._next("op"), self._next("word", "quoted")
+    def comparison(self) -> LogFilter:
+        name, sign, value = self.take("word"), self.take("op"), self.take("word", "string")
         if name not in self._known:
             raise FilterError(f"Unparseable filter: {name!r} (the local cloud knows few).")
         if sign in ("=~", "!~"):
             raise FilterError("Unparseable filter: the local cloud knows no regular expressions.")
         if name == "timestamp":
-            return _compare_times(sign, value), {}
+            return LogFilter(_compare_times(sign, value))
         if name == "severity" and sign in _ORDERED:
-            return _compare_severities(sign, value), {}
+            return LogFilter(_compare_severities(sign, value))
         if sign == ":":
-            return lambda entry: value.lower() in entry(name).lower(), {}
+            return LogFilter(lambda entry: value.lower() in entry(name).lower())
         if sign in _ORDERED:
-            return lambda entry: bool(_ORDERED[sign](entry(name), value)), {}
+            return LogFilter(lambda entry: bool(_ORDERED[sign](entry(name), value)))
         if sign == "!=":
-            return lambda entry: entry(name) != value, {}
-        return lambda entry: entry(name) == value, {name: value}
-
-    def _take(self, kind: str, value: str) -> bool:
-        if self.tokens and self.tokens[-1] == (kind, value):
-            self.tokens.pop()
-            return True
-        return False
-
-    def _next(self, *kinds: str) -> str:
-        if not self.tokens or self.tokens[-1][0] not in kinds:
-            raise FilterError("Unparseable filter: a comparison is FIELD SIGN VALUE.")
-        return self.tokens.pop()[1]
+            return LogFilter(lambda entry: entry(name) != value)
+        if sign != "=":
+            raise self.error()
+        return LogFilter(lambda entry: entry(name) == value, {name: value})
 
 
 def _compare_times(sign: str, value: str) -> Test:

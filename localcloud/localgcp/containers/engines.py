@@ -141,7 +141,7 @@ def registry_path(image: str) -> str | None:
 
 @dataclass(frozen=True)
 class ImageConfig:
-    """What an image runs, as its Dockerfile says."""
+    """Entry point and command of an image."""
 
     entrypoint: Sequence[str] = ()
     command: Sequence[str] = ()
@@ -153,7 +153,7 @@ class ImageConfig:
         return cls(tuple(map(str, entrypoint)), tuple(map(str, command)))
 
     def command_line(self, command: Sequence[str], args: Sequence[str]) -> list[str]:
-        """What runs for ``containerSpec.command`` and ``args``; empty if nothing says it.
+        """Return the command line for ``containerSpec.command`` and ``args``; empty if none is set.
 
         A command replaces ENTRYPOINT and CMD, arguments replace CMD (T:ContainerSpec).
         """

@@ -111,7 +111,7 @@ class _Exchange(LocalHandler):
             self._forward(self.body_blocks())
 
     def _check_repository(self, request: requests.RegistryRequest) -> bool:
-        """Whether tags of the repository are immutable. Raises RefusedRequestError."""
+        """Return whether tags of the repository are immutable. Raises RefusedRequestError."""
         if not request.name:
             return False
         found = requests.find_repository(self.front.store.list(requests.REPOSITORY), request)
@@ -206,7 +206,7 @@ class _Exchange(LocalHandler):
             self.wfile.write(block)
 
     def _full(self) -> RefusedRequestError | None:
-        """What to answer if the disk is full, which the registry does not say."""
+        """Return the answer for a full disk, which the registry does not report; else None."""
         if not self.front.registry.is_full():
             return None
         text = "no space left on the disk of the registry."

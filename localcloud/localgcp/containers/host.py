@@ -1,4 +1,4 @@
-"""What runs containers on this machine, and what an earlier server left of them."""
+"""Runs containers on this machine, and removes those of an earlier server."""
 
 from __future__ import annotations
 
@@ -58,12 +58,12 @@ class ContainerHost:
 
     @property
     def engine(self) -> Engine | None:
-        """What runs containers here; looked for until there is one."""
+        """Return the engine for containers; searched until one exists."""
         self._engine = self._engine or find_engine(self.home)
         return self._engine
 
     def refusal(self, spec: Mapping[str, Any]) -> str | None:
-        """Why a job cannot run here, or None. Asked when it is submitted."""
+        """Return the reason why a submitted job cannot run here, or None."""
         pools = spec.get("workerPoolSpecs", [])
         named = (pool.get("containerSpec", {}).get("imageUri", "") for pool in pools)
         image = next(filter(registry_path, named), None)
@@ -76,7 +76,7 @@ class ContainerHost:
         return None
 
     def reference(self, image: str) -> str | None:
-        """Where the engine pulls an image of a local project; None for any other image."""
+        """Return the address of an image of a local project; None for any other image."""
         path = registry_path(image)
         return f"127.0.0.1:{self.port}/{path}" if path and self.port else None
 
@@ -113,7 +113,7 @@ class ContainerHost:
         return None if printed is None else printed.split()
 
     def environment(self, tmp: Path | None = None) -> dict[str, str]:
-        """What the engine itself gets; nothing of it reaches a container."""
+        """Return the variables of the engine itself; none reaches a container."""
         env = {name: os.environ[name] for name in ("HOME", "XDG_RUNTIME_DIR") if name in os.environ}
         path = os.environ.get("PATH", os.defpath)
         return {**env, "PATH": path, "TMPDIR": str(tmp or self.home.root)}
@@ -134,12 +134,12 @@ def find_engine(home: Home) -> Engine | None:
 
 
 def _namespaces() -> tuple[str, ...]:
-    """Where this machine does not allow them, containers are recovered at the next start."""
+    """Return the command for namespaces; where none are allowed, the next start recovers."""
     return _NAMESPACES if succeeds([*_NAMESPACES, "true"], _CHECK_SECONDS) else ()
 
 
 def _output(command: list[str], env: Mapping[str, str]) -> str | None:
-    """What a command printed; None if it failed."""
+    """Return the output of a command; None if it failed."""
     try:
         done = subprocess.run(
             command,
@@ -185,7 +185,7 @@ def settings(files: list[Path]) -> str:
 
 
 def readable_files(env: Mapping[str, str] | None = None) -> list[Path]:
-    """What an installer needs of this machine to reach the package index: pip's configuration
+    """Return the files with which an installer reaches the package index: pip's configuration
     and the certificates that it or a variable names. Files with a password are left out.
     """
     env = os.environ if env is None else env

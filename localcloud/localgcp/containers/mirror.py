@@ -39,7 +39,7 @@ _MANIFEST: Final = "application/vnd.oci.image.manifest.v1+json"
 
 
 def layout() -> Path:
-    """Where the stand-in is kept; another recipe is another folder.
+    """Return the folder of the stand-in; another recipe has another folder.
 
     Raises LocalCloudError if there is no place for a cache.
     """
@@ -48,7 +48,7 @@ def layout() -> Path:
 
 
 def has_stand_in() -> bool:
-    """Whether the stand-in was made on this machine."""
+    """Return whether the stand-in was made on this machine."""
     try:
         return (layout() / "index.json").is_file()
     except LocalCloudError:

@@ -93,7 +93,7 @@ class Registry(ChildServer):
             connection.close()
 
     def is_full(self) -> bool:
-        """Whether its disk has no space for a layer."""
+        """Return whether its disk has no space for a layer."""
         try:
             return shutil.disk_usage(self.folder / _DATA).free < _MIN_FREE
         except OSError:

@@ -1,4 +1,4 @@
-"""Which requests of the registry's API pass, and what Artifact Registry would refuse (pure).
+"""Checks requests of the registry's API as Artifact Registry does (pure).
 
 The API is the OCI distribution specification 1.1. ``PROJECT/REPOSITORY/NAME`` here is the same
 below ``LOCATION-docker.pkg.dev`` in the cloud, whatever the location. Names below ``mirror/`` are
@@ -46,12 +46,12 @@ class RegistryRequest:
 
     @property
     def writes(self) -> bool:
-        """Whether it changes anything."""
+        """Return whether it changes anything."""
         return self.verb in _WRITING
 
     @property
     def sets_manifest(self) -> bool:
-        """Whether its body is a manifest: small, and the end of a push."""
+        """Return whether its body is a manifest: small, and the end of a push."""
         return self.kind == "manifests" and self.verb == "PUT"
 
     @property
@@ -113,7 +113,7 @@ def find_repository(
 
 
 def check_repository(found: StoredResource | None, request: RegistryRequest) -> bool:
-    """Whether its tags are immutable. Raises RefusedRequestError if there is no such repository."""
+    """Return whether its tags are immutable. Raises RefusedRequestError if ``found`` is None."""
     if request.name.split("/")[0] == MIRROR:
         return False
     if found is None:

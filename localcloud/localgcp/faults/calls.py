@@ -82,21 +82,15 @@ class CallFaults:
         """Return if the call goes on; raise ApiError if it ends here."""
         fault, code = entry.fault, grpc.StatusCode
         match fault.kind:
-            case Kind.ERROR:
-                raise ApiError(code[fault.code], f"fault {entry.id} of the local cloud")
-            case Kind.DELAY:
-                self._stopping.wait(fault.seconds)
             case Kind.DROP:
                 self._wait_until_caller_gives_up(call.context)
                 raise ApiError(code.DEADLINE_EXCEEDED, "nobody listens any more")
             case Kind.RESET:
                 reset_peer(call.context.peer())
                 raise ApiError(code.UNAVAILABLE, "the connection is closed")
-            case Kind.HOLD:
-                if not self._table.hold(entry.id, _describe(call), self._stopping):
-                    raise ApiError(code.UNAVAILABLE, f"fault {entry.id} was cleared")
             case _:
-                raise AssertionError(fault.kind)
+                if not self._table.meet(entry, _describe(call), self._stopping, _api_error):
+                    raise ApiError(code.UNAVAILABLE, f"fault {entry.id} was cleared")
 
     def _wait_until_caller_gives_up(self, context: grpc.ServicerContext) -> None:
         over = threading.Event()
@@ -122,7 +116,7 @@ class CallFaults:
         return response
 
     def _subjects(self, call: Call, fault: Fault) -> list[str]:
-        """What a fault's ``match`` is looked for in."""
+        """Return the texts in which a fault's ``match`` is searched."""
         request = call.request
         if call.method in METHODS[Service.MODELS]:
             return [str(request)]
@@ -135,6 +129,10 @@ class CallFaults:
         found = (table.get(request.name.rpartition("/")[2]) for table in self._tables)
         record = next(filter(None, found), None)
         return [request.name, *(_texts(record) if record else ())]
+
+
+def _api_error(code: str, text: str) -> ApiError:
+    return ApiError(grpc.StatusCode[code], text)
 
 
 def _created(request: Any) -> Any:
@@ -175,14 +173,7 @@ class OperationFaults:
             lambda _: [json.dumps(request)],
             lambda fault: fault.when == when,
         ):
-            match entry.fault.kind:
-                case Kind.ERROR:
-                    text = f"fault {entry.id} of the local cloud"
-                    raise ApiError(grpc.StatusCode[entry.fault.code], text)
-                case Kind.DELAY:
-                    self._stopping.wait(entry.fault.seconds)
-                case _:
-                    self._table.hold(entry.id, f"{method} {when}", self._stopping)
+            self._table.meet(entry, f"{method} {when}", self._stopping, _api_error)
             if self._stopping.is_set():
                 raise ServerStoppingError
 

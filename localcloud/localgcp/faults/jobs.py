@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 from localgcp.faults.model import Fault, Kind, Service
-from localgcp.faults.table import FaultTable
+from localgcp.faults.table import Entry, FaultTable
 from localgcp.vertex.records import JobRecord
 
 
@@ -14,54 +15,55 @@ def stockout_message(region: str) -> str:
     return f"STOCKOUT: Resources are insufficient in region: {region}."
 
 
-def _asked_for(job: JobRecord) -> Iterator[str]:
-    """Its strategy, machines and accelerators, so that a stock-out can be of one of them."""
-    yield job.spec.get("scheduling", {}).get("strategy", "STANDARD")
-    for pool in job.spec.get("workerPoolSpecs", ()):
-        machine = (pool or {}).get("machineSpec", {})
-        yield from (machine.get("machineType", ""), machine.get("acceleratorType", ""))
-
-
+@dataclass(frozen=True)
 class JobFaults:
-    """What the runner asks about a job."""
+    """Faults of one job, as its runner applies them."""
 
-    def __init__(self, table: FaultTable) -> None:
-        self._table = table
+    table: FaultTable
+    subjects: Sequence[str]
+    """Texts in which a fault's ``match`` is searched."""
+    first: str
+    """The replica that is killed, unless a fault names another one."""
+    is_spot: bool
+    """Only SPOT jobs lose their machines."""
 
-    def stockout(self, job: JobRecord) -> Fault | None:
-        """The stock-out this job meets when it asks for its machines."""
-        return self._take(job, lambda fault: fault.kind is Kind.STOCKOUT)
+    def stockout(self) -> Entry | None:
+        """Return the stock-out that this job meets when it requests its machines."""
+        return self._take(lambda fault: fault.kind is Kind.STOCKOUT)
 
-    def preempted(self, job: JobRecord, names: Sequence[str], ran_seconds: float) -> Sequence[str]:
-        """The replicas of this running job that lose their machines now.
-
-        Only SPOT jobs lose theirs.
-        """
-        if job.spec.get("scheduling", {}).get("strategy") != "SPOT":
+    def preempted(self, names: Sequence[str], ran_seconds: float) -> Sequence[str]:
+        """Return which of these running replicas lose their machines now."""
+        if not self.is_spot:
             return ()
         due = self._take(
-            job,
             lambda fault: (
                 fault.kind is Kind.PREEMPT
                 and ran_seconds >= (fault.seconds or 0)
                 and fault.replica in ("", *names)
-            ),
+            )
         )
-        return () if due is None else [due.replica] if due.replica else names
+        return () if due is None else [due.fault.replica] if due.fault.replica else names
 
-    def killed(self, job: JobRecord, name: str, ran_seconds: float) -> bool:
-        """Is this replica of a running job killed now?"""
-        due = self._take(
-            job,
+    def killed(self, name: str, ran_seconds: float) -> bool:
+        """Return whether this running replica is killed now."""
+        return None is not self._take(
             lambda fault: (
                 fault.kind is Kind.KILL
                 and ran_seconds >= (fault.seconds or 0)
-                and (fault.replica or "workerpool0-0") == name
-            ),
+                and (fault.replica or self.first) == name
+            )
         )
-        return due is not None
 
-    def _take(self, job: JobRecord, accept: Callable[[Fault], bool]) -> Fault | None:
-        subjects = [job.job_id, job.display_name, *job.labels.values(), *_asked_for(job)]
-        taken = self._table.count_call(Service.JOBS, "", lambda _: subjects, accept)
-        return taken[0].fault if taken else None
+    def _take(self, accept: Callable[[Fault], bool]) -> Entry | None:
+        taken = self.table.count_call(Service.JOBS, "", lambda _: [*self.subjects], accept)
+        return taken[0] if taken else None
+
+
+def faults_of(table: FaultTable, job: JobRecord) -> JobFaults:
+    """Return the faults of a CustomJob; one may match its strategy, machine or accelerator."""
+    strategy = job.spec.get("scheduling", {}).get("strategy", "STANDARD")
+    machines = [(pool or {}).get("machineSpec", {}) for pool in job.spec.get("workerPoolSpecs", ())]
+    fields = ("machineType", "acceleratorType")
+    requested = [machine.get(field, "") for machine in machines for field in fields]
+    subjects = (job.job_id, job.display_name, *job.labels.values(), strategy, *requested)
+    return JobFaults(table, subjects, "workerpool0-0", strategy == "SPOT")

@@ -1,4 +1,4 @@
-"""What a fault is, and which ones make sense. Pure: no gRPC, no files."""
+"""Faults and the checks of their fields. Pure: no gRPC, no files."""
 
 from __future__ import annotations
 
@@ -16,86 +16,72 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 from localgcp.errors import LocalCloudError
 
 #: https://grpc.io/docs/guides/status-codes, without OK.
-GRPC_CODES: Final = frozenset(
-    {
-        *("CANCELLED", "UNKNOWN", "INVALID_ARGUMENT", "DEADLINE_EXCEEDED", "NOT_FOUND"),
-        *("ALREADY_EXISTS", "PERMISSION_DENIED", "RESOURCE_EXHAUSTED", "FAILED_PRECONDITION"),
-        *("ABORTED", "OUT_OF_RANGE", "UNIMPLEMENTED", "INTERNAL", "UNAVAILABLE", "DATA_LOSS"),
-        "UNAUTHENTICATED",
-    }
-)
-#: Short names of the methods faults apply to, as the APIs name them.
+GRPC_CODES: Final = frozenset({
+    *("CANCELLED", "UNKNOWN", "INVALID_ARGUMENT", "DEADLINE_EXCEEDED", "NOT_FOUND"),
+    *("ALREADY_EXISTS", "PERMISSION_DENIED", "RESOURCE_EXHAUSTED", "FAILED_PRECONDITION"),
+    *("ABORTED", "OUT_OF_RANGE", "UNIMPLEMENTED", "INTERNAL", "UNAVAILABLE", "DATA_LOSS"),
+    "UNAUTHENTICATED",
+})  # fmt: skip
+#: Short names of the methods faults apply to, as the APIs name them: of jobs also those of Batch,
+#: of BigQuery also jobs that run (``query``, ``load``, ``extract``).
 METHODS: Final = {
-    "jobs": frozenset(
-        {
-            *("CreateCustomJob", "GetCustomJob", "ListCustomJobs", "CancelCustomJob"),
-            *("DeleteCustomJob", "GetOperation", "ListOperations"),
-            *("CreateHyperparameterTuningJob", "GetHyperparameterTuningJob"),
-            *("ListHyperparameterTuningJobs", "CancelHyperparameterTuningJob"),
-            "DeleteHyperparameterTuningJob",
-            *("CreateJob", "GetJob", "ListJobs", "CancelJob", "DeleteJob"),  # Batch
-            *("GetTask", "ListTasks"),
-        }
-    ),
-    "models": frozenset(
-        {
-            *("UploadModel", "GetModel", "ListModels", "ListModelVersions", "UpdateModel"),
-            *("MergeVersionAliases", "DeleteModelVersion", "DeleteModel"),
-            *("CreateEndpoint", "GetEndpoint", "ListEndpoints", "UpdateEndpoint"),
-            *("DeleteEndpoint", "DeployModel", "UndeployModel", "MutateDeployedModel"),
-            *("Predict", "RawPredict"),
-        }
-    ),
-    "operations": frozenset({"UploadModel", "DeployModel", "UndeployModel", "MutateDeployedModel"}),
-    "storage": frozenset(
-        {
-            *("objects.insert", "objects.get", "objects.download", "objects.list"),
-            *("objects.delete", "objects.other", "buckets", "buckets.get"),
-        }
-    ),
-    "iam": frozenset({"TestIamPermissions", "GetIamPolicy", "SetIamPolicy", "serviceAccounts.get"}),
-    "compute": frozenset(
-        {
-            *("reservations.get", "networks.get", "firewalls.list", "routes.list"),
-            *("subnetworks.aggregatedList", "globalAddresses.list", "networkAttachments.get"),
-            *("projects.get", "projects.getXpnHost", "regions.get"),
-        }
-    ),
-    "monitoring": frozenset(
-        {
-            *("projects.timeSeries.list", "projects.notificationChannels.get"),
-            *("projects.notificationChannels.list", "projects.alertPolicies.list"),
-            "projects.dashboards.list",
-        }
-    ),
-    "billingbudgets": frozenset({"billingAccounts.budgets.list"}),
-    "serviceusage": frozenset({"consumerQuotaMetrics.get", "services.list"}),
-    "cloudresourcemanager": frozenset({"projects.get"}),
-    "cloudbilling": frozenset({"projects.getBillingInfo"}),
-    "artifactregistry": frozenset({"repositories.get"}),
-    "secretmanager": frozenset({"secrets.get", "versions.get"}),
-    "cloudkms": frozenset({"cryptoKeys.get"}),
-    "orgpolicy": frozenset({"projects.policies.getEffectivePolicy"}),
-    "servicenetworking": frozenset({"services.connections.list"}),
-    "dns": frozenset({"managedZones.list"}),
-    "bigquery": frozenset(
-        {
-            *("jobs.insert", "jobs.get", "jobs.list", "jobs.cancel", "jobs.query"),
-            *("jobs.getQueryResults", "datasets.insert", "datasets.get", "datasets.delete"),
-            *("tables.insert", "tables.get", "tabledata.list"),
-            *("query", "load", "extract"),  # jobs that run
-        }
-    ),
+    service: frozenset(names.split())
+    for service, names in {
+        "jobs": """
+            CreateCustomJob GetCustomJob ListCustomJobs CancelCustomJob DeleteCustomJob
+            GetOperation ListOperations CreateHyperparameterTuningJob GetHyperparameterTuningJob
+            ListHyperparameterTuningJobs CancelHyperparameterTuningJob
+            DeleteHyperparameterTuningJob CreateJob GetJob ListJobs CancelJob DeleteJob GetTask
+            ListTasks
+            """,
+        "models": """
+            UploadModel GetModel ListModels ListModelVersions UpdateModel MergeVersionAliases
+            DeleteModelVersion DeleteModel CreateEndpoint GetEndpoint ListEndpoints
+            UpdateEndpoint DeleteEndpoint DeployModel UndeployModel MutateDeployedModel Predict
+            RawPredict
+            """,
+        "operations": "UploadModel DeployModel UndeployModel MutateDeployedModel",
+        "storage": """
+            objects.insert objects.get objects.download objects.list objects.delete
+            objects.other buckets buckets.get
+            """,
+        "iam": "TestIamPermissions GetIamPolicy SetIamPolicy serviceAccounts.get",
+        "compute": """
+            reservations.get networks.get firewalls.list routes.list subnetworks.aggregatedList
+            globalAddresses.list networkAttachments.get projects.get projects.getXpnHost
+            regions.get
+            """,
+        "monitoring": """
+            projects.timeSeries.list projects.notificationChannels.get
+            projects.notificationChannels.list projects.alertPolicies.list
+            projects.dashboards.list
+            """,
+        "billingbudgets": "billingAccounts.budgets.list",
+        "serviceusage": "consumerQuotaMetrics.get services.list",
+        "cloudresourcemanager": "projects.get",
+        "cloudbilling": "projects.getBillingInfo",
+        "artifactregistry": "repositories.get",
+        "secretmanager": "secrets.get versions.get",
+        "cloudkms": "cryptoKeys.get",
+        "orgpolicy": "projects.policies.getEffectivePolicy",
+        "servicenetworking": "services.connections.list",
+        "dns": "managedZones.list",
+        "bigquery": """
+            jobs.insert jobs.get jobs.list jobs.cancel jobs.query jobs.getQueryResults
+            datasets.insert datasets.get datasets.delete tables.insert tables.get tabledata.list
+            query load extract
+            """,
+    }.items()
 }
 
 
 class Service(StrEnum):
-    """What a fault is put on."""
+    """Services that have faults."""
 
     JOBS = "jobs"
     MODELS = "models"
     OPERATIONS = "operations"
-    """What goes on after a call of ``models`` was answered."""
+    """Operations that continue after a call of ``models`` was answered."""
     STORAGE = "storage"
     IAM = "iam"
     COMPUTE = "compute"
@@ -115,7 +101,7 @@ class Service(StrEnum):
 
 
 class Kind(StrEnum):
-    """What goes wrong."""
+    """Kinds of faults."""
 
     ERROR = "error"
     """The call is answered with ``code``."""
@@ -216,7 +202,7 @@ class Fault(BaseModel):
     patch: dict[str, Any] = Field(default_factory=dict)
     """A JSON merge patch (RFC 7396) of an answer."""
     value: float | None = Field(default=None, ge=0, le=1, allow_inf_nan=False)
-    """How much accelerators do, from 0 to 1."""
+    """Utilization of accelerators, from 0 to 1."""
 
     @classmethod
     def parse(cls, **given: object) -> Fault:
@@ -228,7 +214,7 @@ class Fault(BaseModel):
 
     @property
     def limit(self) -> int:
-        """How often it happens; 0: until it is cleared."""
+        """Return how often it happens; 0: until it is cleared."""
         if self.times is not None:
             return self.times
         return 0 if self.kind in _LASTING else 1
@@ -241,7 +227,7 @@ class Fault(BaseModel):
         return " ".join([self.service, self.kind, *(f"--{k} {v}" for k, v in given.items())])
 
     def fits(self, service: Service, method: str, subjects: Iterable[str]) -> bool:
-        """Does it apply to this call? ``subjects`` are the texts ``match`` is looked for in."""
+        """Return whether it applies to a call; ``match`` is searched in the texts ``subjects``."""
         return (
             self.service is service
             and (self.kind not in LISTS or method in _LIST_METHODS)
@@ -250,7 +236,7 @@ class Fault(BaseModel):
         )
 
     def happens(self, seen: int, fired: int) -> bool:
-        """Does it happen to the ``seen``-th call that fits, having happened ``fired`` times?"""
+        """Return whether it happens to the ``seen``-th call that fits, after ``fired`` times."""
         if seen < self.nth or (self.limit and fired >= self.limit):
             return False
         return random.Random(f"{self.seed}:{seen}").random() < self.probability

@@ -66,7 +66,7 @@ class FaultTable:
         self.path = path
 
     def any(self) -> bool:
-        """May there be a fault? A look at the file system, for the way of every call."""
+        """Return whether there may be a fault, by the file system: every call asks."""
         return self.path.exists()
 
     def add(self, fault: Fault) -> int:
@@ -135,6 +135,24 @@ class FaultTable:
             taken = [entry for fault_id in fitting if (entry := _count(db, fault_id))]
             db.execute("COMMIT")
         return taken
+
+    def meet(
+        self,
+        entry: Entry,
+        call: str,
+        stopping: threading.Event,
+        error: Callable[[str, str], Exception],
+    ) -> bool:
+        """Delay or hold a call; return False if it was held and its fault was cleared.
+
+        Raises ``error(code, text)`` for a fault of kind ``error``. Other kinds are the caller's.
+        """
+        fault = entry.fault
+        if fault.kind is Kind.ERROR:
+            raise error(fault.code, f"fault {entry.id} of the local cloud")
+        if fault.kind is Kind.DELAY:
+            stopping.wait(fault.seconds)
+        return fault.kind is not Kind.HOLD or self.hold(entry.id, call, stopping)
 
     def hold(self, fault_id: int, call: str, stopping: threading.Event) -> bool:
         """Wait here until the fault is released. False if it was cleared, or the server stops."""

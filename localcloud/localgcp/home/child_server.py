@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import subprocess
-import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import IO, Final
@@ -14,7 +13,6 @@ from localgcp.system import processes
 
 _START_SECONDS: Final = 15.0
 _STOP_SECONDS: Final = 5.0
-_POLL_SECONDS: Final = 0.02
 
 
 class ChildServer:
@@ -57,12 +55,10 @@ class ChildServer:
         with open_private(self.log, "ab") as log:
             self._process = self.launch(log)
         self._child = processes.register_child(self.notes, self._process.pid, self.role)
-        deadline = time.monotonic() + _START_SECONDS
-        while not self.answers():
-            if not self.alive() or time.monotonic() > deadline:
-                self.stop()
-                raise LocalCloudError(f"the {self.name} did not start.", f"see {self.log}.")
-            time.sleep(_POLL_SECONDS)
+        processes.wait_until(lambda: self.answers() or not self.alive(), _START_SECONDS)
+        if not self.alive() or not self.answers():
+            self.stop()
+            raise LocalCloudError(f"the {self.name} did not start.", f"see {self.log}.")
 
     def alive(self) -> bool:
         """Return whether the process runs."""

@@ -48,13 +48,13 @@ def without_real_cloud(env: Mapping[str, str]) -> dict[str, str]:
 
 
 def installer_environment(env: Mapping[str, str] | None = None) -> dict[str, str]:
-    """What pip and uv get of this machine: enough to reach the user's package index."""
+    """Return the variables for pip and uv, with which they reach the user's package index."""
     env = os.environ if env is None else env
     return {name: value for name, value in env.items() if _is_for_installers(name)}
 
 
 def server_environment(env: Mapping[str, str] | None = None) -> dict[str, str]:
-    """What the server gets of this machine: that of installers, and its own settings.
+    """Return the variables for the server: those of installers, and its own settings.
 
     The server is the parent of every job, which can read the variables of its parent.
     """

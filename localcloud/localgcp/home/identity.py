@@ -1,4 +1,4 @@
-"""Whether a folder is a home that ``vt local`` made here, for this user.
+"""Recognizes a home that ``vt local`` made here, for this user.
 
 A home holds what is run: jobs in a database, state with a provider in it, programs. A checkout or
 an archive may bring along such a folder, by whatever name, with whatever content. So a home is
@@ -36,7 +36,7 @@ def mark(root: Path, cache: Path) -> None:
 
 
 def is_marked(root: Path, cache: Path) -> bool:
-    """Whether a folder is a home of this user. A link to one is none."""
+    """Return whether a folder is a home of this user. A link to one is none."""
     return root.is_dir() and not root.is_symlink() and (root / _marker(root, cache)).is_file()
 
 

@@ -1,4 +1,4 @@
-"""Where the local cloud keeps its things, and the environment that points programs at it.
+"""Files of the local cloud, and the environment that leads programs to it.
 
 Everything at run time lies below one folder, ``VT_LOCAL_HOME`` (default
 ``<repository>/.vt-local``). Executor environments are large and shared by checkouts: they lie in
@@ -91,7 +91,7 @@ class Home:
     registries = _Below("registries.conf")
     """Base images for builders (``localgcp.containers.host``)."""
     builders = _Below("containers.conf")
-    """What builders of images may read of this machine."""
+    """Files of this machine that builders of images may read."""
     cloud_sdk = _Below("cloud-sdk")
     """Settings and logs of gcloud and gsutil in the local shell."""
     containers = _Below("containers")
@@ -107,7 +107,7 @@ class Home:
     bigquery = _Below("bigquery")
     """Tables of BigQuery: files of Parquet, named by ``cloud.sqlite``."""
     notifications = _Below("notifications")
-    """What alerts would have sent, a file each (``localgcp.alerting.spool``)."""
+    """Messages that alerts would have sent, a file each (``localgcp.alerting.spool``)."""
     wheels = _Below("wheels")
     """Built packages of jobs, by content (``localgcp.runner.packages``)."""
     secrets = _Below("secrets")
@@ -198,7 +198,7 @@ class Home:
 
 
 def _is_unset(variable: str, file: Path) -> bool:
-    """Whether ``file`` is there, and the variable names none of the user's own."""
+    """Return whether ``file`` exists and the variable names no file of the user's own."""
     named = os.environ.get(variable)
     return file.is_file() and (
         not named or home_identity.is_marked(Path(named).parent, cache_dir())

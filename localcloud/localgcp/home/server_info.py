@@ -24,7 +24,7 @@ class ServerInfo:
     registry_port: int = 0
     """Port of the container registry; 0 where this machine has none."""
     warnings: tuple[str, ...] = ()
-    """Who gets in here that would be kept out elsewhere; for commands to report."""
+    """Gaps in access control on this system; for commands to report."""
 
     @classmethod
     def read(cls, path: Path) -> ServerInfo | None:
@@ -47,5 +47,5 @@ class ServerInfo:
 
     @property
     def ports(self) -> Ports:
-        """Where the services listen."""
+        """Ports of the services."""
         return Ports(self.vertex_port, self.storage_port, self.registry_port)

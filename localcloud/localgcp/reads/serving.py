@@ -130,17 +130,13 @@ class Reads:
         for entry in taken:
             if entry.fault.when != when:
                 continue
-            if entry.fault.kind is Kind.DELAY:
-                self._stopping.wait(entry.fault.seconds)
-            if entry.fault.kind is Kind.ERROR:
-                text = f"fault {entry.id} of the local cloud"
-                raise RefusedRequestError(int(entry.fault.code), text)
             if entry.fault.kind is Kind.RESET:
                 if peer := named_connection(connection):
                     reset_connection(peer)
                 raise ExchangeEndedError
-            if entry.fault.kind is Kind.HOLD:
-                self._faults.hold(entry.id, path, self._stopping)
+            self._faults.meet(
+                entry, path, self._stopping, lambda code, text: RefusedRequestError(int(code), text)
+            )
 
 
 def merged(value: object, patch: Mapping[str, Any]) -> dict[str, Any]:

@@ -18,12 +18,12 @@ from pathlib import Path
 from typing import Final
 
 from localgcp.containers.engines import registry_path
-from localgcp.inventory.store import Store
 from localgcp.runner import environment
 from localgcp.runner.gang import hosts
 from localgcp.runner.gang.cluster import Replica
 from localgcp.runner.gang.hosts import BucketView
 from localgcp.runner.gcsfuse import Mount
+from localgcp.runner.programs import CloudHost
 from localgcp.system.folders import delete_folder, make_folder
 from localgcp.vertex.admission import Access
 
@@ -37,15 +37,11 @@ class JobBuckets:
     """Buckets below ``folder``, which stands for ``/gcs``."""
 
     folder: Path
-    storage: Path
-    """Where the emulator keeps all buckets."""
-    store: Store
+    cloud: CloudHost
     access: Access
-    url: str
-    """Where the emulator answers."""
     report: Callable[[str], None]
     view: BucketView | None = None
-    """What programs of this machine have at ``/gcs``; None: a replaced path in its place."""
+    """``/gcs`` of programs of this machine; None: a replaced path in its place."""
     _mounts: list[Mount] = field(default_factory=list[Mount])
     _watch: RootWatch | None = None
 
@@ -54,7 +50,7 @@ class JobBuckets:
         make_folder(self.folder)
         named, mentioned = _names(members, output_prefix)
         for bucket in sorted(named):
-            if self.store.bucket(bucket) is None:
+            if self.cloud.store.bucket(bucket) is None:
                 self.report(f"/gcs/{bucket}: there is no such bucket.")
             else:
                 self._copy(bucket)
@@ -66,7 +62,7 @@ class JobBuckets:
         self.view = BucketView(
             self.folder,
             [bucket for bucket in copied if not self._may_write(bucket)],
-            {bucket: self.storage / bucket for bucket in shown},
+            {bucket: self.cloud.home.storage / bucket for bucket in shown},
         )
 
     def sync(self) -> None:
@@ -75,7 +71,7 @@ class JobBuckets:
             mount.sync(final=False)
 
     def lost(self) -> str:
-        """Why files that the job wrote are in no bucket; empty if all are."""
+        """Return why files that the job wrote are in no bucket; empty if all are."""
         if self._watch and (written := self._watch.written()):
             return explain(written)
         # Folders of buckets that are shown read-only are empty, unless a container wrote there.
@@ -101,7 +97,7 @@ class JobBuckets:
             if not self._may_write(bucket):
                 shown.append(bucket)
                 continue
-            measured = _measure(self.storage / bucket, files, size)
+            measured = _measure(self.cloud.home.storage / bucket, files, size)
             if measured:
                 files, size = files - measured[0], size - measured[1]
                 self._copy(bucket)
@@ -112,7 +108,7 @@ class JobBuckets:
         return shown
 
     def _usable(self, named: set[str]) -> Iterator[str]:
-        for folder in sorted(self.storage.iterdir()):
+        for folder in sorted(self.cloud.home.storage.iterdir()):
             bucket = folder.name
             if bucket not in named and folder.is_dir() and self._may_use(bucket):
                 yield bucket
@@ -124,9 +120,7 @@ class JobBuckets:
         return self.access.may_create(bucket) or self.access.may_change(bucket)
 
     def _copy(self, bucket: str) -> None:
-        mount = Mount(
-            self.folder / bucket, self.storage / bucket, self.access, self.url, self.report
-        )
+        mount = Mount(self.folder / bucket, self.cloud, self.access, self.report)
         mount.fill()
         self._mounts.append(mount)
 
@@ -167,7 +161,7 @@ _NAMED: Final = 3
 
 
 class RootWatch:
-    """What lies below ``root`` now, to be compared at the end of a job."""
+    """Snapshot of the files below ``root``, compared at the end of a job."""
 
     def __init__(self, root: Path | None = None) -> None:
         self._root = ROOT if root is None else root
@@ -197,7 +191,7 @@ def outside_of(gcs: Path, buckets: Container[str]) -> list[str]:
 
 
 def explain_outside(written: list[str]) -> str:
-    """Why a job with such files failed."""
+    """Return the error of a job with such files."""
     return (
         f"The job wrote {_some(written)}, which reached no bucket: the local cloud has none by "
         "this name, the job's account may not use it, or a container does not name it. "
@@ -206,7 +200,7 @@ def explain_outside(written: list[str]) -> str:
 
 
 def explain(written: list[str]) -> str:
-    """Why a job with these files failed."""
+    """Return the error of a job that wrote these files."""
     return (
         f"The job wrote {_some(written)} on this machine, not into a bucket: "
         "the local cloud replaces /gcs in command, args and env, not in paths that code makes. "

@@ -40,7 +40,7 @@ _TASK_CLOUD: Final = "local"
 
 @dataclass(frozen=True)
 class Placement:
-    """Where a replica runs: its pool and index, and the addresses of all pools."""
+    """Pool and index of a replica, and the addresses of all pools."""
 
     pool: int
     index: int
@@ -95,7 +95,7 @@ def service_variables(
 
 
 def metrics_file(gcs: Path, replica: str) -> Path:
-    """Where a replica of a trial reports its metrics; it is no bucket, and outlives a restart.
+    """Return the file of metrics of a trial's replica; it is in no bucket, and outlives a restart.
 
     ``gcs``: the folder that stands for ``/gcs``, which containers have, too.
     """
@@ -123,7 +123,7 @@ def machine_variables(folders: Folders, path: str, storage_url: str) -> dict[str
 
 
 def api_variables(url: str) -> dict[str, str]:
-    """Where a job finds the APIs of the local cloud; gcloud takes Secret Manager's as it is."""
+    """Return the addresses of the local cloud's APIs; gcloud takes Secret Manager's as it is."""
     if not url:
         return {}
     vertex = {python_clients.VERTEX: urlsplit(url).netloc}

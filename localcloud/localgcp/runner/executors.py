@@ -162,7 +162,7 @@ def _build(executor: Executor, python: str, folder: Path, report: Report) -> Non
 
 
 def _cpu_wheels(install: list[str], executor: Executor) -> bool:
-    """Can the CPU build of this torch be had? Asked with a short bound."""
+    """Return whether the CPU build of this torch can be fetched, within a short bound."""
     probe = ["--torch-backend", "cpu", "--no-deps", "--dry-run", "--quiet"]
     bound = {"UV_HTTP_TIMEOUT": "5", "UV_HTTP_CONNECT_TIMEOUT": "5", "UV_HTTP_RETRIES": "0"}
     try:

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from localgcp.errors import UnsafePathError
+from localgcp.runner.programs import CloudHost
 from localgcp.system.folders import delete_folder
 from localgcp.system.root_directory import RootDirectory
 from localgcp.vertex.admission import Access
@@ -29,23 +30,23 @@ Stamp = tuple[int, int, int]
 
 
 class Mount:
-    """The folder of one bucket; ``objects`` is where the emulator keeps it."""
+    """The folder of the bucket of its name."""
 
     def __init__(
-        self, folder: Path, objects: Path, access: Access, url: str, report: Callable[[str], None]
+        self, folder: Path, cloud: CloudHost, access: Access, report: Callable[[str], None]
     ) -> None:
-        self.folder, self.bucket = folder, objects.name
-        self.access, self.url, self.report = access, url, report
+        self.folder, self.bucket = folder, folder.name
+        self.cloud, self.access, self.report = cloud, access, report
         # A container may replace the folder itself: that of all buckets is opened by its path.
         self._files = RootDirectory(folder.parent)
-        self._objects = RootDirectory(objects)
+        self._objects = RootDirectory(cloud.home.storage / self.bucket)
         self._synced: dict[str, Stamp] = {}
         self._seen: dict[str, Stamp] = {}
         self._links: set[str] = set()
         self._known: dict[str, Stamp] = {}
         """Objects as they were when they last equalled the folder's files."""
         self.refused: set[str] = set()
-        """What the account may not upload or delete."""
+        """Files that the account may not upload or delete."""
 
     def fill(self) -> None:
         """Copy the emulator's files in. Without the right to read, the folder stays empty.
@@ -158,7 +159,7 @@ class Mount:
             self.report(f"/gcs/{self.bucket}/{name}: not uploaded, {permission} denied.")
 
     def _client(self) -> Any:
-        return storage_client(self.url)
+        return storage_client(self.cloud.storage_url)
 
 
 def _stamp(found: os.stat_result) -> Stamp:

@@ -16,7 +16,6 @@ from typing import Any, Final
 
 import psutil
 
-from localgcp.containers.host import ContainerHost
 from localgcp.errors import (
     CommandNotFoundError,
     JobCancelledError,
@@ -24,9 +23,9 @@ from localgcp.errors import (
     RpcCode,
     StartRefusedError,
 )
-from localgcp.faults.jobs import JobFaults, stockout_message
-from localgcp.home import Home, make_private
-from localgcp.inventory.store import Store
+from localgcp.faults.jobs import faults_of, stockout_message
+from localgcp.faults.table import FaultTable
+from localgcp.home import make_private
 from localgcp.runner import environment, replica
 from localgcp.runner.buckets import JobBuckets
 from localgcp.runner.environment import Placement
@@ -37,7 +36,7 @@ from localgcp.runner.gang.life_cycle import Action, Decision, LifeCycle
 from localgcp.runner.gang.running import Gang, Member
 from localgcp.runner.joblog import JobLog, log_path
 from localgcp.runner.preparation import Preparation
-from localgcp.runner.programs import ContainerProgram, HostProgram, Launch, Program
+from localgcp.runner.programs import CloudHost, ContainerProgram, HostProgram, Launch, Program
 from localgcp.system.folders import make_folder
 from localgcp.vertex import capacity
 from localgcp.vertex.admission import access_of, admit
@@ -53,15 +52,11 @@ _DEFAULT_WAIT: Final = 24 * 3600.0
 
 @dataclass(frozen=True)
 class JobHost:
-    """What jobs use of this machine and of its local cloud."""
+    """The machine of jobs, their records, and the faults that happen to them."""
 
-    home: Home
-    store: Store
+    cloud: CloudHost
     jobs: JobTable
-    storage_url: str
-    api_url: str
-    faults: JobFaults
-    containers: ContainerHost
+    faults: FaultTable
     trial_id: Callable[[str], str | None] = lambda _job_id: None
     """The id of the trial that a job runs, if it runs one."""
 
@@ -85,19 +80,16 @@ class JobRun:
         trial: str | None,
     ) -> None:
         """``trial``: the id of the trial that this job runs, if it runs one."""
-        self.record, self.host, self.jobs, self.trial = record, host, host.jobs, trial
+        self.record, self.jobs, self.trial = record, host.jobs, trial
+        self.cloud, self.faults = host.cloud, faults_of(host.faults, record)
         self.cancelled, self.stopping = cancelled, stopping
-        self.folder = host.home.jobs / record.job_id
+        home = self.cloud.home
+        self.folder = home.jobs / record.job_id
         self.gcs = self.folder / "gcs"
         #: Of the primary replica; what concerns all replicas is in it too.
-        self.log = JobLog(log_path(host.home, record.job_id, PRIMARY))
+        self.log = JobLog(log_path(home, record.job_id, PRIMARY))
         self.buckets = JobBuckets(
-            self.gcs,
-            host.home.storage,
-            host.store,
-            access_of(host.store, record),
-            host.storage_url,
-            self.log.append,
+            self.gcs, self.cloud, access_of(self.cloud.store, record), self.log.append
         )
         self._names: Sequence[str] = ()
 
@@ -117,7 +109,7 @@ class JobRun:
             self._end_cancelled()
             return True
         try:
-            admit(self.host.store, self.record)
+            admit(self.cloud.store, self.record)
             members = cluster.replicas(self.record.spec)
             cluster.check_memory(len(members), psutil.virtual_memory().available)
             self._wait_for_machines()
@@ -145,12 +137,12 @@ class JobRun:
         A FLEX_START job waits until there are some, or for ``maxWaitDuration``.
         Raises StartRefusedError, and JobCancelledError if it is cancelled meanwhile.
         """
-        fault = self.host.faults.stockout(self.record)
-        if fault is None:
+        met = self.faults.stockout()
+        if met is None:
             return
         text = stockout_message(self.record.region)
         scheduling = self.record.spec.get("scheduling", {})
-        wait, limit = fault.seconds, math.inf
+        wait, limit = met.fault.seconds, math.inf
         if scheduling.get("strategy") == "FLEX_START":
             limit = max_wait(scheduling)
             wait = math.inf if wait is None else wait
@@ -166,7 +158,7 @@ class JobRun:
 
     def _claim_machines(self) -> bool:
         """Take machines of the reservations the job may use; False if it has to wait for some."""
-        plan = capacity.plan(self.host.store, self.jobs, self.record)
+        plan = capacity.plan(self.cloud.store, self.jobs, self.record)
         if plan.short or not self.jobs.claim(self.record.job_id, plan.wanted, plan.limits):
             if self.record.state is JobState.QUEUED:  # said once, not at every try
                 self.log.append(f"waiting for machines, the reservation is used up: {plan.short}")
@@ -184,13 +176,11 @@ class JobRun:
         first = folders[members[0].name]
         preparation = Preparation(
             self.record,
+            self.cloud,
             folder=self.folder,
             tmp=first.tmp,
             log=self.log,
-            storage_url=self.host.storage_url,
             own_mount=self.buckets.view is not None,
-            containers=self.host.containers,
-            home=self.host.home,
             cancelled=self.cancelled,
         )
         with ExitStack() as programs:
@@ -211,7 +201,7 @@ class JobRun:
                 ],
                 life=LifeCycle.of(members[0].name, self.record.spec.get("scheduling", {})),
                 job=self,
-                notes=self.host.home.children,
+                notes=self.cloud.home.children,
                 cancelled=self.cancelled,
                 timeout_seconds=_timeout(self.record.spec),
             )
@@ -229,7 +219,7 @@ class JobRun:
         return self.folder / "hosts"
 
     def _member(self, each: Replica, program: Program, placement: Placement, host: Host) -> Member:
-        log = JobLog(log_path(self.host.home, self.record.job_id, each.name))
+        log = JobLog(log_path(self.cloud.home, self.record.job_id, each.name))
         folders = self._folders(each, alone=placement.alone)
 
         def launch() -> Launch:
@@ -242,7 +232,7 @@ class JobRun:
             if self.trial:
                 environment.metrics_file(self.gcs, each.name).parent.mkdir(exist_ok=True)
                 service |= environment.trial_variables(self.trial, program.gcs, each.name)
-            service |= environment.api_variables(self.host.api_url)
+            service |= environment.api_variables(self.cloud.api_url)
             user = environment.user_variables(each.task, service, program.gcs)
             made = program.launch(service, user)
             buckets = self.buckets.view if isinstance(program, HostProgram) else None
@@ -316,11 +306,11 @@ class JobRun:
 
     def preempted(self, ran_seconds: float) -> Sequence[str]:
         """Return the names of the replicas that lose their machines now."""
-        return self.host.faults.preempted(self.record, self._names, ran_seconds)
+        return self.faults.preempted(self._names, ran_seconds)
 
     def killed(self, name: str, ran_seconds: float) -> bool:
         """Return whether this replica is killed now."""
-        return self.host.faults.killed(self.record, name, ran_seconds)
+        return self.faults.killed(name, ran_seconds)
 
     def tick(self) -> None:
         """Synchronize the buckets: called every other second and after each attempt."""

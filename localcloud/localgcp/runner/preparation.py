@@ -1,4 +1,4 @@
-"""What the replicas of a job run, made ready once: packages installed, images found.
+"""Prepares the programs of a job once: packages installed, images found.
 
 Replicas of all pools that have the same image and packages share one environment.
 """
@@ -13,14 +13,12 @@ from pathlib import Path
 from typing import Any
 
 from localgcp.containers.engines import registry_path
-from localgcp.containers.host import ContainerHost
 from localgcp.errors import JobCancelledError, RpcCode, StartRefusedError
-from localgcp.home import Home
 from localgcp.runner import executors, packages, refusals, replica, substitutes
 from localgcp.runner.environment import Folders
 from localgcp.runner.gang.cluster import Replica
 from localgcp.runner.joblog import JobLog
-from localgcp.runner.programs import ContainerProgram, HostProgram, Program
+from localgcp.runner.programs import CloudHost, ContainerProgram, HostProgram, Program
 from localgcp.vertex.records import JobRecord
 
 
@@ -29,20 +27,18 @@ class Preparation:
     """Makes programs of one job; ``log`` and ``tmp`` are those of its primary replica."""
 
     record: JobRecord
+    cloud: CloudHost
     folder: Path
     tmp: Path
     log: JobLog
-    storage_url: str
     own_mount: bool
     """Whether programs of this machine have a ``/gcs`` of their own."""
-    containers: ContainerHost
-    home: Home
     cancelled: threading.Event
     _pythons: dict[tuple[str, ...], Path] = field(default_factory=dict[tuple[str, ...], Path])
     _said: set[str] = field(default_factory=set[str])
 
     def program(self, member: Replica, folders: Folders, *, alone: bool) -> Program:
-        """What a replica runs.
+        """Return the program of a replica.
 
         Raises StartRefusedError, PreparationError and JobCancelledError.
         """
@@ -55,7 +51,7 @@ class Preparation:
         python = self._python(package["executorImageUri"], tuple(package["packageUris"]))
         command = [str(python), "-m", package["pythonModule"], *package.get("args", [])]
         path = os.pathsep.join([str(python.parent), os.defpath])
-        return HostProgram(command, path, folders, self.storage_url, own_mount=self.own_mount)
+        return HostProgram(command, path, folders, self.cloud.storage_url, own_mount=self.own_mount)
 
     def _python(self, image: str, uris: tuple[str, ...]) -> Path:
         """The Python of an environment with these packages."""
@@ -68,7 +64,9 @@ class Preparation:
         self._say(f"{image} is stood in for by an environment with {executor.framework}")
         base = self._environment(executor, image)
         number = f"-{len(self._pythons)}" if self._pythons else ""
-        files = packages.fetch(list(uris), self.folder / f"packages{number}", self.storage_url)
+        files = packages.fetch(
+            list(uris), self.folder / f"packages{number}", self.cloud.storage_url
+        )
         python = packages.layer(base, self.folder / f"venv{number}")
         self._install(python, files, base.name)
         self._pythons[(image, *uris)] = python
@@ -81,23 +79,25 @@ class Preparation:
             self.log.append(f"building {names}")
             packages.build(python, files, target, self.tmp, self._run)
 
-        wheels = packages.built_wheels(self.home.wheels, executor, files, build, self.cancelled)
+        wheels = packages.built_wheels(
+            self.cloud.home.wheels, executor, files, build, self.cancelled
+        )
         self.log.append(f"installing {names}")
         packages.install(python, wheels, self.tmp, self._run)
 
     def _image(self, container: Mapping[str, Any], name: str, folders: Folders) -> Program:
-        if text := self.containers.refusal(self.record.spec):
+        if text := self.cloud.containers.refusal(self.record.spec):
             raise StartRefusedError(RpcCode.FAILED_PRECONDITION, text)
-        engine = self.containers.engine
+        engine = self.cloud.containers.engine
         assert engine is not None
         self._say(f"{container['imageUri']} runs in a container, by {engine.name}")
         return ContainerProgram(
-            self.containers,
+            self.cloud.containers,
             engine,
             container,
             name=name,
             folders=folders,
-            storage_url=self.storage_url,
+            storage_url=self.cloud.storage_url,
             run=self._run,
         )
 
@@ -113,10 +113,10 @@ class Preparation:
         substitutes.note(self.folder, substitutes.host_for(image))
         self._say(substitutes.command_for(image, executor))
         command = [*container["command"], *container.get("args", [])]
-        return HostProgram(command, path, folders, self.storage_url, own_mount=self.own_mount)
+        return HostProgram(command, path, folders, self.cloud.storage_url, own_mount=self.own_mount)
 
     def _executor(self, image: str) -> executors.Executor | None:
-        return executors.for_image(image, nearest=substitutes.takes_nearest(self.home))
+        return executors.for_image(image, nearest=substitutes.takes_nearest(self.cloud.home))
 
     def _environment(self, executor: executors.Executor, image: str) -> Path:
         """The environment that stands in for an image; notes another version or Python than its."""
@@ -143,7 +143,7 @@ class Preparation:
             env=env,
             cwd=self.tmp,
             log=self.log,
-            notes=self.home.children,
+            notes=self.cloud.home.children,
             cancelled=self.cancelled,
         )
         if outcome.ending is replica.Ending.CANCELLED:

@@ -1,4 +1,4 @@
-"""What a replica starts: a command of this machine, or a container."""
+"""Programs of replicas: a command of this machine, or a container."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from localgcp.clients import cloud_sdk, python_clients
 from localgcp.containers.engines import MOUNT, Engine
 from localgcp.containers.host import ContainerHost
 from localgcp.errors import ImageError
-from localgcp.home import PRIVATE_UMASK
+from localgcp.home import PRIVATE_UMASK, Home
+from localgcp.inventory.store import Store
 from localgcp.runner import environment
 from localgcp.runner.environment import Folders
 from localgcp.system import processes
@@ -27,6 +28,17 @@ _BUILDAH_PARENT: Final = "buildah-chroot-exec"
 
 #: Runs a command with an environment and returns its exit code; ends early when cancelled.
 Run = Callable[[list[str], Mapping[str, str]], int]
+
+
+@dataclass(frozen=True)
+class CloudHost:
+    """The part of this machine and its local cloud that programs use."""
+
+    home: Home
+    store: Store
+    containers: ContainerHost
+    storage_url: str
+    api_url: str
 
 
 @dataclass(frozen=True)
@@ -69,7 +81,7 @@ class HostProgram:
         return Launch(argv, {**machine, **user, **service})
 
     def _cloud_sdk(self) -> dict[str, str]:
-        """What leads gcloud and gsutil to the local cloud, where the job finds them.
+        """Return the variables for gcloud and gsutil, if the job finds these programs.
 
         Without it they would ask Google, and gsutil would do so for minutes.
         """
@@ -95,7 +107,7 @@ class ContainerProgram:
     storage_url: str
     run: Run
     volumes: Mapping[str, Path] = field(default_factory=dict[str, Path])
-    """What it has beside ``/gcs``: path in it -> folder or file."""
+    """Further mounts: path in the container -> folder or file."""
 
     @property
     def gcs(self) -> Path:

@@ -1,4 +1,4 @@
-"""What this machine does not run of a job, known before it is submitted.
+"""Parts of a job that this machine does not run, known before it is submitted.
 
 A job that is refused here may be right in the cloud. What ends a job at its start has the same
 texts.
@@ -54,7 +54,7 @@ def refusals(
     *,
     nearest: bool = False,
 ) -> Iterator[Refusal]:
-    """What this machine does not run of a CustomJob, in REST's form.
+    """Yield the parts of a CustomJob, in REST's form, that this machine does not run.
 
     ``engine_missing`` says why no container runs here, or nothing; asked if an image needs it.
     ``free_bytes`` is the free memory, ``nearest`` as for ``executors.for_image``.
@@ -154,7 +154,7 @@ def _python_here(executor: executors.Executor | None, named: set[str]) -> str:
 
 
 def no_stand_in(image: str) -> tuple[str, str]:
-    """Why a package has no environment here, and a hint."""
+    """Return why a package has no environment here, and a hint."""
     near = executors.nearest_to(image)
     there = f"the nearest is {near}" if near else f"there are: {', '.join(executors.names())}"
     known = executors.for_image(image, nearest=True)
@@ -163,7 +163,7 @@ def no_stand_in(image: str) -> tuple[str, str]:
 
 
 def no_command(image: str, field: str = "containerSpec.command") -> str:
-    """Why an image of no local project does not run here; ``field`` takes a command."""
+    """Return why an image of no local project does not run; ``field`` takes a command."""
     return (
         f"the image {image} cannot run here: the local cloud runs images of local projects alone, "
         f"and what its ENTRYPOINT does is unknown. Give {field} to run it on the host."

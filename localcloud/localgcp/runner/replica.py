@@ -32,7 +32,7 @@ _LOOK_SECONDS: Final = 0.25
 
 
 class Ending(Enum):
-    """Why a process is over."""
+    """Reasons for the end of a process."""
 
     EXITED = "exited"
     CANCELLED = "cancelled"

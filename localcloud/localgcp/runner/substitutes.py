@@ -1,4 +1,4 @@
-"""What a job ran on in place of what it asked for: lines in a file of its folder.
+"""Records what stood in for a job's image: lines in a file of its folder.
 
 A run on this host, or on another Python, proves less than one in the image: commands say so where
 they tell how a job ended.
@@ -39,7 +39,7 @@ def take_nearest(home: Home, *, on: bool) -> None:
 
 
 def takes_nearest(home: Home) -> bool:
-    """Whether ``take_nearest`` was asked for."""
+    """Return whether ``take_nearest`` was asked for."""
     return home.nearest_images.is_file()
 
 
@@ -76,7 +76,7 @@ def note(folder: Path, text: str) -> None:
 
 
 def read(home: Home, job_id: str) -> list[str]:
-    """What a job ran on otherwise; empty if on all that it asked for, or if it has not begun."""
+    """Return what stood in for the image of a job; empty if nothing did, or it has not begun."""
     return _lines(home.jobs / job_id)
 
 

@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Final
 
 from localgcp.apis.refusals import failed_precondition
-from localgcp.containers.host import ContainerHost
 from localgcp.errors import ServerStoppingError
 from localgcp.home import Home
 from localgcp.runner import environment
@@ -23,7 +22,7 @@ from localgcp.runner.environment import Folders
 from localgcp.runner.gang.cluster import Replica as Member
 from localgcp.runner.joblog import JobLog
 from localgcp.runner.preparation import Preparation
-from localgcp.runner.programs import Launch
+from localgcp.runner.programs import CloudHost, Launch
 from localgcp.serving.checks import replicas
 from localgcp.serving.records import COPY
 from localgcp.serving.replicas import HOST, Replica, Timing
@@ -42,10 +41,7 @@ _LOGS: Final = "Model server logs can be found at"
 class Host:
     """What containers take of this machine and of its local cloud."""
 
-    home: Home
-    containers: ContainerHost
-    storage_url: str
-    api_url: str
+    cloud: CloudHost
     choose_port: Callable[[], int]
     timing: Timing = field(default_factory=Timing)
 
@@ -57,7 +53,7 @@ class Deployment:
         """``deployed`` and ``version`` as the API has them."""
         self.host, self.endpoint, self.deployed, self.version = host, endpoint, deployed, version
         number = endpoint.rpartition("/")[2]
-        self.folder = host.home.serving / f"{number}-{deployed['id']}"
+        self.folder = host.cloud.home.serving / f"{number}-{deployed['id']}"
         self._replicas: list[Replica] = []
         self._changed = threading.Condition()
         self._closed = False
@@ -150,7 +146,7 @@ class Deployment:
         folders = Folders(work=base / "work", tmp=base / "tmp", gcs=base / "gcs")
         for folder in (folders.work, folders.tmp, folders.gcs):
             make_folder(folder)
-        log = JobLog(log_path(self.host.home, self.endpoint, self.deployed["id"], index))
+        log = JobLog(log_path(self.host.cloud.home, self.endpoint, self.deployed["id"], index))
         stopped = threading.Event()
 
         @contextmanager
@@ -160,7 +156,7 @@ class Deployment:
             program = preparation.program(member, folders, alone=False)
             service = self._variables(port)
             user = environment.user_variables(member.task, service, program.gcs)
-            service |= environment.api_variables(self.host.api_url)
+            service |= environment.api_variables(self.host.cloud.api_url)
             with closing(program):
                 yield program.launch(service, user)
 
@@ -170,7 +166,7 @@ class Deployment:
             health_route=self._route("healthRoute"),
             work=folders.work,
             log=log,
-            notes=self.host.home.children,
+            notes=self.host.cloud.home.children,
             account=self.deployed.get("serviceAccount", ""),
             timing=self.host.timing,
         )
@@ -185,13 +181,11 @@ class Deployment:
         record = JobRecord.new(project, region, request, JobState.RUNNING)
         return Preparation(
             record,
+            self.host.cloud,
             folder=folders.work.parent,
             tmp=folders.tmp,
             log=log,
-            storage_url=self.host.storage_url,
             own_mount=False,
-            containers=self.host.containers,
-            home=self.host.home,
             cancelled=stopped,
         )
 

@@ -148,7 +148,7 @@ class Serving:
         self._runner = OperationRunner(jobs.operations, partial(OperationFaults, faults))
         self._deployments = Deployments(host)
         endpoints = EndpointTable(jobs.store, table)
-        models = ModelService(jobs, table, endpoints, self._runner, host.storage_url)
+        models = ModelService(jobs, table, endpoints, self._runner, host.cloud.storage_url)
         self._endpoints = EndpointService(jobs, table, endpoints, self._runner, self._deployments)
         prediction = PredictionService(self._endpoints, self._deployments)
         self.services: tuple[Implementation, ...] = (models, self._endpoints, prediction)

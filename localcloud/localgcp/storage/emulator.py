@@ -174,9 +174,7 @@ _LAYOUT: Final = re.compile(
 
 
 def layout_source(verb: str, target: str) -> str | None:
-    """What to get from the emulator for a request of a bucket's layout or managed folders; None for
-    any other.
-    """
+    """Return the path to get for a request of a bucket's layout or managed folders, else None."""
     found = _LAYOUT.fullmatch(target) if verb == "GET" else None
     return found["bucket"] if found else None
 

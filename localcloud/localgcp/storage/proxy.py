@@ -26,7 +26,7 @@ from localgcp.access.callers import RefusalLog
 from localgcp.access.gate import reset_connection
 from localgcp.access.web import LocalHandler, LocalServer, check_page, is_forwarded
 from localgcp.errors import ExchangeEndedError, RefusedRequestError
-from localgcp.faults.model import Fault, Kind, Service
+from localgcp.faults.model import Kind, Service
 from localgcp.faults.table import Entry, FaultTable
 from localgcp.storage import emulator as storage
 from localgcp.storage.emulator import StorageEmulator
@@ -136,24 +136,23 @@ class _Exchange(LocalHandler):
 
         Raises ExchangeEndedError, after the answer if there is one.
         """
-        fault = entry.fault
-        match fault.kind:
-            case Kind.ERROR:
-                self._answer(int(fault.code), *_error(fault, entry.id))
-                raise ExchangeEndedError
-            case Kind.DELAY:
-                self.front.stopping.wait(fault.seconds)
+        match entry.fault.kind:
             case Kind.DROP:
                 self._wait_until_caller_gives_up()
                 raise ExchangeEndedError
             case Kind.RESET:
                 reset_connection(self.connection)
                 raise ExchangeEndedError
-            case Kind.HOLD:
-                if not self.front.table.hold(entry.id, call, self.front.stopping):
+            case _:  # or of the answer: see there
+                if not self.front.table.meet(entry, call, self.front.stopping, self._error):
                     raise ExchangeEndedError
-            case _:
-                return  # of the answer: see there
+
+    def _error(self, code: str, text: str) -> ExchangeEndedError:
+        """Answer with an error as the JSON API words it."""
+        error = {"code": int(code), "message": text, "errors": [{"message": text}]}
+        body = json.dumps({"error": error}).encode()
+        self._answer(int(code), [("Content-Type", "application/json")], body)
+        return ExchangeEndedError()
 
     def _wait_until_caller_gives_up(self) -> None:
         while not self.front.stopping.is_set():
@@ -315,13 +314,6 @@ def _name_in(body: bytes) -> str:
     return json.loads(named[1]) if named else ""
 
 
-def _error(fault: Fault, fault_id: int) -> tuple[list[tuple[str, str]], bytes]:
-    """An error as the JSON API words it."""
-    message = f"fault {fault_id} of the local cloud"
-    error = {"code": int(fault.code), "message": message, "errors": [{"message": message}]}
-    return [("Content-Type", "application/json")], json.dumps({"error": error}).encode()
-
-
 class StorageFront:
     """Cloud Storage at one port. Not safe across threads: the server's main thread tends it."""
 
@@ -346,12 +338,12 @@ class StorageFront:
 
     @property
     def url(self) -> str:
-        """Where clients find it."""
+        """Its address for clients."""
         return f"http://127.0.0.1:{self.port}"
 
     @property
     def refusal(self) -> str | None:
-        """Why the emulator is within reach of other users; None: it is not."""
+        """The reason why other users reach the emulator; None: they do not."""
         return self.emulator.refusal
 
     def start(self, port: int) -> None:

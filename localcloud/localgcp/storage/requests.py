@@ -1,4 +1,4 @@
-"""Which requests of Cloud Storage's API pass to the emulator, and in which form (pure).
+"""Checks and rewrites requests of Cloud Storage's API for the emulator (pure).
 
 The emulator joins names of buckets and objects to a path in its folder. Every name is checked here,
 and the request is written anew, so that the emulator finds no other name in it than the one that
@@ -12,9 +12,8 @@ import re
 import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from email import message_from_bytes
 from typing import Any, Final
-from urllib.parse import parse_qsl, unquote, urlencode, urlsplit
+from urllib.parse import parse_qsl, unquote, urlencode
 
 from localgcp.errors import RefusedRequestError
 
@@ -43,7 +42,7 @@ _UPLOADS: Final = frozenset({"x-goog-upload-protocol", "x-goog-upload-command"})
 _WRITING: Final = frozenset({"POST", "PUT", "PATCH"})
 #: How often a text is decoded in search of a path; more than one client in use encodes it.
 _ROUNDS: Final = 5
-#: Metadata and batches; the service itself takes 8 MiB of metadata and 10 MB of a batch.
+#: Metadata; the service itself takes 8 MiB.
 _MAX_BYTES: Final = 64 << 20
 
 
@@ -58,13 +57,13 @@ class StorageRequest:
 
 
 def is_content(request: StorageRequest) -> bool:
-    """Whether the body is an object's content, which names nothing."""
+    """Return whether the body is an object's content, which names nothing."""
     path, pairs = _split(request.target)
     if request.verb not in _WRITING or _CHUNK.fullmatch(path):
         return True
     if _INSERT.fullmatch(path):
         return _upload(request, pairs) in ("", "media") or "upload_id" in dict(pairs)
-    return not _BATCH.fullmatch(path) and not _API.match(path)
+    return not _API.match(path)
 
 
 def accepted(request: StorageRequest) -> StorageRequest:
@@ -78,7 +77,8 @@ def accepted(request: StorageRequest) -> StorageRequest:
             _check_object(value)
     if request.verb in _WRITING:
         if _BATCH.fullmatch(path):
-            return _batch(request)
+            text = "batches of requests to storage are not served: send each request by itself."
+            raise RefusedRequestError(400, text)
         if _INSERT.fullmatch(path):
             return _insertion(request, path, pairs)
         if _CHUNK.fullmatch(path):
@@ -93,8 +93,9 @@ def accepted(request: StorageRequest) -> StorageRequest:
 
 
 def condition_source(request: StorageRequest) -> str | None:
-    """What to get before a request on an object whose conditions the emulator ignores; None for
-    any other request.
+    """Return the path to get before a request on an object with conditions, else None.
+
+    The emulator ignores them.
     """
     path, pairs = _split(request.target)
     found = _OBJECT.fullmatch(path)
@@ -273,47 +274,3 @@ def _decompressed(request: StorageRequest) -> StorageRequest:
         raise RefusedRequestError(400, "the body is cut short, or larger than 64 MiB.")
     kept = {name: text for name, text in request.headers.items() if name != "content-encoding"}
     return replace(request, headers=kept, body=body)
-
-
-def _batch(request: StorageRequest) -> StorageRequest:
-    """A batch with every request in it checked and written anew."""
-    request = _decompressed(request)
-    kind = request.headers.get("content-type", "").encode("latin-1", "replace")
-    whole = message_from_bytes(b"Content-Type: " + kind + b"\r\n\r\n" + (request.body or b""))
-    if not whole.is_multipart():
-        raise RefusedRequestError(400, "the batch is no multipart body.")
-    mark, parts = "batch-of-the-local-cloud", []
-    for part in whole.get_payload():
-        payload = part.get_payload(decode=True)  # pyright: ignore[reportAttributeAccessIssue]
-        inner = _inner(payload if isinstance(payload, bytes) else b"")
-        number = re.sub(r"[^\w<>+.@:-]", "", str(part.get("Content-ID", "")))  # pyright: ignore[reportAttributeAccessIssue]
-        head = f"--{mark}\r\nContent-Type: application/http\r\nContent-ID: {number}\r\n\r\n"
-        parts.append(head.encode() + inner + b"\r\n")
-    headers = {**request.headers, "content-type": f"multipart/mixed; boundary={mark}"}
-    body = b"".join(parts) + f"--{mark}--\r\n".encode()
-    return replace(request, target="/batch/storage/v1", headers=headers, body=body)
-
-
-def _inner(payload: bytes) -> bytes:
-    """One request of a batch, as text of HTTP."""
-    head, _, body = payload.replace(b"\r\n", b"\n").partition(b"\n\n")
-    first, *lines = head.decode("latin-1").split("\n")
-    words = first.split(" ")
-    fields = [line.partition(":") for line in lines]
-    headers = {name.strip().lower(): value.strip() for name, _, value in fields}
-    try:
-        address = urlsplit(words[1] if len(words) == 3 else "")
-    except ValueError:  # a host in brackets that is none
-        raise RefusedRequestError(400, "the target of a request in a batch is no path.") from None
-    target = f"{address.path}?{address.query}" if address.query else address.path
-    if not words[0].isalpha() or not target.startswith("/storage/v1/"):
-        raise RefusedRequestError(400, "a batch has requests of /storage/v1/ only.")
-    inner = accepted(StorageRequest(words[0], target, headers, body.strip()))
-    if condition_source(inner) is not None:
-        raise RefusedRequestError(501, "a condition in a batch: send the request by itself.")
-    content = inner.body or b""
-    text = (
-        f"{inner.verb} {inner.target} HTTP/1.1\r\nHost: localhost\r\n"
-        f"Content-Type: application/json\r\nContent-Length: {len(content)}\r\n\r\n"
-    )
-    return text.encode() + content

@@ -119,7 +119,7 @@ class UploadSessions:
         )
 
     def answer(self, request: StorageRequest, content: IO[bytes]) -> Answer | Insertion | None:
-        """What a request of a session gets; None if the request belongs to no session.
+        """Return the answer to a request of a session; None if it belongs to no session.
 
         Raises RefusedRequestError.
         """

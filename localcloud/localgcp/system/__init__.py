@@ -1,4 +1,4 @@
-"""What the local cloud asks of the operating system.
+"""Calls of the operating system.
 
 ==================  ===============================================================
 ``processes``       children and their descendants: notes of them, and their end

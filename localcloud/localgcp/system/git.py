@@ -1,4 +1,4 @@
-"""How git is asked about a checkout, whatever variables and settings of its caller say.
+"""Runs git on a checkout, independent of variables and settings of its caller.
 
 ``GIT_DIR``, ``GIT_WORK_TREE`` and their like, or ``core.worktree``, lead git to files of another
 folder. Settings name programs that git starts on its way: a monitor of files, and hooks.

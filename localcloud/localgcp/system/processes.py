@@ -8,6 +8,7 @@ children of a killed one.
 from __future__ import annotations
 
 import json
+import math
 import os
 import signal
 import subprocess
@@ -29,8 +30,16 @@ _KILL_SECONDS: Final = 5.0
 
 
 def is_process_id(value: object) -> bool:
-    """Whether a value from a file may be signalled: 0, 1 and -1 stand for many processes."""
+    """Return whether a value from a file may be signalled: 0, 1 and -1 stand for many processes."""
     return type(value) is int and 1 < value <= _MAX_ID
+
+
+def wait_until(holds: Callable[[], object], seconds: float = math.inf) -> bool:
+    """Wait until ``holds`` returns something true, at most so long; return whether it did."""
+    deadline = time.monotonic() + seconds
+    while not (found := holds()) and time.monotonic() < deadline:
+        time.sleep(_POLL_SECONDS)
+    return bool(found)
 
 
 def start_time(pid: int) -> str | None:
@@ -52,7 +61,7 @@ def start_time(pid: int) -> str | None:
 
 
 def runs(pid: int, *words: str) -> bool:
-    """Whether the command line of a process has all these words."""
+    """Return whether the command line of a process has all these words."""
     import psutil
 
     try:
@@ -92,11 +101,11 @@ class ChildProcess:
         return child if named and is_process_id(child.pid) else None
 
     def is_alive(self) -> bool:
-        """Whether this very process still runs."""
+        """Return whether this very process still runs."""
         return start_time(self.pid) == self.started
 
     def leads_session(self) -> bool:
-        """Whether its group is its own; true also of a group that outlived it."""
+        """Return whether its group is its own; true also of a group that outlived it."""
         try:
             return os.getsid(self.pid) == self.pid
         except ProcessLookupError:
@@ -111,12 +120,9 @@ class ChildProcess:
         """
         if not terminate(self):
             self._signal(signal.SIGTERM)
-        deadline = time.monotonic() + grace_seconds
-        while self.is_alive() and time.monotonic() < deadline:
-            time.sleep(_POLL_SECONDS)
+        wait_until(lambda: not self.is_alive(), grace_seconds)
         self._signal(signal.SIGKILL)
-        while self.is_alive():
-            time.sleep(_POLL_SECONDS)
+        wait_until(lambda: not self.is_alive())
 
     def _signal(self, number: signal.Signals) -> None:
         # The group can outlive its leader (a shell that put work in the background), and while it
@@ -130,7 +136,7 @@ class ChildProcess:
 
 
 def succeeds(command: list[str], seconds: float) -> bool:
-    """Whether a command ends with exit code 0 within ``seconds``; its output is dropped."""
+    """Return whether a command ends with exit code 0 within ``seconds``; its output is dropped."""
     try:
         done = subprocess.run(
             command,

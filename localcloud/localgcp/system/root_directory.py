@@ -64,7 +64,7 @@ class RootDirectory:
             raise UnsafePathError(errno.EINVAL, "is no file", path)
 
     def read(self, path: str) -> bytes | None:
-        """What a file holds; None if it is not there. Raises UnsafePathError as ``open`` does."""
+        """Return the bytes of a file; None if there is none. Raises UnsafePathError as ``open``."""
         try:
             with self.open(path) as file:
                 return file.read()
@@ -245,7 +245,7 @@ def _kind(mode: int) -> str:
 
 
 def path_problem(path: str, *, refuse_git: bool = False) -> str:
-    """Why a path is none below a folder; empty if it is one.
+    """Return why a path is not below a folder; empty if it is.
 
     >>> path_problem("a/b"), path_problem("a/../b")
     ('', 'is no path below the folder')
@@ -257,7 +257,7 @@ def path_problem(path: str, *, refuse_git: bool = False) -> str:
 
 
 def is_gits(name: str) -> bool:
-    """Whether git keeps its own under this name, on any file system that a checkout may be on.
+    """Return whether git keeps its own under this name, on any file system of a checkout.
 
     >>> is_gits(".git"), is_gits(".GIT "), is_gits("git~1"), is_gits(".github")
     (True, True, True, False)

@@ -9,6 +9,7 @@ import pytest
 from tests.fixture_project import PROJECT, ROOT
 from tests.unit.infra.recorder import Recorder, grants, registered, settings
 from vertex_training import program
+from vertex_training.catalog.resource_types import ON_PROJECT
 from vertex_training.errors import ConfigError
 from vertex_training.naming import BASIC_ROLES
 from vertex_training.plan import grants as grants_table
@@ -23,7 +24,7 @@ def test_every_grant_has_a_reason_and_the_narrowest_place(stack):
     for type_, role, member in made:
         grant = grants_table.find(type_, role)
         assert grant is not None, f"{type_} {role} is not in infra/vertex_training/plan/grants.py"
-        assert grant.narrowest or type_ != grants_table.ON_PROJECT
+        assert grant.narrowest or type_ != ON_PROJECT
         assert role not in BASIC_ROLES
         assert member not in ("allUsers", "allAuthenticatedUsers")
 

@@ -21,7 +21,6 @@ from google.cloud.aiplatform_v1.services.job_service.transports.grpc import JobS
 
 from localgcp.apis.server import Hook, serve
 from localgcp.containers.host import ContainerHost
-from localgcp.faults.jobs import JobFaults
 from localgcp.faults.table import FaultTable
 from localgcp.home import Home
 from localgcp.inventory.store import ACCOUNT as ACCOUNT_TYPE
@@ -29,6 +28,7 @@ from localgcp.inventory.store import BUCKET, SERVICE, Binding, Store
 from localgcp.reads.secretmanager import SecretService
 from localgcp.runner.gcsfuse import storage_client
 from localgcp.runner.job import JobHost
+from localgcp.runner.programs import CloudHost
 from localgcp.runner.scheduler import LocalScheduler
 from localgcp.storage.emulator import StorageEmulator
 from localgcp.tuning.service import Tuning, TuningService
@@ -177,7 +177,8 @@ def make_cloud(home: Home) -> Iterator[Callable[..., Cloud]]:
         port = free_port()  # before the scheduler: a job that waited runs at once
         tuning = Tuning(home)
         api, containers = f"http://127.0.0.1:{port}/", ContainerHost(home, 0)
-        host = JobHost(home, store, jobs, url, api, JobFaults(faults), containers, tuning.trial_id)
+        machine = CloudHost(home, store, containers, url, api)
+        host = JobHost(machine, jobs, faults, tuning.trial_id)
         scheduler = LocalScheduler(jobs, host.make_run, slots, tuning.is_trial)
         scheduler.start()
         service = JobService(store, jobs, scheduler)

@@ -90,7 +90,7 @@ def changed(right: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
 
 def send(cloud: ContractCloud, call: str, body: Any) -> requests.Response:
     verb, path = call.split(" ", 1)
-    sent = {"data": body.encode()} if isinstance(body, str) else {"json": body}
+    sent: Any = {"data": body.encode()} if isinstance(body, str) else {"json": body}
     return cloud.session.request(verb, cloud.url + path, timeout=60, **sent)
 
 

@@ -23,8 +23,8 @@ from google.cloud.logging_v2.services.logging_service_v2 import LoggingServiceV2
 from google.protobuf.duration_pb2 import Duration
 
 from vertex_training.customjob.google import logs
+from vertex_training.customjob.google.intent_store import storage_client
 from vertex_training.customjob.google.job_service import enum_name
-from vertex_training.customjob.google.storage_client import storage_client
 from vertex_training.errors import ImageBuildError, OperatorError
 from vertex_training.naming import IMAGE_BUILD, STAGING, Names, stack_of_repository
 from vertex_training_cli.images.engines import SERVICE, Build, build_service

@@ -7,9 +7,7 @@ Functions import Google's libraries when called: most operations on a stack subm
 ``batch_service``  the calls of Google Batch, whose jobs are read as CustomJobs
 ``backends``       the jobs of a region, whichever service runs them
 ``intent_store``   intent and turn records, as objects in the control bucket
-``storage_client`` the client of Cloud Storage, and lists of objects that end
 ``prerequisites``  permissions, images, reservations and quota, before a job is cancelled
-``tensorboards``   the number of a stack's TensorBoard, when a job is sent
 ``logs``           log lines of a job's replicas
 ``utilization``    how much the accelerators of a job do
 ``vertex_api``     the part of Google's client that is used here

@@ -1,4 +1,4 @@
-"""Intent and turn records as objects in the stack's control bucket.
+"""Intent and turn records as objects in the stack's control bucket; the client of Cloud Storage.
 
 Cloud Storage is strongly consistent, and a write with ``ifGenerationMatch`` is a compare-and-swap
 (docs.cloud.google.com/storage/docs/request-preconditions). No object is ever deleted here, so the
@@ -7,14 +7,17 @@ identity that deploys needs no permission to.
 
 from __future__ import annotations
 
+import functools
 import json
-from collections.abc import Mapping
+import threading
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from google.api_core.exceptions import GoogleAPICallError, NotFound, PreconditionFailed, RetryError
-from google.auth.exceptions import GoogleAuthError
+from google.auth.exceptions import DefaultCredentialsError, GoogleAuthError
 
-from vertex_training.customjob.google.storage_client import TIMEOUT, all_blobs, storage_client
+from vertex_training.customjob.google.impersonation import impersonated_credentials
+from vertex_training.customjob.google.job_service import NO_CREDENTIALS, local_address
 from vertex_training.customjob.protocol.ports import (
     IntentRecord,
     IntentState,
@@ -203,3 +206,50 @@ def _unreachable(bucket: str, error: Exception) -> OperatorError:
         f"the control bucket {bucket} could not be read or written; nothing was sent: "
         f"{type(error).__name__}: {getattr(error, 'message', error)}"
     )
+
+
+#: Variable with the URL of a storage emulator. The official client reads it as well.
+EMULATOR: Final = "STORAGE_EMULATOR_HOST"
+TIMEOUT: Final = 20
+
+_connect_lock = threading.Lock()
+
+
+def storage_client(project: str, account: str = "") -> storage.Client:
+    """The official client of Cloud Storage, or of the local cloud's for ``local-…``.
+
+    All threads share a client, which its documentation allows (docs/index.rst of
+    googleapis/python-storage). A client for each submission would connect and request a token.
+
+    Raises:
+        OperatorError: a local project without a local cloud or the reverse, or no credentials.
+    """
+    address = local_address(project, EMULATOR)
+    with _connect_lock:
+        return _client(project, account, address)
+
+
+@functools.lru_cache(maxsize=16)
+def _client(project: str, account: str, _address: str | None) -> storage.Client:
+    from google.cloud import storage  # loads slowly
+
+    credentials = None if _address else impersonated_credentials(account)
+    try:
+        return storage.Client(project=project, credentials=credentials)
+    except DefaultCredentialsError:
+        raise OperatorError(NO_CREDENTIALS) from None
+
+
+def all_blobs(listed: Any) -> Iterator[Any]:
+    """Objects of every page of a list of the official client.
+
+    Raises:
+        OperatorError: a page comes again: the client would never stop.
+    """
+    asked = set[str]()
+    for page in listed.pages:
+        yield from page
+        token = listed.next_page_token
+        if token in asked:
+            raise OperatorError("a list of Cloud Storage has no end: a page comes again")
+        asked.add(token)

@@ -4,6 +4,8 @@ Import them from this module: ``google.cloud.aiplatform_v1`` itself loads every 
 Vertex AI.
 """
 
+# ruff: noqa: E402, F401
+
 from __future__ import annotations
 
 from vertex_training.customjob.google import lazy_package
@@ -11,15 +13,11 @@ from vertex_training.customjob.google import lazy_package
 for _package in ("google.cloud.aiplatform_v1", "google.cloud.aiplatform_v1.types"):
     lazy_package.register(_package)
 
-from google.cloud.aiplatform_v1.services.job_service import JobServiceClient  # noqa: E402
-from google.cloud.aiplatform_v1.services.job_service.transports import (  # noqa: E402
-    JobServiceGrpcTransport,
-)
-from google.cloud.aiplatform_v1.types.custom_job import CustomJob  # noqa: E402
-from google.cloud.aiplatform_v1.types.hyperparameter_tuning_job import (  # noqa: E402
-    HyperparameterTuningJob,
-)
-from google.cloud.aiplatform_v1.types.job_service import (  # noqa: E402
+from google.cloud.aiplatform_v1.services.job_service import JobServiceClient
+from google.cloud.aiplatform_v1.services.job_service.transports import JobServiceGrpcTransport
+from google.cloud.aiplatform_v1.types.custom_job import CustomJob
+from google.cloud.aiplatform_v1.types.hyperparameter_tuning_job import HyperparameterTuningJob
+from google.cloud.aiplatform_v1.types.job_service import (
     CancelCustomJobRequest,
     CancelHyperparameterTuningJobRequest,
     CreateCustomJobRequest,
@@ -33,26 +31,5 @@ from google.cloud.aiplatform_v1.types.job_service import (  # noqa: E402
     ListHyperparameterTuningJobsRequest,
     ListHyperparameterTuningJobsResponse,
 )
-from google.cloud.aiplatform_v1.types.job_state import JobState  # noqa: E402
-from google.cloud.aiplatform_v1.types.operation import DeleteOperationMetadata  # noqa: E402
-
-__all__ = [
-    "CancelCustomJobRequest",
-    "CancelHyperparameterTuningJobRequest",
-    "CreateCustomJobRequest",
-    "CreateHyperparameterTuningJobRequest",
-    "CustomJob",
-    "DeleteCustomJobRequest",
-    "DeleteHyperparameterTuningJobRequest",
-    "DeleteOperationMetadata",
-    "GetCustomJobRequest",
-    "GetHyperparameterTuningJobRequest",
-    "HyperparameterTuningJob",
-    "JobServiceClient",
-    "JobServiceGrpcTransport",
-    "JobState",
-    "ListCustomJobsRequest",
-    "ListCustomJobsResponse",
-    "ListHyperparameterTuningJobsRequest",
-    "ListHyperparameterTuningJobsResponse",
-]
+from google.cloud.aiplatform_v1.types.job_state import JobState
+from google.cloud.aiplatform_v1.types.operation import DeleteOperationMetadata

@@ -1,4 +1,4 @@
-"""What a job with ``backend: batch`` cannot ask for, and what means something else there."""
+"""Rules for jobs with ``backend: batch``: fields that Batch lacks or reads in another way."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def batch_support(job: Job) -> Iterator[Finding]:
 
 @rule("batch-differs", BATCH + "job-states", "warning")
 def batch_differs(job: Job) -> Iterator[Finding]:
-    """What a job with ``backend: batch`` says means the same there."""
+    """Fields of a job with ``backend: batch`` mean the same there."""
     if job.context.backend != "batch":
         return
     if "maxWaitDuration" in job.scheduling:
@@ -124,9 +124,7 @@ def _of_pool(pool: Pool) -> Iterator[Finding]:
         what = "Batch takes machines of one reservation"
         path = (*pool.machine_path, "reservationAffinity", "values")
         yield Finding(path, what, str(len(named)), f"one value; {VERTEX}")
-    filled = {
-        each.get("name") for each in pool.env if SECRET_VALUE.fullmatch(str(each.get("value")))
-    }
+    filled = {name for _, name, value in pool.variables() if SECRET_VALUE.fullmatch(value)}
     for path, text in pool.texts():
         late = (m for m in REFERENCE.finditer(text) if LATE.fullmatch(m[1]) or m[1] in filled)
         if match := next(late, None):

@@ -1,4 +1,4 @@
-"""Where machines come from, and for how long: reservations, persistent resources, scheduling."""
+"""Rules for reservations, persistent resources and scheduling."""
 
 from __future__ import annotations
 

@@ -60,7 +60,7 @@ class Command:
 
     words: tuple[str, ...]
     certain: bool = True
-    """Whether it runs once, whatever happens: no condition or loop is around it."""
+    """True if it runs exactly once: no condition or loop is around it."""
 
     @property
     def program(self) -> str:
@@ -69,7 +69,7 @@ class Command:
 
     @property
     def is_python(self) -> bool:
-        """Whether it runs Python."""
+        """Return whether it runs Python."""
         return _PYTHON.fullmatch(self.words[0]) is not None
 
     def module_and_arguments(self) -> tuple[str, tuple[str, ...]]:
@@ -85,7 +85,7 @@ class Command:
 
 @dataclass(frozen=True)
 class CommandLine:
-    """What a pool's ``command`` and ``args`` run."""
+    """The commands in a pool's ``command`` and ``args``."""
 
     words: tuple[str, ...]
     """As they are written; empty if the image's own entrypoint decides what they mean."""
@@ -95,7 +95,7 @@ class CommandLine:
     """Index of the first word that the shell hands to a script that reads no arguments."""
     commands: tuple[Command, ...] = ()
     is_read_by_shell: bool = False
-    """Whether a shell, or another program that expands texts, reads the words."""
+    """True if a shell, or another program that expands texts, reads the words."""
 
 
 def read_command_line(pool: Pool) -> CommandLine:
@@ -230,22 +230,22 @@ def _commands(tokens: Sequence[str]) -> list[Command]:
 
 def _without_substitutions(script: str) -> str:
     """Replace ``$(…)`` and backticks, outside of single quotes, by ``UNKNOWN``."""
-    found: list[str] = []
+    parts: list[str] = []
     index, quoted = 0, False
     while index < len(script):
         if script[index] == "'":
             quoted = not quoted
         if not quoted and script.startswith("$(", index):
             index = _closing(script, index + 1)
-            found.append(UNKNOWN)
+            parts.append(UNKNOWN)
             continue
         if not quoted and script[index] == "`" and (end := script.find("`", index + 1)) > 0:
             index = end + 1
-            found.append(UNKNOWN)
+            parts.append(UNKNOWN)
             continue
-        found.append(script[index])
+        parts.append(script[index])
         index += 1
-    return "".join(found)
+    return "".join(parts)
 
 
 def _closing(script: str, index: int) -> int:
@@ -259,7 +259,7 @@ def _closing(script: str, index: int) -> int:
 
 @dataclass(frozen=True)
 class Launch:
-    """How a launcher starts processes; what stands in no option is None."""
+    """The processes that a launcher starts; None for values that no option has."""
 
     launcher: str
     nodes: int | None = None
@@ -274,7 +274,7 @@ class Launch:
 
     @property
     def is_static(self) -> bool:
-        """Whether every node is told its rank and where the first one is."""
+        """Return whether options give every node its rank and the address of the first one."""
         return self.options.get("rdzv-backend", "static") == "static"
 
 
@@ -319,7 +319,7 @@ def launch_of(command: Command) -> Launch | None:
 
 def _options(words: Sequence[str], flags: frozenset[str]) -> dict[str, str]:
     """Return the options before the program, by their names with dashes."""
-    found: dict[str, str] = {}
+    options: dict[str, str] = {}
     index = 0
     while index < len(words) and words[index].startswith("-") and words[index] != "--":
         name, equals, value = words[index].lstrip("-").partition("=")
@@ -328,8 +328,8 @@ def _options(words: Sequence[str], flags: frozenset[str]) -> dict[str, str]:
         if not equals and name not in flags and index < len(words):
             value = words[index]
             index += 1
-        found[name] = value
-    return found
+        options[name] = value
+    return options
 
 
 def _torchrun(options: Mapping[str, str]) -> Launch:
@@ -344,15 +344,15 @@ def _torchrun(options: Mapping[str, str]) -> Launch:
 
 def _accelerate(options: Mapping[str, str]) -> Launch:
     nodes, total = _number(options.get("num-machines")), _number(options.get("num-processes"))
-    each = total // nodes if total and nodes else None
+    per_node = total // nodes if total and nodes else None
     rank, address = options.get("machine-rank"), options.get("main-process-ip")
-    return Launch("accelerate", nodes, each, total, rank, address, options)
+    return Launch("accelerate", nodes, per_node, total, rank, address, options)
 
 
 def _deepspeed(options: Mapping[str, str]) -> Launch:
-    nodes, each = _number(options.get("num-nodes")), _number(options.get("num-gpus"))
+    nodes, per_node = _number(options.get("num-nodes")), _number(options.get("num-gpus"))
     rank, address = options.get("node-rank"), options.get("master-addr")
-    return Launch("deepspeed", nodes, each, None, rank, address, options)
+    return Launch("deepspeed", nodes, per_node, None, rank, address, options)
 
 
 def _number(text: str | None) -> int | None:
@@ -366,15 +366,15 @@ def started_processes(pools: Sequence[Pool]) -> tuple[str, ...]:
     """
     nodes: dict[tuple[str, int | None], int] = {}
     for pool in pools:
-        found = [launch_of(each) for each in read_command_line(pool).commands]
-        launches = [each for each in found if each]
+        commands = read_command_line(pool).commands
+        launches = [launch for command in commands if (launch := launch_of(command))]
         if len(launches) != 1 or pool.index > 1:
             continue
         key = (launches[0].launcher, processes_of(launches[0], pool))
         nodes[key] = nodes.get(key, 0) + pool.replicas
     lines: list[str] = []
-    for (launcher, each), count in nodes.items():
-        processes = f" x {_counted(each, 'process', 'processes')}" if each else ""
+    for (launcher, per_node), count in nodes.items():
+        processes = f" x {_counted(per_node, 'process', 'processes')}" if per_node else ""
         lines.append(f"{_counted(count, 'node', 'nodes')}{processes} ({launcher})")
     return tuple(lines)
 

@@ -15,7 +15,7 @@ from vertex_training.errors import Level
 
 @dataclass(frozen=True, slots=True)
 class BucketFacts:
-    """Which service accounts, by address, may use a bucket of the stack."""
+    """The service accounts, by address, that may use a bucket of the stack."""
 
     readers: frozenset[str] = frozenset()
     """Accounts that may read its objects. Writers may read as well."""
@@ -37,7 +37,7 @@ class NetworkFacts:
     subnet_prefix: int | None = None
     """Prefix length of the subnet of the attachment, if known."""
     parallel_jobs: int | None = None
-    """How many of the stack's jobs use it at once; None means all."""
+    """Number of the stack's jobs that use it at once; None means all."""
     subnet: str = ""
     """``projects/P/regions/R/subnetworks/NAME`` of the attachment, if known."""
 
@@ -53,11 +53,11 @@ class ReservationFacts:
     accelerator_count: int
     count: int
     specific: bool
-    """Whether only jobs that name it use it."""
+    """True if only jobs that name it use it."""
     local_ssds: int = 0
     """Local SSDs that are attached to each machine."""
     parallel_jobs: int | None = None
-    """How many of the stack's jobs use it at once; None means all."""
+    """Number of the stack's jobs that use it at once; None means all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +107,7 @@ class JobFacts:
     nodes: int = 0
     """Machines of all its pools; of a tuning job, those of one trial."""
     parallel: int = 1
-    """How many of it run at once: the trials of a tuning job."""
+    """Number of runs at once: the trials of a tuning job."""
     reservation_requests: tuple[ReservationRequest, ...] = ()
 
 
@@ -117,7 +117,7 @@ class JobLimits:
 
     usd: float | None = None
     priced: bool = False
-    """Whether every machine must have a price."""
+    """True if every machine must have a price."""
     machine_types: tuple[str, ...] | None = None
     """Names, or prefixes with a ``*`` after them."""
     strategies: tuple[str, ...] | None = None
@@ -127,7 +127,7 @@ class JobLimits:
 
 @dataclass(frozen=True, slots=True)
 class FileDefaults:
-    """What a stack fills in where a job file says nothing; texts may have references."""
+    """Values that a stack fills in for missing fields of a job file; texts may have references."""
 
     fields: Mapping[tuple[str, ...], str] = field(default_factory=dict)
     """Path in the ``jobSpec`` -> text."""

@@ -1,4 +1,4 @@
-"""What the code receives: environment variables, command, arguments, and what nothing expands."""
+"""Rules for environment variables, commands and arguments."""
 
 from __future__ import annotations
 
@@ -43,10 +43,6 @@ GOES_ON: Final = re.compile(r"(&&|\|\||[|\\;{(]|\b(then|do|else|in))\s*\Z")
 PRINTS: Final = re.compile(r"(echo|printf)\s[^|;&`]*\Z")
 
 
-def _is_set(variable: dict[str, str]) -> str:
-    return variable.get("name", "")
-
-
 @rule("env-name", TYPES + "env_var.py")
 def env_name(job: Job) -> Iterator[Finding]:
     """Environment variables have a C identifier as name."""
@@ -86,12 +82,10 @@ def env_twice(job: Job) -> Iterator[Finding]:
     """No environment variable is set twice."""
     for pool in job.pools:
         seen = dict[str, int]()
-        for index, variable in enumerate(pool.env):
-            name = _is_set(variable)
+        for index, (path, name, _) in enumerate(pool.variables(), 1):
             if name and name in seen:
-                path = (*pool.task_path, "env", index, "name")
-                what = f"is set twice, first as item {seen[name] + 1}"
-                yield Finding(path, what, name, "remove one of the two")
+                what = f"is set twice, first as item {seen[name]}"
+                yield Finding((*path, "name"), what, name, "remove one of the two")
             seen.setdefault(name, index)
 
 
@@ -104,11 +98,9 @@ def env_reserved(job: Job) -> Iterator[Finding]:
     if job.spec.get("tensorboard"):
         reserved |= TENSORBOARD
     for pool in job.pools:
-        for index, variable in enumerate(pool.env):
-            name = _is_set(variable)
+        for path, name, _ in pool.variables():
             if name in reserved or (job.output and OUTPUT_DIRS.fullmatch(name)):
-                path = (*pool.task_path, "env", index, "name")
-                yield Finding(path, "the service sets this itself", variable["name"], "rename it")
+                yield Finding((*path, "name"), "the service sets this itself", name, "rename it")
 
 
 @rule("args-length", GUIDES + "training/create-custom-job")
@@ -128,7 +120,7 @@ def output_variables(job: Job) -> Iterator[Finding]:
     if job.output:
         return
     for pool in job.pools:
-        by_hand = {_is_set(variable) for variable in pool.env}
+        by_hand = {name for _, name, _ in pool.variables()}
         for path, text in pool.texts():
             if (match := OUTPUT_DIRS.search(text)) and match.group() not in by_hand:
                 hint = "set baseOutputDirectory: {outputUriPrefix: gs://…}"
@@ -141,7 +133,7 @@ def rank_variables(job: Job) -> Iterator[Finding]:
     if job.context.backend == "batch" and job.nodes > 1:
         return  # a script of the task sets them
     for pool in job.pools:
-        by_hand = {_is_set(variable) for variable in pool.env}
+        by_hand = {name for _, name, _ in pool.variables()}
         for path, text in pool.texts():
             for match in RANK_VARIABLE.finditer(text):
                 if match[1] not in by_hand and not _assigns(text, match[1]):
@@ -190,17 +182,14 @@ def script_goes_on(job: Job) -> Iterator[Finding]:
 def nccl_infiniband(job: Job) -> Iterator[Finding]:
     """NCCL is not told to use InfiniBand on A2 machines, which have none."""
     for pool in job.pools:
-        for index, variable in enumerate(pool.env):
-            wanted = _is_set(variable) == "NCCL_IB_DISABLE" and variable.get("value") == "0"
-            if wanted and pool.machine_type.startswith("a2-"):
-                path = (*pool.task_path, "env", index)
-                yield Finding(
-                    path, "A2 machines have no InfiniBand", "NCCL_IB_DISABLE=0", "remove it"
-                )
+        for path, *setting in pool.variables():
+            if setting == ["NCCL_IB_DISABLE", "0"] and pool.machine_type.startswith("a2-"):
+                what = "A2 machines have no InfiniBand"
+                yield Finding(path, what, "NCCL_IB_DISABLE=0", "remove it")
 
 
 def _assigns(script: str, name: str) -> bool:
-    """Whether a shell script gives the variable a value, or reads one into it."""
+    """Return whether a shell script sets the variable or reads a value into it."""
     return re.search(rf"(^|[\s;&|])({name}=|read\b[^;\n]*\b{name}\b)", script) is not None
 
 
@@ -224,18 +213,16 @@ GIVEN: Final = re.compile(r"(AIP_|CLOUD_ML_)[A-Z_]+|CLUSTER_SPEC|TF_CONFIG|PATH|
 def env_unresolved(job: Job) -> Iterator[Finding]:
     """The value of a variable refers only to variables above it: others stay as written."""
     for pool in job.pools:
-        known = set[str | None]()
-        for index, variable in enumerate(pool.env):
-            name = variable.get("name")
-            path = (*pool.task_path, "env", index, "value")
-            for match in REFERENCE.finditer(str(variable.get("value"))):
+        known = set[str]()
+        for path, name, value in pool.variables():
+            for match in REFERENCE.finditer(value):
                 if match[1] in known or GIVEN.fullmatch(match[1]):
                     continue
                 what = "is not expanded: no variable above has this name"
                 if match[1] == name:
                     what = "is not expanded: the variable refers to itself"
                 hint = "move that variable up, or write $$(NAME) for the text itself"
-                yield Finding(path, what, match.group(), hint)
+                yield Finding((*path, "value"), what, match.group(), hint)
             known.add(name)
 
 

@@ -118,17 +118,17 @@ def _others(job: Job) -> Iterable[JobFacts]:
 
 
 def _wrong_owner(job: Job) -> bool:
-    """Whether the stack's network is meant, under the number of the project where jobs run."""
+    """Return whether the job names the stack's network with the number of the jobs' project."""
     network, stack = _network(job), job.context.stack
-    given = NETWORK.match(job.network)
-    right = NETWORK.match(network.name) if network else None
+    named = NETWORK.match(job.network)
+    own = NETWORK.match(network.name) if network else None
     return bool(
-        given
-        and right
+        named
+        and own
         and stack
-        and given[2] == right[2]
-        and given[1] != right[1]
-        and given[1] in (stack.project, stack.project_number)
+        and named[2] == own[2]
+        and named[1] != own[1]
+        and named[1] in (stack.project, stack.project_number)
     )
 
 
@@ -165,6 +165,14 @@ def _named(pool: Pool) -> list[str]:
     return (pool.affinity or {}).get("values", [])
 
 
+def _requested(job: Job) -> Iterator[tuple[Pool, Path, str, ReservationFacts | None]]:
+    """Yield each reservation that a pool names: place of its name, the name, its facts if known."""
+    known = _known(job)
+    for pool, path in _with_request(job):
+        for index, name in enumerate(_named(pool)):
+            yield pool, (*path, "values", index), name, known.get(_own(job, name))
+
+
 def _own(job: Job, name: str) -> str:
     """A reservation's name with the project's id, also if it was written with its number."""
     stack = job.context.stack
@@ -177,96 +185,81 @@ def _own(job: Job, name: str) -> str:
 @rule("reservation-foreign", OURS, "warning")
 def reservation_foreign(job: Job) -> Iterator[Finding]:
     """The job names a reservation of the stack; of others nothing can be checked."""
-    known = _known(job)
-    for pool, path in _with_request(job):
-        for index, name in enumerate(_named(pool)):
-            if known and _own(job, name) not in known:
-                keys = ", ".join(f"${{reservations.{r.key}}}" for r in known.values())
-                what = "not a reservation of this stack"
-                yield Finding((*path, "values", index), what, name, f"known: {keys}")
+    keys = ", ".join(f"${{reservations.{r.key}}}" for r in _known(job).values())
+    for _, path, name, facts in _requested(job):
+        if keys and facts is None:
+            yield Finding(path, "not a reservation of this stack", name, f"known: {keys}")
 
 
 @rule("reservation-machine", RESERVATIONS)
 def reservation_machine(job: Job) -> Iterator[Finding]:
     """Machine type, GPUs and their number are the reservation's."""
-    known = _known(job)
-    for pool, _ in _with_request(job):
-        for name in _named(pool):
-            found = known.get(_own(job, name))
-            if found and not _fits(_request_of(pool), found):
-                got = _shown(pool.machine_type, pool.accelerator, pool.count)
-                wanted = _shown(found.machine_type, found.accelerator_type, found.accelerator_count)
-                what = f"reservation '{found.key}' has other machines"
-                hint = f"it has {wanted}, and both must be the same"
-                yield Finding((*pool.machine_path, "machineType"), what, got, hint)
+    for pool, _, _, facts in _requested(job):
+        if facts and not _fits(_request_of(pool), facts):
+            got = _shown(pool.machine_type, pool.accelerator, pool.count)
+            wanted = _shown(facts.machine_type, facts.accelerator_type, facts.accelerator_count)
+            what = f"reservation '{facts.key}' has other machines"
+            hint = f"it has {wanted}, and both must be the same"
+            yield Finding((*pool.machine_path, "machineType"), what, got, hint)
 
 
 @rule("reservation-any", RESERVATIONS, "warning")
 def reservation_any(job: Job) -> Iterator[Finding]:
     """ANY_RESERVATION meets an open reservation of the stack that has the job's machines."""
-    known = _known(job).values()
+    reservations = _known(job).values()
+    candidates = [reservation for reservation in reservations if not reservation.specific]
     for pool, path in _with_request(job):
         kind = (pool.affinity or {}).get("reservationAffinityType")
-        if kind != "ANY_RESERVATION" or not known:
+        if kind != "ANY_RESERVATION" or not reservations:
             continue
-        if not any(_fits(_request_of(pool), found) for found in known if not found.specific):
+        if not any(_fits(_request_of(pool), reservation) for reservation in candidates):
             what = "no open reservation of this stack has such machines"
             hint = "name one, or set its specificReservationRequired: false"
-            yield Finding(
-                (*path, "reservationAffinityType"),
-                what,
-                _shown(pool.machine_type, pool.accelerator, pool.count),
-                hint,
-            )
+            got = _shown(pool.machine_type, pool.accelerator, pool.count)
+            yield Finding((*path, "reservationAffinityType"), what, got, hint)
 
 
 @rule("reservation-count", RESERVATIONS)
 def reservation_count(job: Job) -> Iterator[Finding]:
     """A reservation has machines for all jobs of the stack that use it at once."""
-    for path, found, users in _shared(job):
-        needed = _at_once(users, found)
-        if needed > found.count:
+    for path, reservation, users in _shared(job):
+        needed = _at_once(users, reservation)
+        if needed > reservation.count:
             asked = ", ".join(f"{name}: {count}" for name, count in users.items())
-            what = f"'{found.key}' has fewer machines than jobs ask for at once ({asked})"
+            what = f"'{reservation.key}' has fewer machines than jobs ask for at once ({asked})"
             hint = "raise its count, or say in its parallelJobs how many of the jobs run at once"
-            yield Finding(path, what, f"count: {found.count}", hint)
+            yield Finding(path, what, f"count: {reservation.count}", hint)
 
 
 @rule("reservation-spare", RESERVATIONS, "warning")
 def reservation_spare(job: Job) -> Iterator[Finding]:
     """A reservation has one machine more than its jobs use."""
-    for path, found, users in _shared(job):
-        if _at_once(users, found) == found.count:
-            what = (
-                f"jobs use all machines of '{found.key}' at once; Google advises to keep one spare"
-            )
-            yield Finding(path, what, f"count: {found.count}", f"count: {found.count + 1}")
+    for path, reservation, users in _shared(job):
+        count = reservation.count
+        if _at_once(users, reservation) == count:
+            what = f"jobs use all machines of '{reservation.key}' at once"
+            what += "; Google advises to keep one spare"
+            yield Finding(path, what, f"count: {count}", f"count: {count + 1}")
 
 
 @rule("reservation-open", RESERVATIONS, "warning")
 def reservation_open(job: Job) -> Iterator[Finding]:
     """A reservation that a job names is used by those that name it alone."""
-    known = _known(job)
-    for pool, path in _with_request(job):
-        for name in _named(pool):
-            found = known.get(_own(job, name))
-            if found and not found.specific:
-                what = f"'{found.key}' is open to every machine that fits: it is not taken by name"
-                hint = f"${{reservations.{found.key}}}, or its specificReservationRequired: true"
-                yield Finding(path, what, name, hint)
+    for _, path, name, facts in _requested(job):
+        if facts and not facts.specific:
+            what = f"'{facts.key}' is open to every machine that fits: it is not taken by name"
+            hint = f"${{reservations.{facts.key}}}, or its specificReservationRequired: true"
+            yield Finding(path[:-2], what, name, hint)
 
 
 @rule("reservation-local-ssd", RESERVATIONS, "warning")
 def reservation_local_ssd(job: Job) -> Iterator[Finding]:
     """The machines of a reservation have no local SSD that was attached by hand."""
-    known = _known(job)
-    for pool, path in _with_request(job):
-        for name in _named(pool):
-            found = known.get(_own(job, name))
-            if found and found.local_ssds:
-                what = f"Vertex AI uses no machines with attached local SSDs, and '{found.key}' has"
-                hint = "remove localSsds, unless the machine type always has them"
-                yield Finding(path, what, str(found.local_ssds), hint)
+    for _, path, _, facts in _requested(job):
+        if facts and facts.local_ssds:
+            what = f"Vertex AI uses no machines with attached local SSDs, and '{facts.key}' has"
+            hint = "remove localSsds, unless the machine type always has them"
+            yield Finding(path[:-2], what, str(facts.local_ssds), hint)
 
 
 def _request_of(pool: Pool) -> ReservationRequest:
@@ -275,11 +268,11 @@ def _request_of(pool: Pool) -> ReservationRequest:
     )
 
 
-def _fits(request: ReservationRequest, found: ReservationFacts) -> bool:
+def _fits(request: ReservationRequest, reservation: ReservationFacts) -> bool:
     return (request.machine_type, request.accelerator_type, request.accelerator_count) == (
-        found.machine_type,
-        found.accelerator_type,
-        found.accelerator_count,
+        reservation.machine_type,
+        reservation.accelerator_type,
+        reservation.accelerator_count,
     )
 
 
@@ -289,35 +282,35 @@ def _shown(machine_type: str, accelerator: str, count: int) -> str:
 
 def _shared(job: Job) -> Iterator[tuple[Path, ReservationFacts, dict[str, int]]]:
     """Reservations that this job uses: where it does, and the machines each job requests."""
-    for name, found in _known(job).items():
+    for name, reservation in _known(job).items():
         for pool, path in _with_request(job):
-            if _uses(job, _request_of(pool), name, found):
-                mine = {"this job": _machines(job, job_facts_of(job), name, found)}
+            if _uses(job, _request_of(pool), name, reservation):
+                mine = {"this job": _machines(job, job_facts_of(job), name, reservation)}
                 others = {
-                    f"'{other}'": _machines(job, facts, name, found)
+                    f"'{other}'": _machines(job, facts, name, reservation)
                     for other, facts in sorted(job.context.others.items())
                 }
-                yield path, found, mine | {who: n for who, n in others.items() if n}
+                yield path, reservation, mine | {who: n for who, n in others.items() if n}
                 break
 
 
-def _machines(job: Job, facts: JobFacts, name: str, found: ReservationFacts) -> int:
+def _machines(job: Job, facts: JobFacts, name: str, reservation: ReservationFacts) -> int:
     return sum(
         request.machines
         for request in facts.reservation_requests
-        if _uses(job, request, name, found)
+        if _uses(job, request, name, reservation)
     )
 
 
-def _uses(job: Job, request: ReservationRequest, name: str, found: ReservationFacts) -> bool:
-    """Whether these machines come from this reservation and from no other.
+def _uses(job: Job, request: ReservationRequest, name: str, reservation: ReservationFacts) -> bool:
+    """Return whether these machines come from this reservation and from no other.
 
     Of several names the first that has machines is taken, which nothing here can know.
     """
     if request.reservations:
         return len(request.reservations) == 1 and _own(job, request.reservations[0]) == name
-    return not found.specific and _fits(request, found)
+    return not reservation.specific and _fits(request, reservation)
 
 
-def _at_once(users: Mapping[str, int], found: ReservationFacts) -> int:
-    return sum(sorted(users.values(), reverse=True)[: found.parallel_jobs])
+def _at_once(users: Mapping[str, int], reservation: ReservationFacts) -> int:
+    return sum(sorted(users.values(), reverse=True)[: reservation.parallel_jobs])

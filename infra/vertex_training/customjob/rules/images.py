@@ -192,7 +192,7 @@ def image_age(job: Job) -> Iterator[Finding]:
 
 
 def _is_older(short: str, row: dict[str, Any]) -> bool:
-    """Whether the image is an older version of a framework than the images of the row."""
+    """Return whether the image is an older version of a framework than the images of the row."""
     mine = VERSION.match(short)
     if mine is None or mine[1] != row["framework"]:
         return False

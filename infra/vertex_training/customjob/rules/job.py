@@ -76,14 +76,14 @@ class Pool:
 
     @property
     def gpu(self) -> bool:
-        """Whether its machines have GPUs, by the file or by the machine type."""
+        """Return whether its machines have GPUs, by the file or by the machine type."""
         shape = self.shape
         bundled = shape.accelerators if shape and shape.accelerator_required else ()
         return any(name.startswith("NVIDIA") for name in (self.accelerator, *bundled))
 
     @property
     def required(self) -> bool:
-        """Whether its machine type comes with accelerators that must be named."""
+        """Return whether its machine type comes with accelerators that must be named."""
         return self.shape is not None and self.shape.accelerator_required
 
     @property
@@ -93,13 +93,13 @@ class Pool:
 
     @property
     def reserved(self) -> bool:
-        """Whether it requests a reservation."""
+        """Return whether it requests a reservation."""
         kind = (self.affinity or {}).get("reservationAffinityType")
         return kind in ("ANY_RESERVATION", "SPECIFIC_RESERVATION")
 
     @property
     def unreserved(self) -> bool:
-        """Whether it certainly requests no reservation."""
+        """Return whether it certainly requests no reservation."""
         affinity = self.affinity
         return affinity is None or affinity.get("reservationAffinityType") == "NO_RESERVATION"
 
@@ -115,7 +115,7 @@ class Pool:
 
     @property
     def task(self) -> dict[str, Any]:
-        """What it runs, empty if nothing."""
+        """Its containerSpec or pythonPackageSpec, empty if it has neither."""
         return self.spec.get(self.task_name, {})
 
     @property
@@ -138,9 +138,15 @@ class Pool:
         """Its environment variables."""
         return self.task.get("env", [])
 
+    def variables(self) -> Iterator[tuple[Path, str, str]]:
+        """Yield path, name and value of its environment variables; empty for what is missing."""
+        for index, variable in enumerate(self.env):
+            path = (*self.task_path, "env", index)
+            yield path, str(variable.get("name", "")), str(variable.get("value", ""))
+
     @property
     def is_reduction_server(self) -> bool:
-        """Whether it runs Google's reduction server."""
+        """Return whether it runs Google's reduction server."""
         return REDUCTION_SERVER in self.image
 
     def words(self) -> list[tuple[Path, str]]:
@@ -193,7 +199,7 @@ class Job:
 
     @property
     def parallel(self) -> int:
-        """How many of it run at once: the trials of a tuning job, else 1."""
+        """Number of runs at once: the trials of a tuning job, else 1."""
         tuning = self.tuning or {}
         counts = (tuning.get("maxTrialCount", 1), tuning.get("parallelTrialCount", 1))
         return max(1, min(counts))
@@ -266,7 +272,7 @@ def job_facts_of(job: Job) -> JobFacts:
 
 
 def concerns(mine: JobFacts, others: Mapping[str, JobFacts]) -> bool:
-    """Whether the other jobs could break a rule of the job with the facts ``mine``."""
+    """Return whether the other jobs could break a rule of the job with the facts ``mine``."""
     return any(
         outputs_clash(mine.output, other.output)
         or (mine.network and other.network)
@@ -277,7 +283,7 @@ def concerns(mine: JobFacts, others: Mapping[str, JobFacts]) -> bool:
 
 
 def outputs_clash(one: str, other: str) -> bool:
-    """Whether two jobs with these output directories write to the same places.
+    """Return whether two jobs with these output directories write to the same places.
 
     A directory that holds the request id differs for every request.
 

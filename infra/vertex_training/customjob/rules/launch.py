@@ -53,7 +53,7 @@ COMMAND: Final = re.compile(r"(?<!\$)\$\(([a-z][\w.-]*)\)")
 IN_ENV: Final = (
     *COMMANDS,
     re.compile(r"\A~/"),
-    re.compile(r"(?<![$\\])\$(?:\{([A-Z_][A-Z0-9_]*)\}|([A-Z_][A-Z0-9_]*)\b)"),
+    re.compile(r"(?<![$\\])\$(?:\{([A-Z_][A-Z0-9_]*)(?::?[-=+?][^{}]*)?\}|([A-Z_][A-Z0-9_]*)\b)"),
 )
 #: Programs that do nothing by themselves: what they run stands in the words after them.
 INTERPRETERS: Final = re.compile(
@@ -120,33 +120,33 @@ def _no_program(pool: Pool, line: CommandLine) -> Finding | None:
         what = "is a command of shells, and no program"
         return Finding(_path(pool, 0), what, first, SHELL_HINT)
     parts = first.split()
-    if len(parts) > 1 and any(each.fullmatch(parts[0]) for each in (INTERPRETERS, SCRIPTS)):
+    if len(parts) > 1 and any(form.fullmatch(parts[0]) for form in (INTERPRETERS, SCRIPTS)):
         what = "names one program with blanks in its name"
         return Finding(_path(pool, 0), what, first, f"command: [{', '.join(parts)}]")
     return None
 
 
 def _unexpanded(pool: Pool, words: list[tuple[Path, str]]) -> Iterator[Finding]:
-    names = {str(each.get("name")) for each in pool.env}
+    names = {name for _, name, _ in pool.variables()}
     is_code = False
     for path, word in words:
         if is_code:  # python -c CODE, and the like
             is_code = False
             continue
         is_code = word in ("-c", "-e", "--eval")
-        if found := _shell_syntax(word, IN_WORDS, names):
+        if syntax := _shell_syntax(word, IN_WORDS, names):
             what = "is not expanded: no shell reads this command line"
-            yield Finding(path, what, found.group(), "write the value, or " + SHELL_HINT)
+            yield Finding(path, what, syntax.group(), "write the value, or " + SHELL_HINT)
 
 
 def _shell_syntax(
     text: str, forms: Iterable[re.Pattern[str]], variables: Container[str]
 ) -> re.Match[str] | None:
     """Return what only a shell would replace in a text; the service fills in ``variables``."""
-    found = next((match for each in forms if (match := each.search(text))), None)
-    if found is None and (named := COMMAND.search(text)) and named[1] not in variables:
+    syntax = next((match for form in forms if (match := form.search(text))), None)
+    if syntax is None and (named := COMMAND.search(text)) and named[1] not in variables:
         return named
-    return found
+    return syntax
 
 
 @rule("shell-script-split", POSIX + "sh.html")
@@ -189,16 +189,14 @@ def env_shell(job: Job) -> Iterator[Finding]:
     """Values of variables have no shell syntax: the service expands ``$(NAME)`` alone."""
     for pool in job.pools:
         known = set[str](RESERVED)
-        for index, variable in enumerate(pool.env):
-            value = str(variable.get("value", ""))
-            if found := _shell_syntax(value, IN_ENV, known):
-                name = next((group for group in found.groups() if group), "")
+        for path, variable, value in pool.variables():
+            if syntax := _shell_syntax(value, IN_ENV, known):
+                name = next((group for group in syntax.groups() if group), "")
                 is_known = name in known or GIVEN.fullmatch(name)
                 hint = f"$({name})" if is_known else "the value itself, or code that sets it"
                 what = "is for a shell, and none reads the value of a variable"
-                path = (*pool.task_path, "env", index, "value")
-                yield Finding(path, what, found.group(), hint)
-            known.add(str(variable.get("name")))
+                yield Finding((*path, "value"), what, syntax.group(), hint)
+            known.add(variable)
 
 
 @rule("container-engine", GUIDES + "training/create-custom-container", "warning")
@@ -231,8 +229,11 @@ def _own(launch: Launch, option: str) -> str:
 
 
 def _launches(job: Job) -> Iterator[tuple[Pool, Command, Launch]]:
-    """Launchers that certainly run, in pools whose replicas are nodes of a training."""
+    """Yield launchers that certainly run, and whose options no variable gives."""
     for pool, line in _lines(job):
+        names = [name for _, name, _ in pool.variables()]
+        if any("PET_" in text for text in (*names, *line.words)):
+            continue  # torchrun reads its options from PET_NNODES and the like
         for command in line.commands:
             if command.certain and (launch := launch_of(command)):
                 yield pool, command, launch
@@ -240,19 +241,17 @@ def _launches(job: Job) -> Iterator[tuple[Pool, Command, Launch]]:
 
 @rule("gpu-missing", GUIDES + "training/configure-compute", "warning")
 def gpu_missing(job: Job) -> Iterator[Finding]:
-    """What asks for CUDA has machines with GPUs."""
+    """A job that requests CUDA has machines with GPUs."""
     for pool, line in _lines(job):
         if pool.gpu or not pool.shape or pool.accelerator:
             continue  # machines that no table has may have GPUs
         hint = "acceleratorType and acceleratorCount in machineSpec, or run on processors"
-        for index, variable in enumerate(pool.env):
-            value = str(variable.get("value", ""))
-            if variable.get("name") == "CUDA_VISIBLE_DEVICES" and re.match(r"\d", value):
-                path = (*pool.task_path, "env", index, "value")
-                yield Finding(path, f"{pool.machine_type} has no GPU here", value, hint)
+        what = f"{pool.machine_type} has no GPU here"
+        for path, name, value in pool.variables():
+            if name == "CUDA_VISIBLE_DEVICES" and re.match(r"\d", value):
+                yield Finding((*path, "value"), what, value, hint)
         for command in line.commands:
             if command.program not in PRINTING and (word := _asks_for_cuda(command)):
-                what = f"{pool.machine_type} has no GPU here"
                 yield Finding(_place(pool, command, word), what, word, hint)
 
 
@@ -329,6 +328,8 @@ def node_rank(job: Job) -> Iterator[Finding]:
         if pool.index > 1 or not launch.is_static or (launch.nodes or 1) < 2:
             continue
         rank = launch.rank
+        if rank is None and launch.launcher == "torchrun":
+            rank = "0"
         if rank is not None and rank.isdecimal():
             others = seen.get(rank, 0) + pool.replicas - 1
             if others:
@@ -354,9 +355,9 @@ def launch_by_ssh(job: Job) -> Iterator[Finding]:
                 word = "num-nodes" if many else "hostfile" if "hostfile" in launch.options else ""
             elif command.program in ("mpirun", "mpiexec", "horovodrun"):
                 hosts = ("-H", "--host", "--hosts", "--hostfile", "-hostfile", "-machinefile")
-                word = next((each for each in hosts if each in command.words), "")
+                word = next((option for option in hosts if option in command.words), "")
                 value = command.words[command.words.index(word) + 1 :][:1] if word else ()
-                if value and all(each.partition(":")[0] in LOCAL for each in value[0].split(",")):
+                if value and all(host.partition(":")[0] in LOCAL for host in value[0].split(",")):
                     word = ""
             if word and "ssh" not in " ".join(line.words):
                 what = "machines of a job run no SSH server, by which it starts the others"
@@ -386,17 +387,14 @@ FILE_STORE: Final = re.compile(r"file:///?gcs/\S*")
 def mount_locks(job: Job) -> Iterator[Finding]:
     """Nothing that needs locks, hard links or sockets is below /gcs, which has none."""
     for pool in job.pools:
-        values: dict[Path, str] = {
-            (*pool.task_path, "env", index, "value"): str(each.get("name"))
-            for index, each in enumerate(pool.env)
-        }
+        names: dict[Path, str] = {(*path, "value"): name for path, name, _ in pool.variables()}
         for path, text in pool.texts():
-            needs = CACHES.get(values.get(path, ""), "") if text.startswith("/gcs/") else ""
-            found = text
+            needs = CACHES.get(names.get(path, ""), "") if text.startswith("/gcs/") else ""
+            shown = text
             if match := DATABASE.search(text):
-                needs, found = "locks, as a database does", match.group()
+                needs, shown = "locks, as a database does", match.group()
             elif match := FILE_STORE.search(text):
-                needs, found = "locks", match.group()
+                needs, shown = "locks", match.group()
             if needs:
                 what = f"needs {needs}, and a bucket mounted at /gcs has none"
-                yield Finding(path, what, found, "a folder of the boot disk; copy what is to stay")
+                yield Finding(path, what, shown, "a folder of the boot disk; copy what is to stay")

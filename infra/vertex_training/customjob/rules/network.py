@@ -1,4 +1,4 @@
-"""How a job reaches a VPC: by peering (``network``) or by a PSC interface."""
+"""Rules for a job's access to a VPC: by peering (``network``) or by a PSC interface."""
 
 from __future__ import annotations
 

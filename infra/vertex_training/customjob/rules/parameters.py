@@ -1,4 +1,4 @@
-"""What a tuning job tries: ids, ranges, values, scales and conditions."""
+"""Rules for the parameters of a tuning job: ids, ranges, values, scales and conditions."""
 
 from __future__ import annotations
 

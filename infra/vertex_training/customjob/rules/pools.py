@@ -110,7 +110,7 @@ def _flags(pool: Pool) -> set[str]:
 
 
 def _names(pool: Pool) -> set[str]:
-    return {variable["name"] for variable in pool.env if "name" in variable}
+    return {name for _, name, _ in pool.variables() if name}
 
 
 PAGE: Final = GUIDES + "training/distributed-training"

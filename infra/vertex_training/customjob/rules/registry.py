@@ -30,7 +30,7 @@ class Finding:
     level: Level | None = None
     """Level of this finding, if it is not the rule's."""
     mend: Mend | None = None
-    """What certainly mends it."""
+    """The certain fix, if there is one."""
 
 
 Check = Callable[[Job], Iterator[Finding]]

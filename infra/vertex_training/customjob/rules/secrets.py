@@ -21,12 +21,10 @@ HINT: Final = "pass ${secrets.NAME}, the secret's resource name, and read its va
 def secret_in_env(job: Job) -> Iterator[Finding]:
     """No secret stands in an environment variable."""
     for pool in job.pools:
-        for index, variable in enumerate(pool.env):
-            name, value = variable.get("name", ""), variable.get("value", "")
+        for path, name, value in pool.variables():
             if is_secret_variable(name, value):
-                path = (*pool.task_path, "env", index, "value")
                 what = f"{name} looks like a secret, and everybody who sees the job can read it"
-                yield Finding(path, what, "", HINT)
+                yield Finding((*path, "value"), what, "", HINT)
 
 
 @rule("secret-value", "https://docs.cloud.google.com/batch/docs/create-run-job-secret-manager")
@@ -68,9 +66,8 @@ def secret_in_args(job: Job) -> Iterator[Finding]:
 def key_file(job: Job) -> Iterator[Finding]:
     """A job uses the account it runs as, not a key file."""
     for pool in job.pools:
-        for index, variable in enumerate(pool.env):
-            if variable.get("name") == "GOOGLE_APPLICATION_CREDENTIALS":
-                path = (*pool.task_path, "env", index, "name")
+        for path, name, _ in pool.variables():
+            if name == "GOOGLE_APPLICATION_CREDENTIALS":
                 what = "the job's account needs no key file"
                 hint = "remove it; client libraries find the account that the job runs as"
-                yield Finding(path, what, variable["name"], hint)
+                yield Finding((*path, "name"), what, name, hint)

@@ -157,7 +157,7 @@ def limit_job_cost(job: Job) -> Iterator[Finding]:
 
 
 def _rate(cost: costs.JobCost) -> str:
-    """What is paid an hour, and in how many trials."""
+    """Return the price per hour and the number of trials as text."""
     attempts = f" in {cost.attempts} attempts" if cost.attempts > 1 else ""
     rate = f"{costs.usd(cost.hourly)} an hour{attempts}{cost.elsewhere}"
     return (
@@ -167,7 +167,7 @@ def _rate(cost: costs.JobCost) -> str:
 
 @rule("limit-price-unknown", DOCS)
 def limit_price_unknown(job: Job) -> Iterator[Finding]:
-    """Where a stack limits costs, every machine has a price, or limits.allowUnpriced is true."""
+    """In a stack that limits costs every machine has a price, or limits.allowUnpriced is true."""
     priced = any(limits.priced for limits in _limits(job))
     if not priced or job.strategy == "?" or not job.region:
         return
@@ -208,6 +208,6 @@ def limit_strategy(job: Job) -> Iterator[Finding]:
 
 
 def _has_full_price(pool: PoolCost, region: str) -> bool:
-    """Whether the machine of a pool has a price where it is not a spot machine."""
+    """Return whether the machine of a pool has a price without SPOT."""
     machine = pool.machine_type, pool.accelerator or None, pool.count
     return costs.hourly(*machine, region) is not None

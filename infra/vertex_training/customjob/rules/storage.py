@@ -1,4 +1,4 @@
-"""Where a job writes, where its packages are, and which file systems it mounts."""
+"""Rules for the output directory, packages and mounted file systems of a job."""
 
 from __future__ import annotations
 

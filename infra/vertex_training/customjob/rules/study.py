@@ -60,12 +60,12 @@ class Parameter:
 
     @property
     def values_path(self) -> Path:
-        """Where its values stand."""
+        """Path of its values."""
         return (*self.path, self.field)
 
     @property
     def values(self) -> dict[str, Any]:
-        """What is below :attr:`field`: a range or a list of values."""
+        """The content of :attr:`field`: a range or a list of values."""
         return self.spec.get(self.field, {})
 
     @property
@@ -80,7 +80,7 @@ class Parameter:
 
     @property
     def points(self) -> int:
-        """How many values it can have; 0 if they cannot be counted."""
+        """Number of its possible values; 0 if they cannot be counted."""
         if self.type == "INTEGER":
             lowest, highest = self.bounds
             return max(0, int(highest - lowest) + 1)

@@ -1,4 +1,4 @@
-"""How a tuning job searches, how many trials it has, and what their program receives."""
+"""Rules for the search of a tuning job, its trials and their arguments."""
 
 from __future__ import annotations
 

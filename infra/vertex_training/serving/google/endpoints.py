@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from google.api_core.exceptions import FailedPrecondition, NotFound
 from google.protobuf.json_format import MessageToDict, ParseDict, ParseError
@@ -21,11 +21,9 @@ from vertex_training.errors import (
     OperatorError,
     PreconditionFailedError,
 )
+from vertex_training.serving.google import operations
 from vertex_training.serving.google.operations import REFUSALS, GoogleOperations
 from vertex_training.serving.protocol.ports import Deployment, EndpointSnapshot
-
-if TYPE_CHECKING:
-    from vertex_training.serving.google import serving_api
 
 
 def connect(project: str, region: str, account: str = "") -> GoogleEndpoints:
@@ -35,16 +33,14 @@ def connect(project: str, region: str, account: str = "") -> GoogleEndpoints:
 
 @functools.lru_cache(maxsize=16)
 def _connected(project: str, region: str, account: str, _address: str | None) -> GoogleEndpoints:
-    from vertex_training.serving.google import serving_api
-
-    types = serving_api.EndpointServiceClient, serving_api.EndpointServiceGrpcTransport
+    types = operations.EndpointServiceClient, operations.EndpointServiceGrpcTransport
     return GoogleEndpoints(service_client(*types, project, region, account))
 
 
 class GoogleEndpoints(GoogleOperations):
     """``ports.Endpoints`` over the official client."""
 
-    _client: serving_api.EndpointServiceClient
+    _client: operations.EndpointServiceClient
 
     def get(self, name: str) -> EndpointSnapshot | None:
         """The endpoint, or None if it does not exist."""
@@ -131,10 +127,8 @@ def _begin(call: Callable[..., Any], what: str, **request: Any) -> str:
     return operation.operation.name
 
 
-def _to_proto(message: dict[str, Any]) -> serving_api.DeployedModel:
-    from vertex_training.serving.google import serving_api
-
-    found = serving_api.DeployedModel()
+def _to_proto(message: dict[str, Any]) -> operations.DeployedModel:
+    found = operations.DeployedModel()
     try:
         ParseDict(message, type(found).pb(found))
     except ParseError as error:
@@ -144,7 +138,7 @@ def _to_proto(message: dict[str, Any]) -> serving_api.DeployedModel:
     return found
 
 
-def _deployment(model: serving_api.DeployedModel) -> Deployment:
+def _deployment(model: operations.DeployedModel) -> Deployment:
     resources = model.dedicated_resources
     version = model.model.partition("@")[0]
     if model.model_version_id:

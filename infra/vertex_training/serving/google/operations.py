@@ -1,4 +1,9 @@
-"""Long operations of Vertex AI, by name: nobody has to be the process that began one."""
+"""Names of Google's clients for models and endpoints (see ``vertex_api``), and long operations.
+
+An operation is read by its name, by any process.
+"""
+
+# ruff: noqa: E402, F401
 
 from __future__ import annotations
 
@@ -6,9 +11,23 @@ from typing import Any, Final
 
 from google.api_core.exceptions import FailedPrecondition, NotFound
 
+from vertex_training.customjob.google import lazy_package
 from vertex_training.customjob.google.job_service import PROVES_NOT_CREATED, code_of, read
 from vertex_training.errors import OperatorError
 from vertex_training.serving.protocol.ports import OperationSnapshot
+
+for _package in ("google.cloud.aiplatform_v1", "google.cloud.aiplatform_v1.types"):
+    lazy_package.register(_package)
+
+from google.cloud.aiplatform_v1.services.endpoint_service import EndpointServiceClient
+from google.cloud.aiplatform_v1.services.endpoint_service.transports import (
+    EndpointServiceGrpcTransport,
+)
+from google.cloud.aiplatform_v1.services.model_service import ModelServiceClient
+from google.cloud.aiplatform_v1.services.model_service.transports import ModelServiceGrpcTransport
+from google.cloud.aiplatform_v1.types.endpoint import DeployedModel, Endpoint
+from google.cloud.aiplatform_v1.types.model import Model
+from google.cloud.aiplatform_v1.types.model_service import UploadModelRequest
 
 #: google.rpc.Code of what is refused for a missing permission, and for quota.
 _PERMISSION_DENIED: Final = 7

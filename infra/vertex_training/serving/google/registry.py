@@ -8,11 +8,19 @@ from __future__ import annotations
 import functools
 import json
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
-from google.api_core.exceptions import FailedPrecondition, GoogleAPICallError, NotFound
+from google.api_core.exceptions import (
+    FailedPrecondition,
+    GoogleAPICallError,
+    NotFound,
+    RetryError,
+)
+from google.auth.exceptions import GoogleAuthError
 from google.protobuf.json_format import ParseDict, ParseError
 
+from vertex_training.customjob.google import job_service
+from vertex_training.customjob.google.intent_store import TIMEOUT, storage_client
 from vertex_training.customjob.google.job_service import (
     code_of,
     local_address,
@@ -20,26 +28,15 @@ from vertex_training.customjob.google.job_service import (
     send_once,
     service_client,
 )
-from vertex_training.errors import InDoubtError, NotSubmittedError, OperatorError
-from vertex_training.serving.google.operations import REFUSALS, GoogleOperations
-from vertex_training.serving.protocol.ports import VersionRequest, VersionSnapshot
-
-if TYPE_CHECKING:
-    from vertex_training.serving.google import serving_api
-from typing import TYPE_CHECKING, Final
-
-from google.api_core.exceptions import RetryError
-from google.auth.exceptions import GoogleAuthError
-
-from vertex_training.customjob.google import job_service
-from vertex_training.customjob.google.storage_client import TIMEOUT, storage_client
 from vertex_training.customjob.protocol.ports import JobSnapshot
-from vertex_training.serving.protocol.ports import RunFolder
+from vertex_training.errors import InDoubtError, NotSubmittedError, OperatorError
+from vertex_training.serving.google import operations
+from vertex_training.serving.google.operations import REFUSALS, GoogleOperations
+from vertex_training.serving.protocol.ports import RunFolder, VersionRequest, VersionSnapshot
 from vertex_training.serving.protocol.run_artifacts import METRICS_FILE
 
 if TYPE_CHECKING:
     from google.cloud import storage
-
 
 #: Seconds until a deletion has to have ended.
 DELETE_DEADLINE = 120.0
@@ -54,30 +51,26 @@ def connect(project: str, region: str, account: str = "") -> GoogleRegistry:
 
 @functools.lru_cache(maxsize=16)
 def _connected(project: str, region: str, account: str, _address: str | None) -> GoogleRegistry:
-    from vertex_training.serving.google import serving_api
-
-    types = serving_api.ModelServiceClient, serving_api.ModelServiceGrpcTransport
+    types = operations.ModelServiceClient, operations.ModelServiceGrpcTransport
     return GoogleRegistry(service_client(*types, project, region, account))
 
 
 class GoogleRegistry(GoogleOperations):
     """``ports.ModelRegistry`` over the official client."""
 
-    _client: serving_api.ModelServiceClient
+    _client: operations.ModelServiceClient
 
     def upload(self, request: VersionRequest, body: str, labels: Mapping[str, str]) -> str:
         """Send the upload once: the model's first version, or one more of it."""
-        from vertex_training.serving.google import serving_api
-
         message = json.loads(body)
         message["labels"] = {**message.get("labels", {}), **labels}
-        model = serving_api.Model()
+        model = operations.Model()
         try:
             ParseDict(message, type(model).pb(model))
         except ParseError as error:
             raise NotSubmittedError(f"the request is no Model, nothing was sent: {error}") from None
         there = self._get(request.model) is not None
-        sent = serving_api.UploadModelRequest(
+        sent = operations.UploadModelRequest(
             parent=request.parent,
             model=model,
             parent_model=request.model if there else "",
@@ -98,7 +91,7 @@ class GoogleRegistry(GoogleOperations):
     def versions(self, model: str) -> list[VersionSnapshot]:
         """All versions of a model."""
 
-        def list_versions(**arguments: Any) -> list[serving_api.Model]:
+        def list_versions(**arguments: Any) -> list[operations.Model]:
             return list(self._client.list_model_versions(**arguments))
 
         try:
@@ -140,7 +133,7 @@ class GoogleRegistry(GoogleOperations):
         aliases = [DEFAULT_ALIAS]
         read(self._client.merge_version_aliases, name=newest.name, version_aliases=aliases)
 
-    def _get(self, name: str) -> serving_api.Model | None:
+    def _get(self, name: str) -> operations.Model | None:
         try:
             return read(self._client.get_model, name=name)
         except NotFound:
@@ -149,7 +142,7 @@ class GoogleRegistry(GoogleOperations):
             raise OperatorError(f"Vertex AI did not read {name}: {error.message}") from None
 
 
-def _snapshot(model: serving_api.Model) -> VersionSnapshot:
+def _snapshot(model: operations.Model) -> VersionSnapshot:
     return VersionSnapshot(
         f"{model.name.partition('@')[0]}@{model.version_id}",
         type(model).pb(model).version_create_time.ToNanoseconds(),

@@ -75,7 +75,7 @@ def replicas(spec: Mapping[str, Any]) -> list[Replica]:
 
 
 def is_reduction_server(image: str) -> bool:
-    """Whether an image is Google's reduction server."""
+    """Return whether an image is Google's reduction server."""
     return bool(_REDUCTION_SERVER.search(image))
 
 
@@ -91,7 +91,7 @@ def check_memory(count: int, free_bytes: int) -> None:
 
 
 def placements(members: Sequence[Replica], hosts: Mapping[str, str]) -> dict[str, Placement]:
-    """Where each replica runs, by its name; ``hosts`` has the ``HOST:PORT`` of each."""
+    """Return the placement of each replica by its name; ``hosts`` has the ``HOST:PORT`` of each."""
     cluster: dict[str, list[str]] = {}
     for replica in members:
         cluster.setdefault(f"workerpool{replica.pool}", []).append(hosts[replica.name])

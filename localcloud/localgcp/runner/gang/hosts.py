@@ -37,7 +37,7 @@ _BLOCK: Final = 64
 
 @dataclass(frozen=True)
 class Host:
-    """Where one replica is: its loopback address and port, and its host name if it has one."""
+    """Loopback address and port of a replica, and its host name if it has one."""
 
     address: str
     port: int
@@ -51,7 +51,7 @@ class Host:
 
 @dataclass(frozen=True)
 class BucketView:
-    """What a program has at ``/gcs``: a folder, with read-only parts."""
+    """``/gcs`` of a program: a folder, with read-only parts."""
 
     folder: Path
     read_only: Sequence[str] = ()
@@ -60,7 +60,7 @@ class BucketView:
     """Bucket -> folder of its objects, shown read-only in the folder's (empty) one."""
 
     def real_path(self, path: Path) -> Path:
-        """Where a path that the program sees lies on this machine."""
+        """Return the path on this machine of a path that the program sees."""
         if path.parts[:2] != ("/", "gcs"):
             return path
         bucket, *rest = path.parts[2:] or ("",)
@@ -163,13 +163,13 @@ def _check_program(
 
 @cache
 def has_namespaces() -> bool:
-    """Whether this system gives a process a host name and an ``/etc/hosts`` of its own."""
+    """Return whether this system gives a process a host name and an ``/etc/hosts`` of its own."""
     return _can_launch({"host": {"name": "replica-0", "hosts": "/etc/hosts"}})
 
 
 @cache
 def has_mounts() -> bool:
-    """Whether this system gives a process a ``/gcs`` of its own."""
+    """Return whether this system gives a process a ``/gcs`` of its own."""
     if sys.platform != "linux":
         return False
     with tempfile.TemporaryDirectory() as base:

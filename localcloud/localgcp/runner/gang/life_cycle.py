@@ -1,4 +1,4 @@
-"""What happens when replicas end: restarts and retries as the service documents them. Pure.
+"""Restarts and retries of replicas that ended, as the service documents them. Pure.
 
 Sources: doc:training/understanding-training-service (copy of 2026-08-22), and
 doc:training/use-spot-vms.
@@ -38,7 +38,7 @@ _KILLED: Final = frozenset({137, 143})
 
 
 class Grade(Enum):
-    """What kind of failure an exit code stands for."""
+    """Kinds of failures."""
 
     PERMANENT = "permanent"
     TRANSIENT = "transient"
@@ -46,7 +46,7 @@ class Grade(Enum):
 
 
 class Action(Enum):
-    """What the service does next."""
+    """Actions of the service after an end."""
 
     CONTINUE = "continue"
     SUCCEED = "succeed"
@@ -69,7 +69,7 @@ class End:
 
 @dataclass(frozen=True)
 class Decision:
-    """What follows, and the replicas it is about: the one that failed, or those to restart."""
+    """An action, and its replicas: the one that failed, or those to restart."""
 
     action: Action
     ends: tuple[End, ...] = ()
@@ -80,7 +80,7 @@ class Decision:
 
 
 def grade(code: int) -> Grade:
-    """What an exit code other than 0 stands for."""
+    """Return the kind of failure of an exit code other than 0."""
     if code in _TRANSIENT:
         return Grade.TRANSIENT
     return Grade.KILLED if code in _KILLED else Grade.PERMANENT

@@ -136,7 +136,7 @@ class Gang:
                 self.job.tick()
 
     def _decide(self, attempt: _Attempt, first: End) -> Decision | None:
-        """What ends this attempt; None if it goes on."""
+        """Return the decision that ends this attempt; None if it goes on."""
         ends = self._ends(attempt, first)
         decision = self.life.decide(ends)
         if len(self.members) > 1:

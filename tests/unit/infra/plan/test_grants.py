@@ -2,6 +2,7 @@
 
 import pytest
 
+from vertex_training.catalog.resource_types import ON_PROJECT
 from vertex_training.naming import BASIC_ROLES
 from vertex_training.plan import grants
 from vertex_training.plan.grants import GrantRequest
@@ -23,7 +24,7 @@ def test_rights_on_vertex_ai_lead_to_pages_of_its_guides():
 
 def test_grant_on_a_project_has_a_reason_for_its_width():
     for grant in grants.ALLOWED:
-        assert bool(grant.narrowest) == (grant.type == grants.ON_PROJECT), grant
+        assert bool(grant.narrowest) == (grant.type == ON_PROJECT), grant
 
 
 def test_no_primitive_role_is_in_the_table():
@@ -32,7 +33,7 @@ def test_no_primitive_role_is_in_the_table():
 
 
 def test_a_grant_outside_of_the_table_cannot_be_requested_unless_the_stack_file_asks_for_it():
-    wide = (grants.ON_PROJECT, "roles/storage.admin", "group:ml@example.com", "acme-ml")
+    wide = (ON_PROJECT, "roles/storage.admin", "group:ml@example.com", "acme-ml")
     with pytest.raises(ValueError, match=r"roles/storage\.admin by gcp:projects/iAMMember"):
         GrantRequest("wide", *wide)
     assert GrantRequest("wide", *wide, asked_for=True).ours

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -104,3 +106,28 @@ def test_the_stack_that_a_variable_names_is_selected_and_else_the_one_of_the_eng
     assert says("echo") is None
     monkeypatch.setenv("PULUMI_STACK", "named")
     assert says("echo dev") == "named"
+
+
+@pytest.mark.parametrize(
+    ("words", "passphrase", "code"),
+    [
+        ("stack change-secrets-provider passphrase -s dev", "local", 1),
+        ("stack -C x change-secrets-provider gcpkms://k", "local", 1),
+        ("stack change-secrets-provider passphrase", "", 0),  # repairs one that became empty
+        ("stack change-secrets-provider --help", "local", 0),
+        ("stack ls", "local", 0),
+        ("config set change-secrets-provider x", "local", 0),
+    ],
+)
+def test_passphrase_of_a_local_stack_is_kept(
+    tmp_path: Path, words: str, passphrase: str, code: int
+) -> None:
+    (tmp_path / "pulumi").symlink_to("/bin/true")
+    env = {"PATH": str(tmp_path), "VT_LOCAL_HOME": str(tmp_path / "home")}
+    command = [sys.executable, str(shim.__file__), *words.split()]
+    done = subprocess.run(
+        command, env=env | {"PULUMI_CONFIG_PASSPHRASE": passphrase}, cwd=tmp_path,
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == code
+    assert ("would make this local stack unreadable" in done.stderr) is (code == 1)

@@ -26,6 +26,7 @@ from localgcp.faults.calls import CallFaults
 from localgcp.faults.table import FaultTable
 from localgcp.inventory.store import SERVICE
 from localgcp.reads.serving import Reads
+from localgcp.runner.programs import CloudHost
 from localgcp.vertex.log_entries import LogService
 from localgcp.vertex.service import JobService
 from tests.unit.localcloud.conftest import PARENT, PROJECT, TRAINER, Cloud, wait_until
@@ -114,9 +115,9 @@ def make_jobs(make_cloud: Callable[..., Cloud]) -> Iterator[Callable[..., Jobs]]
             cloud.grant(f"projects/{PROJECT}", f"roles/{role}")
         faults = FaultTable(cloud.home.faults)
         address = f"127.0.0.1:{cloud.port}"
-        batch = Batch(cloud.home, cloud.store, ContainerHost(cloud.home, 0), faults,
-                      cloud.storage.url, f"http://{address}/",
-                      Reads(cloud.store, faults, threading.Event()).answer)  # fmt: skip
+        containers, url = ContainerHost(cloud.home, 0), f"http://{address}/"
+        machine = CloudHost(cloud.home, cloud.store, containers, cloud.storage.url, url)
+        batch = Batch(machine, faults, Reads(cloud.store, faults, threading.Event()).answer)
         service = JobService(cloud.store, cloud.jobs, cloud.scheduler)
         logs = LogService(cloud.home, cloud.store, cloud.jobs, batch.entries())
         hooks = [CallFaults(faults, cloud.jobs, threading.Event())]

@@ -9,8 +9,10 @@ import pytest
 
 from localgcp.batch.records import BatchJob, State
 from localgcp.batch.volumes import HOSTS_FILE, Volumes
+from localgcp.containers.host import ContainerHost
 from localgcp.home import Home
 from localgcp.inventory.store import BUCKET, Store
+from localgcp.runner.programs import CloudHost
 from tests.unit.localcloud.conftest import PROJECT, TRAINER, set_grant
 
 GCS = {"gcs": {"remotePath": "data"}, "mountPath": "/gcs/data"}
@@ -34,7 +36,9 @@ class Estate:
         }
         name = "projects/1/locations/us-central1/jobs/j"
         job = BatchJob(name, "u", PROJECT, "us-central1", body, State.RUNNING, [], "", "")
-        return Volumes(job, self.home, self.store, "http://127.0.0.1:9", self.said.append)
+        containers = ContainerHost(self.home, 0)
+        cloud = CloudHost(self.home, self.store, containers, "http://127.0.0.1:9", "")
+        return Volumes(job, cloud, self.said.append)
 
 
 @pytest.fixture

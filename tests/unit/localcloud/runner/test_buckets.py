@@ -12,8 +12,12 @@ import pytest
 from google.api_core.exceptions import NotFound
 from google.cloud import aiplatform_v1 as vertex
 
+from localgcp.containers.host import ContainerHost
+from localgcp.home import Home
+from localgcp.inventory.store import Store
 from localgcp.runner.gang import hosts
 from localgcp.runner.gcsfuse import Mount
+from localgcp.runner.programs import CloudHost
 from localgcp.vertex.admission import Access
 from tests.unit.localcloud.conftest import (
     TRAINER,
@@ -120,13 +124,16 @@ class Mounted:
 
     def __init__(self, base: Path, monkeypatch: pytest.MonkeyPatch, rights: Rights) -> None:
         self.said: list[str] = []
-        objects = base / "storage" / "out"
+        home = Home(base, base)
+        objects = home.storage / "out"
         objects.mkdir(parents=True)
         (base / "job" / "gcs").mkdir(parents=True)
         self.bucket, self.rights = Bucket(objects), rights
         self.folder = base / "job" / "gcs" / "out"
         access = cast(Access, rights)
-        self.mount = Mount(self.folder, objects, access, "http://127.0.0.1:1", self.said.append)
+        url, containers = "http://127.0.0.1:1", ContainerHost(home, 0)
+        cloud = CloudHost(home, Store(home.database), containers, url, "")
+        self.mount = Mount(self.folder, cloud, access, self.said.append)
         monkeypatch.setattr(self.mount, "_client", lambda: self.bucket)
 
     @property

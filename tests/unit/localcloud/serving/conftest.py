@@ -23,6 +23,7 @@ from localgcp.faults.table import FaultTable
 from localgcp.home import Home
 from localgcp.inventory.store import ACCOUNT, BUCKET, SERVICE, Binding, Store
 from localgcp.runner.gcsfuse import storage_client
+from localgcp.runner.programs import CloudHost
 from localgcp.serving.deployments import Host
 from localgcp.serving.replicas import Timing
 from localgcp.serving.service import Serving
@@ -167,7 +168,8 @@ def make_world(home: Home) -> Iterator[Callable[..., World]]:
         store, port = Store(home.database), free_port()
         jobs = JobService(store, JobTable(home.database), _NoScheduler())
         url = f"http://127.0.0.1:{port}/"
-        host = Host(home, ContainerHost(home, 0), emulator.url, url, free_port, timing)
+        machine = CloudHost(home, store, ContainerHost(home, 0), emulator.url, url)
+        host = Host(machine, free_port, timing)
         faults = FaultTable(home.faults)
         serving = Serving(jobs, ResourceTable(home.database), host, faults)
         calls = CallFaults(faults, jobs.jobs, threading.Event())

@@ -9,7 +9,7 @@ import yaml
 
 from tests.fixture_project import PROJECT
 from tools.generate import stack_file
-from tools.generate.component_args import docs_of
+from vertex_training.components.sections import docs_of
 
 TRAINING, BOOTSTRAP = stack_file.PROJECTS
 VALIDATORS = {

@@ -21,13 +21,7 @@ from localgcp.vertex.service import JobService, TensorboardService
 from tests.unit.infra.customjob.fakes import REQUEST
 from tests.unit.localcloud.conftest import home
 from vertex_training.customjob import kinds
-from vertex_training.customjob.google import (
-    backends,
-    intent_store,
-    job_service,
-    prerequisites,
-    tensorboards,
-)
+from vertex_training.customjob.google import backends, intent_store, job_service, prerequisites
 from vertex_training.customjob.kinds import BATCH_JOB, CUSTOM_JOB, TUNING_JOB, JobKind
 from vertex_training.errors import NotSubmittedError, OperatorError
 from vertex_training.snapshots.google import BigQuery
@@ -184,11 +178,11 @@ def add_tensorboard(store: Store, number: str, stack: str) -> None:
 def test_a_missing_tensorboard_is_reported_before_a_request_is_sent(store: Store) -> None:
     body = json.dumps({"jobSpec": {"tensorboard": f"{INSTANCES}/0"}})
     one = replace(REQUEST, parent=PARENT, body=body)
-    assert tensorboards.obstacle(one, "") == (
+    assert prerequisites.obstacle(one, "") == (
         f"the TensorBoard of stack dev: none in {PARENT} has the label stack=dev; `pulumi up` "
         "makes it"
     )
     add_tensorboard(store, "7", "dev")
-    assert tensorboards.obstacle(one, "") == ""
+    assert prerequisites.obstacle(one, "") == ""
     sent = json.dumps({"jobSpec": {"tensorboard": f"{INSTANCES}/7"}})
-    assert tensorboards.to_send(one, "") == replace(one, body=sent)
+    assert prerequisites.to_send(one, "") == replace(one, body=sent)

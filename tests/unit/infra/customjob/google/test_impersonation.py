@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from google.auth import impersonated_credentials as official
 
-from vertex_training.customjob.google import impersonation, job_service, storage_client
+from vertex_training.customjob.google import impersonation, intent_store, job_service
 from vertex_training.customjob.google.impersonation import VARIABLE, impersonated_credentials
 from vertex_training.errors import OperatorError
 
@@ -71,10 +71,10 @@ def tokens(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[type[Tok
     monkeypatch.setattr(official.Credentials, "__init__", here)
     Tokens.refused, Tokens.asked = False, []
     impersonation._credentials.cache_clear()
-    storage_client._client.cache_clear()
+    intent_store._client.cache_clear()
     yield Tokens
     impersonation._credentials.cache_clear()
-    storage_client._client.cache_clear()
+    intent_store._client.cache_clear()
     server.shutdown()
     server.server_close()
 
@@ -91,7 +91,7 @@ def test_jobs_of_a_component_are_submitted_as_the_account_of_its_provider(
 ) -> None:
     monkeypatch.setenv(VARIABLE, "other@acme-ml-dev.iam.gserviceaccount.com")
     service: Any = job_service.connect("acme-ml-dev", "us-central1", account=DEPLOYER)._client
-    records: Any = storage_client.storage_client("acme-ml-dev", DEPLOYER)._credentials
+    records: Any = intent_store.storage_client("acme-ml-dev", DEPLOYER)._credentials
     assert records.service_account_email == DEPLOYER
     assert service.transport._credentials is impersonated_credentials(DEPLOYER)
     asked = [path for path, _ in tokens.asked if "generateAccessToken" in path]

@@ -50,8 +50,6 @@ from vertex_training.customjob.google import (
     intent_store,
     logs,
     prerequisites,
-    storage_client,
-    tensorboards,
     utilization,
 )
 from vertex_training.customjob.kinds import BATCH_JOB, CUSTOM_JOB, TUNING_JOB
@@ -76,14 +74,14 @@ OBJECTS: Final[dict[str, Callable[[], Any]]] = {
     "batch in a subnet": lambda: backends.connect(*PLACE, BATCH_JOB, "", SUBNET, [TOPIC]),
     "list of Batch": lambda: batch_service.BatchJobs(batch_service.client(*PLACE)),
     "logs": lambda: logs.connect("local-x"),
-    "tensorboards": lambda: tensorboards,
+    "tensorboards": lambda: prerequisites,
     "endpoints": lambda: endpoints.connect(*PLACE),
     "registry": lambda: registry.connect(*PLACE),
     "questions": lambda: prerequisites.connect("acme-ml"),
     "utilization": lambda: utilization,
     "bigquery": lambda: BigQuery("acme-ml", "EU"),
     "files": lambda: StorageFiles(
-        storage_client.storage_client("acme-recorded"), "data", "snapshots/x"
+        intent_store.storage_client("acme-recorded"), "data", "snapshots/x"
     ),
     "records": lambda: intent_store.connect("acme-recorded", "control", "tuning/"),
 }
