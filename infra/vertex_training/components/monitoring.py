@@ -2,7 +2,7 @@
 
 A TensorBoard instance has no rights of its own: callers of Vertex AI in the project may read and
 write it. Jobs find it by its labels, since the service chooses its id
-(``customjob.google.tensorboards``). Its data is encrypted with the key of jobs.
+(``customjob.google.prerequisites``). Its data is encrypted with the key of jobs.
 """
 
 from __future__ import annotations

@@ -7,5 +7,6 @@
 =============  =======================================================================
 
 Standard library only: the policy pack uses it in an environment of its own. The time that a text
-takes grows with its length alone; ``tests/corpus/secrets`` has the shapes that are found.
+takes grows with its length alone. ``tokens.toml`` has the forms of well-known tokens, and
+``tests/corpus/secrets`` the shapes that are found.
 """

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from collections.abc import Callable, Iterator, Sequence
+from importlib import resources
 from typing import Final, NamedTuple
 
 from vertex_training.secret_rules.names import fetches, is_secret, looks_random, strength
@@ -211,116 +213,9 @@ def _structure(text: str, at: int) -> tuple[int, int] | None:
 
 
 #: Tokens by how they begin: name of the rule -> form.
-TOKENS: Final = {
-    "hugging-face-token": r"hf_[A-Za-z0-9]{20}|api_org_[A-Za-z0-9]{30}",
-    "wandb-key": r"wandb_v1_[A-Za-z0-9_]{30}",
-    # sk-learn-… is a name.
-    "openai-key": r"sk-(?=[A-Za-z]{0,60}[0-9])[A-Za-z0-9]{20}|"
-    r"sk-(?:proj|svcacct|admin|None)-(?=[\w-]{0,60}[A-Z])(?=[\w-]{0,60}[0-9])[A-Za-z0-9_-]{20}",
-    "anthropic-key": r"sk-ant-[a-z]{3,5}[0-9]{2}-[A-Za-z0-9_-]{20}",
-    "openrouter-key": r"sk-or-v1-[0-9a-f]{32}",
-    "langfuse-key": r"sk-lf-[0-9a-f]{8}-[0-9a-f]{4}-",
-    "langsmith-key": r"lsv2_(?:pt|sk)_[0-9a-f]{32}",
-    "nvidia-key": r"nvapi-[A-Za-z0-9_-]{40}",
-    "pinecone-key": r"pcsk_[A-Za-z0-9_]{30}",
-    "xai-key": r"xai-[A-Za-z0-9]{40}",
-    "tavily-key": r"tvly-[A-Za-z0-9-]{20}",
-    "groq-key": r"gsk_[A-Za-z0-9]{40}",
-    "replicate-token": r"r8_[A-Za-z0-9]{30}",
-    "perplexity-key": r"pplx-[A-Za-z0-9]{40}",
-    "fireworks-key": r"fw_[A-Za-z0-9]{22,24}\b",
-    "e2b-key": r"e2b_[0-9a-f]{40}",
-    "modal-token": r"a[ks]-(?=[A-Za-z]{0,21}[0-9])[A-Za-z0-9]{22}\b",
-    "prefect-key": r"pn[ub]_[A-Za-z0-9]{36}",
-    "github-token": r"gh[pousr]_[A-Za-z0-9]{30}|github_pat_[A-Za-z0-9_]{30}",
-    "gitlab-token": r"gl(?:pat|dt|rt|rtr|ptt|soat|ft|imt|oas|agent|cbt)-[A-Za-z0-9_-]{20}|"
-    r"GR1348941[A-Za-z0-9_-]{20}|_gitlab_session=[0-9a-z]{32}",
-    "google-key": r"AIza[A-Za-z0-9_-]{35}",
-    "google-token": r"ya29\.[A-Za-z0-9_-]{20}|1//0[A-Za-z0-9_-]{30}",
-    "google-client-secret": r"GOCSPX-[A-Za-z0-9_-]{24}",
-    # A service account's key in base64, by how its JSON begins.
-    "google-service-account-key": r"(?:eyJ0eXBlIjogInNlcnZpY2VfYWNjb3Vu|eyJ0eXBlIjoic2VydmljZV9h"
-    r"Y2NvdW50|ewogICJ0eXBlIjogInNlcnZpY2VfYWNjb3Vu|ewogICAgInR5cGUiOiAic2VydmljZV9h)[A-Za-z0-9+/]{20}",
-    "aws-access-key": r"(?:AKIA|ASIA|ABIA|ACCA|A3T[A-Z0-9])[A-Z0-9]{16}|ABSK[A-Za-z0-9+/]{100}",
-    "alibaba-access-key": r"LTAI[A-Za-z0-9]{20}",
-    "tencent-access-key": r"AKID[A-Za-z0-9]{32}",
-    "azure-client-secret": r"[A-Za-z0-9_.-]{3}[0-9]Q~[A-Za-z0-9_.~-]{31}",
-    "digitalocean-token": r"do[opr]_v1_[0-9a-f]{64}",
-    "databricks-token": r"dapi[0-9a-f]{32}",
-    "heroku-key": r"HRKU-AA[A-Za-z0-9_-]{50}",
-    "fly-token": r"fo1_[\w-]{40}|fm(?:1[ar]|2)_[A-Za-z0-9+/]{80}",
-    "render-key": r"rnd_[A-Za-z0-9]{32}",
-    "scalingo-token": r"tk-us-[\w-]{48}",
-    "cloudflare-key": r"v1\.0-[0-9a-f]{24}-[0-9a-f]{100}",
-    "slack-token": r"xox(?:[abeoprs]|e\.xox[bp])-[A-Za-z0-9-]{10}|xapp-[0-9]-[A-Za-z0-9-]{20}",
-    "stripe-key": r"(?:sk|rk)_(?:live|test|prod)_[A-Za-z0-9]{10}|whsec_[A-Za-z0-9+/]{20}",
-    "square-token": r"sq0(?:atp|csp)-[\w-]{22}|EAAA[\w-]{50}",
-    "shopify-token": r"shp(?:at|ca|pa|ss)_[0-9A-Fa-f]{32}",
-    "plaid-token": r"access-(?:sandbox|development|production)-[0-9a-f]{8}-[0-9a-f]{4}-",
-    "flutterwave-key": r"FLWSECK(?:_TEST)?-[A-Za-z0-9]{12}",
-    "braintree-token": r"access_token\$(?:production|sandbox)\$[0-9a-z]{16}\$[0-9a-f]{32}",
-    "easypost-key": r"EZ[AT]K[A-Za-z0-9]{54}",
-    "shippo-token": r"shippo_(?:live|test)_[0-9a-fA-F]{40}",
-    "duffel-token": r"duffel_(?:test|live)_[A-Za-z0-9_=-]{40}",
-    "sendgrid-key": r"SG\.[A-Za-z0-9_-]{16,32}\.[A-Za-z0-9_-]{32}",
-    "brevo-key": r"xkeysib-[0-9a-f]{64}-",
-    "mailchimp-key": r"[0-9a-f]{32}-us[0-9]{1,2}\b",
-    "mailgun-key": r"key-[0-9a-f]{32}\b|[0-9a-f]{32}-[0-9a-f]{8}-[0-9a-f]{8}\b",
-    "twilio-key": r"SK[0-9a-f]{32}\b",
-    "telegram-token": r"[0-9]{8,10}:AA[A-Za-z0-9_-]{33}",
-    "facebook-token": r"EAA[MC][A-Za-z0-9]{80}",
-    "npm-token": r"npm_[A-Za-z0-9]{36}",
-    "pypi-token": r"pypi-AgE[A-Za-z0-9_-]{30}",
-    "rubygems-key": r"rubygems_[0-9a-f]{48}",
-    "nuget-key": r"oy2[a-z0-9]{43}\b",
-    "clojars-token": r"CLOJARS_[A-Za-z0-9]{60}",
-    "crates-token": r"cio[A-Za-z0-9]{32}\b",
-    "artifactory-token": r"AKCp[A-Za-z0-9]{60}|cmVmd[A-Za-z0-9]{59}",
-    "docker-token": r"dckr_(?:pat|oat)_[A-Za-z0-9_-]{20}",
-    "octopus-key": r"API-[A-Z0-9]{26}\b",
-    "vault-token": r"hv[sbr]\.[A-Za-z0-9_-]{20}",
-    "terraform-token": r"[A-Za-z0-9]{14}\.atlasv1\.[A-Za-z0-9_=-]{40}",
-    "pulumi-token": r"pul-[0-9a-f]{40}",
-    "doppler-token": r"dp\.(?:pt|st|ct|sa|scim|audit)\.[A-Za-z0-9._]{30}",
-    "infisical-token": r"st\.[0-9a-f]{24}\.[0-9a-f]{32}",
-    "onepassword-key": r"A3-[A-Z0-9]{6}-[A-Z0-9-]{20}|ops_eyJ[A-Za-z0-9+/]{100}",
-    "age-key": r"AGE-SECRET-KEY-1[A-Z0-9]{50}",
-    "grafana-token": r"gl(?:sa|c)_[A-Za-z0-9+/_]{30}|eyJrIjoi[A-Za-z0-9]{60}",
-    "new-relic-key": r"NRAK-[A-Z0-9]{27}|NRJS-[0-9a-f]{19}|NRII-[A-Za-z0-9-]{32}",
-    "sentry-token": r"sntry[us]_[A-Za-z0-9+/=_]{43}",
-    "dynatrace-token": r"dt0[a-z][0-9]{2}\.[A-Za-z0-9]{24}\.[A-Za-z0-9]{64}",
-    "sonar-token": r"sq[upa]_[0-9a-f]{40}",
-    "sourcegraph-token": r"sgp_(?:(?:[0-9a-fA-F]{16}|local)_)?[0-9a-fA-F]{40}",
-    "launchdarkly-key": r"(?:sdk|api)-[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}",
-    "posthog-key": r"ph[cx]_[A-Za-z0-9]{40}",
-    "linear-key": r"lin_(?:api|oauth)_[A-Za-z0-9]{30}",
-    "postman-key": r"PMAK-[0-9a-f]{24}-[0-9a-f]{30}",
-    "atlassian-token": r"ATATT3[A-Za-z0-9_=-]{40}|ATBB[A-Za-z0-9]{32}|ATCTT3[A-Za-z0-9_=-]{40}",
-    "notion-token": r"ntn_[A-Za-z0-9]{40}|secret_[A-Za-z0-9]{43}\b",
-    "airtable-token": r"pat[A-Za-z0-9]{14}\.[0-9a-f]{64}",
-    "figma-token": r"fig[dou]_[A-Za-z0-9_-]{36}",
-    "hubspot-token": r"pat-(?:na|eu)[0-9]-[0-9a-f]{8}-[0-9a-f]{4}-",
-    "typeform-token": r"tfp_[A-Za-z0-9_.=-]{40}",
-    "frameio-token": r"fio-u-[A-Za-z0-9_=-]{64}",
-    "readme-key": r"rdme_[a-z0-9]{70}",
-    "planetscale-token": r"pscale_(?:tkn|oauth|pw)_[A-Za-z0-9_.=-]{32}",
-    "supabase-key": r"sbp_[0-9a-f]{40}|sb_secret_[A-Za-z0-9_-]{20}",
-    "neon-key": r"napi_[a-z0-9]{40}",
-    "clickhouse-key": r"4b1d[A-Za-z0-9]{38}\b",
-    "maxmind-key": r"[A-Za-z0-9]{6}_[A-Za-z0-9]{29}_mmk\b",
-    "openshift-token": r"sha256~[\w-]{43}",
-    "buildkite-token": r"bk(?:ua|aj|ct)_[A-Za-z0-9]{40}",
-    "circleci-token": r"CCIP(?:AT|RJ)_[A-Za-z0-9]{20,24}_[0-9a-f]{40}",
-    "harness-token": r"(?:pat|sat)\.[A-Za-z0-9_-]{22}\.[0-9a-f]{24}\.[A-Za-z0-9]{20}",
-    "infracost-key": r"ico-[A-Za-z0-9]{32}",
-    "tailscale-key": r"tskey-(?:auth|api|client|scim|webhook)-[A-Za-z0-9-]{20}",
-    "ngrok-key": r"ak_2[A-Za-z0-9]{25,30}\b",
-    "defined-token": r"dnkey-[A-Za-z0-9_=-]{26}-[A-Za-z0-9_=-]{50}",
-    "settlemint-token": r"sm_[aps]at_[A-Za-z0-9]{16}",
-    "adobe-client-secret": r"p8e-[A-Za-z0-9]{32}",
-    "dropbox-token": r"sl\.[A-Za-z0-9_=-]{100}",
-    "json-web-token": r"eyJ[A-Za-z0-9_-]{10,200}\.eyJ[A-Za-z0-9_-]{10}",
-}  # fmt: skip
+TOKENS: Final[dict[str, str]] = tomllib.loads(
+    (resources.files("vertex_training.secret_rules") / "tokens.toml").read_text("utf-8")
+)
 
 #: Between the words of a command: of a shell, or of a list in JSON or YAML.
 _SEP: Final = r"[\s\"',\\]{1,8}"
