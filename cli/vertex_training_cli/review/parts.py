@@ -24,6 +24,9 @@ COSTS: Final = "what it can cost"
 RIGHTS: Final = "who gains a right"
 READABLE: Final = "whose data becomes readable"
 UNSEEN: Final = "what was not looked at"
+STOPS: Final = "what stops"
+REPLACED: Final = "what is replaced"
+BINDS: Final = "what the digest binds"
 #: Names in one part of a sentence; more are counted.
 NAMED: Final = 3
 #: Characters of a value that is a sentence.

@@ -105,6 +105,8 @@ _IMAGE_PATH: Final = re.compile(
 )
 #: Images whose labels a registry can be asked for.
 _PINNED: Final = re.compile(r"[a-z0-9-]+-docker\.pkg\.dev/[^@]+@sha256:[0-9a-f]{64}\Z")
+#: How the source of a preview begins that ignored the state.
+OFFLINE: Final = "Previewed offline"
 #: Where nobody looked: offline, or no registry could be asked.
 NOT_LOOKED_AT: Final = "not looked at"
 
@@ -269,6 +271,11 @@ class ReviewReport:
     """How many policies checked the plan."""
     changes: tuple[ResourceChange, ...]
     unchanged: int
+    is_first: bool
+    """Whether nothing of the stack is deployed; unknown, and False, of an offline preview."""
+    created: tuple[str, ...] = _part(
+        lambda plan: sorted(e.type for e in plan.changed if e.op == "create")
+    )
     not_observed: str
     """Why jobs that exist were not looked at; empty if all were."""
     held: tuple[IamBinding, ...] = _part(grants.held)
@@ -346,6 +353,7 @@ def build(
 
     ``problems``: mistakes in the files, if the preview failed. ``observed`` is in no digest.
     """
+    is_offline = source.startswith(OFFLINE)
     found, refused = plan_digest(plan), destroyed.refused_losses(plan)
     problems = (*problems, *map(destroyed.loss_problem, refused))
     access_gained, access_lost = grants.access_changes(plan)
@@ -384,6 +392,7 @@ def build(
         risks={kind: kind(plan) for kind in RISKS},
         levels=guards.policy_levels(plan),
         changes=tuple(each for each in _changes(plan) if each.name not in grouped),
+        is_first=plan.succeeded and not is_offline and not any(each.old for each in plan.steps),
         unchanged=sum(step.custom and not step.changes for step in plan.steps),
     )
 
