@@ -134,7 +134,7 @@ def _of_stack(root: Path, stack: str) -> PolicyConfig:
 
 
 def _of_file(file: Path) -> PolicyConfig:
-    hint = '{"POLICY": {"enforcementLevel": "advisory"}}, as in docs/policies.md'
+    hint = '{"POLICY": {"enforcementLevel": "advisory"}}, as in docs/review.md'
     try:
         content = json.loads(file.read_text(encoding="utf-8"))
     except OSError as failed:

@@ -17,7 +17,7 @@ from typing import Final
 from vertex_training.catalog import resource_types
 from vertex_training.catalog.resource_types import OBJECT
 from vertex_training.errors import Problem
-from vertex_training.plan.objects import prefix_of
+from vertex_training.plan.packages import prefix_of
 from vertex_training_cli.engine.fields import diff_fields
 from vertex_training_cli.engine.plan import WITH_REQUEST, Diagnostic, Plan, Step
 from vertex_training_cli.engine.values import as_mapping

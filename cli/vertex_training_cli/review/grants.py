@@ -15,7 +15,7 @@ from vertex_training.catalog import resource_types
 from vertex_training.naming import PUBLIC_MEMBERS, domain_of_member, is_of_domains, own_domains
 from vertex_training.plan.access import (
     ACTS_AS,
-    OF_A_PROJECT,
+    OWN_TEAM,
     VERBS,
     Access,
     Binding,
@@ -235,9 +235,7 @@ def strangers(plan: Plan) -> list[IamBinding]:
     known = {domain_of_member(each.member) for each in before} - PUBLIC_MAIL - {""}
 
     def is_strange(member: str) -> bool:
-        if member in PUBLIC_MEMBERS or is_of_domains(member, own):
-            return False
-        if member.startswith(OF_A_PROJECT):
+        if member in PUBLIC_MEMBERS or is_of_domains(member, own) or member.endswith(OWN_TEAM):
             return False
         domain = domain_of_member(member)
         return domain in PUBLIC_MAIL or bool(before and domain not in known)

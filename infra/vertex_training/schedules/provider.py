@@ -94,7 +94,7 @@ class JobScheduleProvider(BoundedProvider):
 
 
 def connect(schedule: DeployedSchedule, timing: Timing = Timing()) -> SchedulePorts:
-    """What the schedule talks to, by Google's clients.
+    """Return the services of the schedule, by Google's clients.
 
     Raises:
         OperatorError: there are no credentials, or a local project is not in the local cloud.
@@ -115,7 +115,7 @@ def _outputs(props: Mapping[str, Any], since: str) -> dict[str, Any]:
 
 
 class JobSchedule(dynamic.Resource, module="vertex", name="JobSchedule"):
-    """When a job is submitted, and what is submitted for each slot.
+    """Times of submission of a job, and the request for each slot.
 
     Never replaced: slots that had their turn stay past, whatever changes.
     """

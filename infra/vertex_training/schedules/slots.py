@@ -1,4 +1,4 @@
-"""Which slot of a schedule is due, what waits and what was missed; and its end. Pure.
+"""Slots of a schedule: due, waiting and missed ones, and the end of the schedule. Pure.
 
 The turn record of the job (``vertex_training.customjob.protocol.turn``) tells how far a schedule
 is: it names the last slot that could be sent. Whoever looks decides the same, and the submission
@@ -62,7 +62,7 @@ class Prepare(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class SchedulePorts:
-    """What a schedule talks to."""
+    """Services that a schedule uses."""
 
     jobs: JobService
     intents: IntentStore
@@ -73,7 +73,7 @@ class SchedulePorts:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of one slot, or of a schedule that has nothing to do."""
+    """Outcome of one slot, or of a schedule that has nothing to do."""
 
     done: str
     """submitted, adopted, due (it would be submitted), waits, missed, failed, idle or paused."""
@@ -168,7 +168,7 @@ def _due(
 
 
 def _recorded(schedule: DeployedSchedule, ports: SchedulePorts, slot: str) -> Outcome | None:
-    """What the record of a slot says that has a job though the turn does not; None if it has none.
+    """Return the record of a slot that has a job although the turn does not name it; else None.
 
     Somebody deleted the turn, or wrote the record.
     """

@@ -98,7 +98,7 @@ class Calendar:
 
     @property
     def most_a_month(self) -> int:
-        """How many slots a month of the calendar may have."""
+        """Return the maximum number of slots in a calendar month."""
         return _most_a_month(self.cron, self.time_zone)
 
 
@@ -119,7 +119,7 @@ def _most_a_month(cron: str, time_zone: str) -> int:
 
 
 def problem(cron: str) -> str:
-    """What is wrong with a cron line; empty if nothing is."""
+    """Return the mistake in a cron line; empty if there is none."""
     if not _LINE.match(cron):
         return "must be five fields of a cron line, like 0 6 * * 1 (Mondays at 6)"
     try:

@@ -111,7 +111,7 @@ def _words(found: Mapping[str, Any], request: SnapshotRequest) -> str:
 
 
 def _looked_up(request: SnapshotRequest, news: dict[str, Any]) -> dict[str, Any] | str:
-    """What is known of the snapshot, or why it would be refused."""
+    """Return the facts about the snapshot, or the reason why it would be refused."""
     try:
         found = estimate.look(request, connect(news))
     except (JobRefusedError, NotSubmittedError) as refused:

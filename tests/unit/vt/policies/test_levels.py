@@ -35,7 +35,7 @@ def written(root: Path, content: object) -> Path:
     return file
 
 
-FORM = ' Hint: {"POLICY": {"enforcementLevel": "advisory"}}, as in docs/policies.md'
+FORM = ' Hint: {"POLICY": {"enforcementLevel": "advisory"}}, as in docs/review.md'
 NO_LEVEL = "p has no level of advisory, mandatory, remediate, disabled."
 
 
