@@ -171,7 +171,7 @@ class PlanInputs:
 
     policy_pack: str | None = None
     refresh: bool = False
-    """Whether to begin with what the cloud has, not with what the state remembers."""
+    """True if to begin with what the cloud has, not with what the state remembers."""
     policy_levels: Path | None = None
     """Levels of policies, over those of the stack file."""
 

@@ -86,7 +86,7 @@ def _write(found: Drift, output: Path | None) -> None:
 
 
 def compare_stack(stack: str, remove: str = "") -> Drift:
-    """What differs in the cloud; removes undeclared members if ``remove`` is their digest.
+    """Return what differs in the cloud; removes undeclared members if ``remove`` is their digest.
 
     Raises:
         CommandError, ConfigError, OperatorError, PreviewParseError, UnknownStackError: it cannot be

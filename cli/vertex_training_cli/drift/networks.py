@@ -89,7 +89,7 @@ def _difference(collection: str, path: str, facts: Iterable[tuple[str, str]]) ->
 
 
 def _is_made_with_network(item: Mapping[str, Any]) -> bool:
-    """Whether it is a route that comes with a network, a subnet or a peering.
+    """Return whether it is a route that comes with a network, a subnet or a peering.
 
     https://docs.cloud.google.com/vpc/docs/routes
     """

@@ -98,7 +98,7 @@ class LineRedactor:
         return found
 
     def close(self) -> bytes:
-        """What is left, redacted."""
+        """Return what is left, redacted."""
         left, self._rest = self._rest, b""
         return self._line(left, b"") if left else b""
 

@@ -74,7 +74,7 @@ class PreviewRun:
 
     @property
     def may_approve(self) -> bool:
-        """Whether merging may approve: not for forks and Dependabot, which never sign in."""
+        """Return whether merging may approve: not for forks and Dependabot, which never sign in."""
         return self.head_repository == self.repository and DEPENDABOT not in self.actors
 
     def find_pull(self) -> Mapping[str, Any] | None:
@@ -137,9 +137,9 @@ class PreviewComment:
     text: str
     approval: Approval | None = None
     reason: str = ""
-    """Why it approves nothing, or why there is no report; for the log."""
+    """Reason why it approves nothing, or why there is no report; for the log."""
     is_refused: bool = False
-    """Whether the artifact is not what a preview uploads."""
+    """True if the artifact is not what a preview uploads."""
 
 
 def make_comment(
@@ -191,7 +191,7 @@ def _approval(
     found: ReviewReport,
     env: Mapping[str, str],
 ) -> Approval:
-    """What merging approves.
+    """Return what merging approves.
 
     Raises:
         ApprovalParseError: nothing.

@@ -63,7 +63,7 @@ class DestructiveChange:
     takes: str
     """What is lost with it; empty if nothing that people put there."""
     refused: bool = False
-    """Whether it is protected: the engine refuses, and the preview fails."""
+    """True if it is protected: the engine refuses, and the preview fails."""
 
     @property
     def is_loss(self) -> bool:

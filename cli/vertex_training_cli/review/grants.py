@@ -56,13 +56,13 @@ class IamBinding:
     target: str
     condition: str = ""
     reason: str = field(default="", compare=False)
-    """Why it is granted; empty if the program does not say."""
+    """Reason why it is granted; empty if the program does not say."""
     is_derived: bool = field(default=False, compare=False)
-    """Whether the program makes it by itself, and nobody asked for it by name."""
+    """True if the program makes it by itself, and nobody asked for it by name."""
 
     @property
     def is_public(self) -> bool:
-        """Whether the member includes everybody."""
+        """Return whether the member includes everybody."""
         return self.member in PUBLIC_MEMBERS
 
 

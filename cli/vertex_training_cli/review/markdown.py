@@ -44,9 +44,9 @@ class Verbosity:
     others: int
     """Other changes that are listed by name."""
     draw: bool
-    """Whether there is a picture."""
+    """True if there is a picture."""
     shorter: int = 0
-    """Whether jobs have a table, or (1) a line each, or (2) only their names."""
+    """True if jobs have a table, or (1) a line each, or (2) only their names."""
 
     @property
     def items(self) -> int:

@@ -47,11 +47,11 @@ class ReachabilityChange:
     """Its name in the program."""
     differences: tuple[FieldDifference, ...] = ()
     public: bool = False
-    """Whether it opens something to everybody."""
+    """True if it opens something to everybody."""
 
     @property
     def danger(self) -> Danger:
-        """What the change means for who approves it."""
+        """Return what the change means for who approves it."""
         if self.verb == "closes":
             return "plain"
         return "destroys" if self.public else "opens"

@@ -268,16 +268,16 @@ class ReviewReport:
     violations: tuple[PolicyViolation, ...] = _part(lambda plan: plan.violations)
     packs: tuple[str, ...] = _part(lambda plan: sorted(plan.packs))
     policies: int
-    """How many policies checked the plan."""
+    """Number of policies checked the plan."""
     changes: tuple[ResourceChange, ...]
     unchanged: int
     is_first: bool
-    """Whether nothing of the stack is deployed; unknown, and False, of an offline preview."""
+    """True if nothing of the stack is deployed; unknown, and False, of an offline preview."""
     created: tuple[str, ...] = _part(
         lambda plan: sorted(e.type for e in plan.changed if e.op == "create")
     )
     not_observed: str
-    """Why jobs that exist were not looked at; empty if all were."""
+    """Reason why jobs that exist were not looked at; empty if all were."""
     held: tuple[IamBinding, ...] = _part(grants.held)
     """All rights after the change, for the picture."""
     unseen_images: tuple[str, ...] = ()
@@ -327,14 +327,14 @@ class ReviewReport:
 
     @property
     def risky(self) -> bool:
-        """Whether something is opened, granted or destroyed, or loses its protection."""
+        """Return whether something is opened, granted or destroyed, or loses its protection."""
         opened = any(change.verb != "closes" for change in self.reachability)
         named = any(found for kind, found in self.risks.items() if kind.headline)
         return bool(self.gained or self.destroyed or named or opened)
 
     @property
     def nothing(self) -> bool:
-        """Whether the plan changes nothing at all."""
+        """Return whether the plan changes nothing at all."""
         parts = (*self.risks.values(), self.gained, self.lost, self.kept, self.reachability)
         more = (self.destroyed, self.changes, self.folders, self.watching)
         kinds = (*self.jobs, *self.models, *self.endpoints, *self.snapshots, *self.schedules)

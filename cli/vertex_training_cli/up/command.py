@@ -136,7 +136,7 @@ def bring_up(
 
 
 def _deployment_before(stack: StackRef, pulumi: PulumiCli) -> Mapping[str, Any]:
-    """What the state has; refuses one that was lost."""
+    """Return what the state has; refuses one that was lost."""
     try:
         deployment = pulumi.export_deployment(stack.stack)
     except CommandError:
@@ -251,7 +251,7 @@ def _read(notes: Path) -> Iterator[CancelledJob]:
 
 
 def _checkpoint(stack: StackRef, cancelled: CancelledJob) -> str:
-    """Where its newest checkpoint is; empty if it has no output directory."""
+    """Return where its newest checkpoint is; empty if it has no output directory."""
     if not cancelled.output:
         return ""
     folder = f"{cancelled.output.rstrip('/')}/{CHECKPOINTS}"
@@ -350,7 +350,7 @@ def find_pending(deployment: Mapping[str, Any]) -> PendingCreates:
 
 
 def explanation(pending: PendingCreates, stack: str) -> str:
-    """Why pending creations stay, and what to do."""
+    """Return why pending creations stay, and what to do."""
     names = ", ".join(urn.rpartition("::")[2] for urn in pending.open)
     return (
         f"a killed run was about to create {names}, which this stack does not have now: it may "

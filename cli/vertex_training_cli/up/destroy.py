@@ -111,7 +111,7 @@ def _refusals(ref: StackRef, losses: Losses, contents: Contents) -> list[Problem
 
 
 def protection_hints(root: Path, name: str) -> dict[str, str]:
-    """What takes protection away, by the name in the cloud of what may have it.
+    """Return what takes protection away, by the name in the cloud of what may have it.
 
     None for a stack whose files have mistakes.
     """
@@ -146,7 +146,7 @@ def protection_hints(root: Path, name: str) -> dict[str, str]:
 
 
 def _file_protects(ref: StackRef) -> bool:
-    """Whether the stack file protects anything. One that cannot be read protects nothing."""
+    """Return whether the stack file protects anything. One that cannot be read protects nothing."""
     try:
         return stack.load(ref.root, ref.stack).settings.protects
     except (ConfigError, UnknownStackError, OSError):
@@ -229,7 +229,7 @@ class Contents:
     orphaned: tuple[str, ...]
     """Jobs that run and that the state does not have, with what to do about each."""
     not_looked: str = ""
-    """Why orphaned jobs could not be searched for."""
+    """Reason why orphaned jobs could not be searched for."""
 
     def full(self, losses: Iterable[Loss]) -> list[str]:
         """Names of buckets that have objects and that Pulumi does not empty.
@@ -239,7 +239,7 @@ class Contents:
         return [loss.name for loss in losses if self.keeps(loss) and not loss.own]
 
     def keeps(self, loss: Loss) -> bool:
-        """Whether a deletion of this bucket is refused by the service."""
+        """Return whether a deletion of this bucket is refused by the service."""
         listing = self.buckets.get(loss.name)
         return bool(listing and listing.count) and not loss.empties
 

@@ -31,11 +31,11 @@ class Loss:
     detail: str
     protected: bool
     empties: bool = False
-    """Whether Pulumi deletes a bucket with its objects (``forceDestroy``)."""
+    """True if Pulumi deletes a bucket with its objects (``forceDestroy``)."""
     own: bool = False
-    """Whether it is one of the two buckets that the stack has for itself."""
+    """True if it is one of the two buckets that the stack has for itself."""
     teams: bool = False
-    """Whether a team's ``extra.py`` declares it."""
+    """True if a team's ``extra.py`` declares it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ class Losses:
     in_code: frozenset[str] = frozenset()
     """Those of them that no stack file protects: what a team declares, and jobs."""
     kept_rights: int = 0
-    """How many rights of service agents stay in the cloud."""
+    """Number of rights of service agents stay in the cloud."""
     taken: tuple[str, ...] = ()
     """Rights that go from things and members that both stay: other stacks may grant the same."""
     kept: tuple[str, ...] = ()
@@ -116,7 +116,7 @@ def refusals(
     orphaned: Sequence[str],
     hints: Mapping[str, str] | None = None,
 ) -> list[Problem]:
-    """Why nothing of the stack may go yet; empty if all may.
+    """Return why nothing of the stack may go yet; empty if all may.
 
     ``hints``: what takes a resource's protection away, by its name in the cloud.
     ``full`` are buckets with objects that Pulumi does not empty. ``orphaned`` are jobs that run,
@@ -199,7 +199,7 @@ def _name(resource: Mapping[str, Any]) -> str:
 
 
 def _is_named(resource: Mapping[str, Any]) -> bool:
-    """Whether nobody can undo its loss."""
+    """Return whether nobody can undo its loss."""
     return bool(resource_types.find(resource["type"]).loss)
 
 
