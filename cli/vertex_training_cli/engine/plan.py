@@ -33,6 +33,8 @@ JOBS: Final = frozenset({JOB, TUNING_JOB})
 #: Types of all resources whose inputs have the request of a job.
 WITH_REQUEST: Final = JOBS | {SCHEDULE}
 
+#: How the source of a preview begins that ignored the state (``StackRef.preview_target``).
+OFFLINE: Final = "Previewed offline"
 MAX_STEPS: Final = 20_000
 MAX_TEXTS: Final = 5_000
 #: The engine's operations: pulumi/pulumi v3.259.0, pkg/resource/deploy/step.go.

@@ -19,11 +19,11 @@ from vertex_training_cli.deploy.approval import (
     Approval,
     parse_approval,
 )
-from vertex_training_cli.deploy.sources import OFFLINE
 from vertex_training_cli.engine import plan_file
+from vertex_training_cli.engine.plan import OFFLINE
 from vertex_training_cli.engine.pulumi_cli import BACKEND
 from vertex_training_cli.engine.values import redact
-from vertex_training_cli.github import artifact, gh
+from vertex_training_cli.github import gh
 from vertex_training_cli.review import markdown, report
 from vertex_training_cli.review.report import ReviewOutcome, ReviewReport
 
@@ -151,12 +151,12 @@ def make_comment(
         CommandError: GitHub could not be asked.
     """
     try:
-        archive = artifact.download(run.repository, run.id, f"report-{stack}")
-        content = artifact.read_file(archive, f"{stack}.plan")
+        archive = gh.artifact_of(run.repository, run.id, f"report-{stack}")
+        content = gh.read_file(archive, f"{stack}.plan")
         if content is None:
             raise ArtifactError("the artifact has no plan.")
         found, text = _render(content, stack)
-        record = artifact.read_file(archive, f"{stack}.approval.json")
+        record = gh.read_file(archive, f"{stack}.approval.json")
     except (ArtifactError, PreviewParseError) as refused:
         reason = f"there is no report of {stack}: {refused}"
         text = f"## Review of stack `{stack}`\n\nThis preview has no report: {refused}\n"

@@ -20,7 +20,7 @@ from vertex_training_cli.deploy.approval import Approval
 from vertex_training_cli.drift.findings import DriftOutcome
 from vertex_training_cli.drift.report import title
 from vertex_training_cli.engine.values import redact
-from vertex_training_cli.github import artifact, gh
+from vertex_training_cli.github import gh
 
 #: Kinds of texts, which their markers name.
 REPORT: Final = "report"
@@ -181,7 +181,7 @@ def find_kept_approval(repository: str, stack: str, pull: int) -> KeptApproval |
         run = int((each.get("workflow_run") or {}).get("id") or 0)
         if each.get("expired") or each.get("name") != name or not _is_report(repository, run):
             continue
-        content = artifact.read_file(artifact.download(repository, run, name), FILE)
+        content = gh.read_file(gh.artifact_of(repository, run, name), FILE)
         try:
             return KeptApproval.model_validate_json(content or b"")
         except pydantic.ValidationError:

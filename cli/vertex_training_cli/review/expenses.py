@@ -21,9 +21,8 @@ from vertex_training.naming import SNAPSHOTS
 from vertex_training.settings import cron
 from vertex_training.snapshots import estimate
 from vertex_training.snapshots.estimate import RESOLVED
-from vertex_training_cli.engine.fields import FieldDifference, diff_fields
 from vertex_training_cli.engine.plan import WITH_REQUEST, Plan, Step
-from vertex_training_cli.engine.values import as_mapping
+from vertex_training_cli.engine.values import FieldDifference, as_mapping, diff_fields
 from vertex_training_cli.review.jobs import differences, images_of, job_name, job_spec, request
 from vertex_training_cli.review.parts import LOST, READABLE, Finding, Quote, first, risk
 

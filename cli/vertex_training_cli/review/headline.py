@@ -16,7 +16,7 @@ from vertex_training.catalog.costs import usd
 from vertex_training.customjob.batch.offers import NAMES as SERVICES
 from vertex_training.customjob.protocol.waiting import format_duration
 from vertex_training.images.pins import PLACEHOLDER
-from vertex_training_cli.engine.plan import JobObservation
+from vertex_training_cli.engine.plan import OFFLINE, JobObservation
 from vertex_training_cli.review import expenses, grants, serving
 from vertex_training_cli.review.destroyed import ACCEPTED_LOSS
 from vertex_training_cli.review.escaping import cut
@@ -39,7 +39,7 @@ from vertex_training_cli.review.parts import (
     Quote,
     first,
 )
-from vertex_training_cli.review.report import OFFLINE, ReviewOutcome, ReviewReport
+from vertex_training_cli.review.report import ReviewOutcome, ReviewReport
 
 #: Parts of the verdict; more are counted.
 PARTS: Final = 12
@@ -65,27 +65,7 @@ def verdict(report: ReviewReport, quote: Quote = cut) -> str:
         return f"{parts[0][0].upper()}{parts[0][1:]}." if parts else "Nothing changes."
     if images := unbuilt_images(report):
         parts.append(f"{_count(len(images), 'image')} not built: {first(list(map(quote, images)))}")
-    stated = report.outcome is ReviewOutcome.FAILED and _beside_the_plan(report)
-    refused = [job for job in report.jobs if job.refused and not (stated and job.same_request)]
-    leaving = [job for job in report.jobs if job.action == "cancel" and not job.refused]
-    going_on = sum(job.goes_on for job in leaving)
-    cancelled = sum(job.cancels for job in leaving)
-    ended = len(leaving) - going_on - cancelled
-    counts = [
-        (sum(job.action == "replace" for job in refused), "that `up` refuses to replace"),
-        (sum(job.action == "cancel" for job in refused), "that `up` refuses to remove"),
-        (report.count("submit"), "submitted"),
-        (report.count("adopt"), "adopted"),
-        (sum(job.action == "replace" and job.submits for job in report.jobs), "replaced"),
-        (cancelled, "cancelled"),
-        (going_on, "left running without the stack"),
-        (
-            ended,
-            "that had ended leaves the stack" if ended == 1 else "that had ended leave the stack",
-        ),
-    ]
-    phrases = [f"{_count(number, 'job')} {word}" for number, word in counts if number]
-    parts.append(", ".join(phrases) or "no job is submitted")
+    parts.append(_jobs(report))
     if report.submitted:
         parts.append(_cost(report))
     if images := report.images:
@@ -117,6 +97,31 @@ def verdict(report: ReviewReport, quote: Quote = cut) -> str:
     left = len(parts) - PARTS
     text = "; ".join([*parts[:PARTS], *([f"and {left} more, below"] if left > 0 else [])])
     return text[0].upper() + text[1:] + "."
+
+
+def _jobs(report: ReviewReport) -> str:
+    """Return how many jobs are submitted, replaced, cancelled or left alone."""
+    stated = report.outcome is ReviewOutcome.FAILED and _beside_the_plan(report)
+    refused = [job for job in report.jobs if job.refused and not (stated and job.same_request)]
+    leaving = [job for job in report.jobs if job.action == "cancel" and not job.refused]
+    going_on = sum(job.goes_on for job in leaving)
+    cancelled = sum(job.cancels for job in leaving)
+    ended = len(leaving) - going_on - cancelled
+    counts = [
+        (sum(job.action == "replace" for job in refused), "that `up` refuses to replace"),
+        (sum(job.action == "cancel" for job in refused), "that `up` refuses to remove"),
+        (report.count("submit"), "submitted"),
+        (report.count("adopt"), "adopted"),
+        (sum(job.action == "replace" and job.submits for job in report.jobs), "replaced"),
+        (cancelled, "cancelled"),
+        (going_on, "left running without the stack"),
+        (
+            ended,
+            "that had ended leaves the stack" if ended == 1 else "that had ended leave the stack",
+        ),
+    ]
+    phrases = [f"{_count(number, 'job')} {word}" for number, word in counts if number]
+    return ", ".join(phrases) or "no job is submitted"
 
 
 def _risks(report: ReviewReport, quote: Quote) -> list[str]:

@@ -18,7 +18,6 @@ from vertex_training.customjob.protocol.waiting import format_duration
 from vertex_training.customjob.rules.command_lines import started_processes
 from vertex_training.customjob.rules.job import Job
 from vertex_training.errors import Problem
-from vertex_training_cli.engine.fields import FieldDifference, diff_fields
 from vertex_training_cli.engine.plan import (
     JOBS,
     NOTHING_OBSERVED,
@@ -31,6 +30,7 @@ from vertex_training_cli.engine.plan import (
     Step,
     rungs,
 )
+from vertex_training_cli.engine.values import FieldDifference, diff_fields
 from vertex_training_cli.review.parts import RUNS, Finding, Quote, risk
 
 Action = Literal["submit", "adopt", "replace", "cancel", "change", "defer", "keep"]

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from vertex_training_cli.engine.fields import FieldDifference
+from vertex_training_cli.engine.values import FieldDifference
 from vertex_training_cli.review import first_screen
 from vertex_training_cli.review.escaping import block, code, label
 from vertex_training_cli.review.headline import verdict

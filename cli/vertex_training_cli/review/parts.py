@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal, Protocol, TypeVar
 
-from vertex_training_cli.engine.fields import FieldDifference
 from vertex_training_cli.engine.plan import Plan
+from vertex_training_cli.engine.values import FieldDifference
 
 #: Questions of an approver that kinds of risk answer (``headline`` has all twelve).
 RUNS: Final = "what runs"

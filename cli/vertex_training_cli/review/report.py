@@ -17,9 +17,9 @@ from vertex_training.errors import Problem
 from vertex_training.plan.access import Access
 from vertex_training.snapshots.estimate import RESOLVED
 from vertex_training_cli import read_errors
-from vertex_training_cli.engine.fields import FieldDifference, added_fields, diff_fields
 from vertex_training_cli.engine.plan import (
     NOTHING_OBSERVED,
+    OFFLINE,
     WITH_REQUEST,
     Diagnostic,
     Observations,
@@ -28,6 +28,7 @@ from vertex_training_cli.engine.plan import (
     ResourceState,
     Step,
 )
+from vertex_training_cli.engine.values import FieldDifference, added_fields, diff_fields
 from vertex_training_cli.review import (
     destroyed,
     expenses,
@@ -105,8 +106,6 @@ _IMAGE_PATH: Final = re.compile(
 )
 #: Images whose labels a registry can be asked for.
 _PINNED: Final = re.compile(r"[a-z0-9-]+-docker\.pkg\.dev/[^@]+@sha256:[0-9a-f]{64}\Z")
-#: How the source of a preview begins that ignored the state.
-OFFLINE: Final = "Previewed offline"
 #: Where nobody looked: offline, or no registry could be asked.
 NOT_LOOKED_AT: Final = "not looked at"
 
