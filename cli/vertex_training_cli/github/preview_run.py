@@ -20,7 +20,6 @@ from vertex_training_cli.deploy.approval import (
     parse_approval,
 )
 from vertex_training_cli.engine import plan_file
-from vertex_training_cli.engine.plan import OFFLINE
 from vertex_training_cli.engine.pulumi_cli import BACKEND
 from vertex_training_cli.engine.values import redact
 from vertex_training_cli.github import gh
@@ -198,7 +197,7 @@ def _approval(
     """
     if not run.may_approve:
         raise ApprovalParseError("the pull request is of a fork or of Dependabot")
-    if found.source.startswith(OFFLINE):
+    if found.is_offline:
         raise ApprovalParseError("the report was made offline, against an empty state")
     if found.outcome is not ReviewOutcome.CLEAN:
         raise ApprovalParseError("something stands against the plan")

@@ -78,10 +78,14 @@ def subject(report: ReviewReport, quote: Quote) -> str:
 def readiness(report: ReviewReport) -> tuple[str, str]:
     """Return whether the plan can be deployed, and the reason or the next command."""
     images = unbuilt_images(report)
+    offline = "the preview began with an empty state, so everything looks new"
     if report.outcome is not ReviewOutcome.CLEAN:
         return "Not ready", failure(report)
     if images:
-        return "Not ready", f"{len(images)} image{'' if len(images) == 1 else 's'} not built"
+        count = f"{len(images)} image{'' if len(images) == 1 else 's'} not built"
+        return "Not ready", f"{count}; {offline}" if report.is_offline else count
+    if report.is_offline:
+        return "Not compared with the cloud", offline
     if report.nothing:
         return "Ready", "there is nothing to deploy"
     return "Ready", "deploy it by the commands below, or by a merge where CI deploys"
@@ -90,10 +94,12 @@ def readiness(report: ReviewReport) -> tuple[str, str]:
 def commands(report: ReviewReport) -> list[str]:
     """Return the commands that remain until the stack is deployed."""
     stack = f"--stack {report.stack}"
-    if report.outcome is not ReviewOutcome.CLEAN or report.nothing:
+    if report.outcome is not ReviewOutcome.CLEAN:
         return []
     if images := unbuilt_images(report):
         return [*(f"vt images build {name} {stack}" for name in images), f"vt review {stack}"]
+    if report.is_offline or report.nothing:
+        return []
     asked = [] if report.preflight else [f"vt preflight {stack}"]
     return [*asked, f"vt up {stack}"]
 

@@ -16,7 +16,7 @@ from vertex_training.catalog.costs import usd
 from vertex_training.customjob.batch.offers import NAMES as SERVICES
 from vertex_training.customjob.protocol.waiting import format_duration
 from vertex_training.images.pins import PLACEHOLDER
-from vertex_training_cli.engine.plan import OFFLINE, JobObservation
+from vertex_training_cli.engine.plan import JobObservation
 from vertex_training_cli.review import expenses, grants, serving
 from vertex_training_cli.review.destroyed import ACCEPTED_LOSS
 from vertex_training_cli.review.escaping import cut
@@ -316,7 +316,7 @@ def _unseen(report: ReviewReport, quote: Quote) -> Iterator[str]:
             yield f"snapshot {quote(each.name)}: {quote(each.told)}"
     for type_ in report.unjudged:
         yield f"what a {quote(type_)} opens or grants"
-    if report.source.startswith(OFFLINE):
+    if report.is_offline:
         yield "what is deployed: the preview began with an empty state"
 
 

@@ -287,6 +287,11 @@ class ReviewReport:
     """The summary of a preflight of the stack; empty without one."""
 
     @property
+    def is_offline(self) -> bool:
+        """Return whether the preview ignored the state, so that everything looks new."""
+        return self.source.startswith(OFFLINE)
+
+    @property
     def images(self) -> tuple[ImageUse, ...]:
         """Images of which jobs or models get another digest."""
         return image_changes((*self.jobs, *self.schedules), self.models)

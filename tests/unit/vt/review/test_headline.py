@@ -116,6 +116,14 @@ def test_first_deployment_is_not_ready_until_its_images_are_built() -> None:
     ]
 
 
+def test_offline_preview_says_first_that_it_was_compared_with_nothing() -> None:
+    source = "Previewed offline against an empty state: everything looks new"
+    found = report.build(plans.plan(*JOBS), source=source)
+    begins = markdown.render(found).splitlines()[:3]
+    reason = "the preview began with an empty state, so everything looks new"
+    assert begins == ["## Review of stack `dev`", "", f"**Not compared with the cloud:** {reason}."]
+
+
 def test_slots_that_are_dropped_and_folders_that_are_written_again_are_named() -> None:
     calendar = {"timeZone": "Etc/UTC", "paused": False, "missed": "latest"}
     old, new = (
