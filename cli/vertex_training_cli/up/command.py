@@ -149,14 +149,17 @@ def _deployment_before(stack: StackRef, pulumi: PulumiCli) -> Mapping[str, Any]:
 def refused_repairs(
     root: Path, pulumi: PulumiCli, stack: str, arguments: Sequence[str]
 ) -> list[Problem]:
-    """What an ``up`` with a refresh would make anew, empty, and is protected; asks a preview.
+    """Return reasons to refuse an ``up`` with a refresh, by a preview of it.
 
-    Nothing of an ``up`` that is held to a plan: the review that made it has looked.
+    Something protected would be made anew, empty; or it has no preview of its own, and would fail
+    after it changed other resources. None of an ``up`` that is held to a plan: the review that
+    made it has looked.
     """
     if not _refreshes(root, arguments) or any(each.startswith("--plan") for each in arguments):
         return []
     found = make_plan(pulumi, stack, policy_options=_config_file(arguments), refresh=True)
-    return [loss_problem(each) for each in refused_losses(found)]
+    unseen = found.errors if found.steps and "--skip-preview" in arguments else ()
+    return [*map(loss_problem, refused_losses(found)), *(Problem(e.message) for e in unseen)]
 
 
 def _refreshes(root: Path, arguments: Sequence[str]) -> bool:
