@@ -20,9 +20,8 @@ from vertex_training.errors import CommandError, ConfigError
 from vertex_training.settings.model import Section, Settings
 from vertex_training.stack import Stack, load
 from vertex_training_cli.check.checking import shown_from
-from vertex_training_cli.engine.fields import FieldDifference, diff_fields
 from vertex_training_cli.engine.paths import root_of
-from vertex_training_cli.engine.values import redact
+from vertex_training_cli.engine.values import FieldDifference, diff_fields, redact
 from vertex_training_cli.options import Format
 
 #: Exit code.

@@ -295,4 +295,4 @@ def _readable(old: Files, new: Files) -> Answer:
     words |= {account for account, *_ in set(_accounts(new)) - set(_accounts(old))}
     if new.section("encryption") not in ({}, old.section("encryption")):
         words |= {"cryptoKeyEncrypterDecrypter"}
-    return frozenset(words | ({"`allUsers` reads"} if "allUsers" in new.program else set()))
+    return frozenset(words | ({"`allUsers`: reads"} if "allUsers" in new.program else set()))

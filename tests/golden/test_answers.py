@@ -12,6 +12,11 @@ import pytest
 
 from tests.golden import changes, expectations
 from tests.golden.test_reviews import REPORTS
+from vertex_training_cli.review.first_screen import HEADS, MACHINES, PEOPLE
+from vertex_training_cli.review.parts import RIGHTS
+
+#: Rows that answer one question.
+RIGHTS_ROWS = (PEOPLE, MACHINES, "Other rights")
 
 QUESTIONS = tuple(expectations.expected(changes.STACK, changes.JOB, changes.Change()))
 #: The name of each change -> the stack file and the job file before it, and what it edits.
@@ -28,10 +33,15 @@ def answered(name: str) -> dict[str, str]:
     """Question -> answer in the headline of a report; an empty one where it is "nothing"."""
     headline, _, _ = (REPORTS / f"{name}.md").read_text().partition("\n###")
     rows = [line.strip("| ").split(" | ", 1) for line in headline.splitlines() if line[:2] == "| "]
+    questions = {head: question for question, head in HEADS.items()}
+    questions |= dict.fromkeys(RIGHTS_ROWS, RIGHTS)
     rest = re.search(r"^(?:Nothing|Not known): (.*)\.$", headline, re.MULTILINE)
-    found = {question: answer for question, answer in rows if question != "question"}
+    found = dict[str, str]()
+    for head, answer in rows:
+        if question := questions.get(head):
+            found[question] = f"{found.get(question, '')}{answer}"
     words = rest[1].split(", ") if rest else []
-    return found | {question: "" for question in words if question}
+    return found | {questions[head]: "" for head in words}
 
 
 def test_there_are_twelve_questions() -> None:

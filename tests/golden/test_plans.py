@@ -30,8 +30,13 @@ PICTURE: Final = re.compile(r"```mermaid.*?```", re.DOTALL)
 ELSEWHERE: Final = (
     *(
         "## ",
-        "| question",
-        "| what the digest",
+        "**Ready:**",
+        "**Not ready:**",
+        "1. ",
+        "2. ",
+        "| subject",
+        "| Approval",
+        "| Created",
         "| job |",
         "|---",
         "Nothing: ",
@@ -48,7 +53,7 @@ ELSEWHERE: Final = (
         "Nothing else",
         "| change |",
     ),
-    *("| what policies say | no policy", "Jobs were not", "```"),
+    *("| Policies | no policy", "Jobs were not", "```"),
 )
 #: A slot of a schedule, which depends on the time of the test.
 SLOT: Final = re.compile(r"\b20\d\d-\d\d-\d\d \d\d:\d\d\b")

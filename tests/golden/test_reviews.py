@@ -56,7 +56,7 @@ def readable(report: str) -> str:
     states = "queued|pending|running|succeeded|failed|cancelling|cancelled"
     lines = rf"(?:^- `[\w-]+`: (?:{states})\b.*\n)+\n"
     report = re.sub(lines, "", report, flags=re.MULTILINE)
-    stops = r"(?<=\| what stops \| )(.*)(?= \|)"
+    stops = r"(?<=\| Stopped jobs \| )(.*)(?= \|)"
     so_far = r" \(state not known now\)| after [^;|]* so far"
     report = re.sub(stops, lambda found: re.sub(so_far, "", found[1]), report)
     return without_digests(report)
@@ -64,7 +64,7 @@ def readable(report: str) -> str:
 
 def without_digests(report: str) -> str:
     """Digests as a word: they change with every line of a program."""
-    report = re.sub(r"(?<=what the digest binds \| `)[0-9a-f]{12}", "(digest)", report)
+    report = re.sub(r"(?<=Approval \| `)[0-9a-f]{12}", "(digest)", report)
     return re.sub(r"\b[0-9a-f]{16,64}\b", "(digest)", report)
 
 

@@ -24,9 +24,14 @@ from vertex_training_cli.deploy import sources
 from vertex_training_cli.diff import StackComparison
 from vertex_training_cli.drift import findings, report
 from vertex_training_cli.engine import events, preview
-from vertex_training_cli.engine.fields import FieldDifference
 from vertex_training_cli.engine.pulumi_cli import PulumiCli
-from vertex_training_cli.engine.values import UNKNOWN, WIRE_UNKNOWN, LineRedactor, redact
+from vertex_training_cli.engine.values import (
+    UNKNOWN,
+    WIRE_UNKNOWN,
+    FieldDifference,
+    LineRedactor,
+    redact,
+)
 from vertex_training_cli.github import gh, repository
 from vertex_training_cli.jobs import command
 

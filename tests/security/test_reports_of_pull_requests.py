@@ -29,7 +29,7 @@ from tests.unit.vt.github.conftest import (
 )
 from vertex_training.errors import Location, Mend, Problem
 from vertex_training_cli.engine import plan_file
-from vertex_training_cli.github import artifact, preview_run, repository
+from vertex_training_cli.github import gh, preview_run, repository
 from vertex_training_cli.github.preview_run import PreviewComment, PreviewRun
 
 __all__ = ["hub"]
@@ -141,7 +141,7 @@ RUN: Final = PreviewRun("acme/training", 1, HEAD, "topic", "acme/training", "mai
 
 def comment_on(archive: bytes, monkeypatch: pytest.MonkeyPatch) -> tuple[str, PreviewComment]:
     """The comment as it is posted, for a run that uploaded ``archive``. No network is used."""
-    monkeypatch.setattr(artifact, "download", lambda *_: archive)
+    monkeypatch.setattr(gh, "artifact_of", lambda *_: archive)
     made = preview_run.make_comment(RUN, {"number": 7}, "dev", {})
     return repository.body("report", "dev", made.text), made
 
@@ -368,9 +368,9 @@ ARCHIVES: Final = {
     "a device": archive((entry("dev.plan", stat.S_IFCHR | 0o666), PLAN)),
     "a folder of that name": archive((entry("dev.plan", stat.S_IFDIR | 0o755), "")),
     "twice": archive((entry("dev.plan"), PLAN), (entry("dev.plan"), PLAN)),
-    "with too many files": archive_of({f"{n}": "" for n in range(artifact.MAX_FILES + 1)}),
-    "a bomb": archive((entry("dev.plan"), b" " * (artifact.MAX_FILE + 1))),
-    "a bomb with a false size": bomb(artifact.MAX_FILE + 1),
+    "with too many files": archive_of({f"{n}": "" for n in range(gh.MAX_FILES + 1)}),
+    "a bomb": archive((entry("dev.plan"), b" " * (gh.MAX_FILE + 1))),
+    "a bomb with a false size": bomb(gh.MAX_FILE + 1),
     "of another stack": archive_of({"prod.plan": PLAN, "DEV.PLAN": PLAN}),
 }
 
@@ -390,7 +390,7 @@ def test_an_archive_that_no_preview_makes_is_refused_and_writes_no_file(
 
 
 def test_large_archive_is_not_read_whole(hub: GitHub, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(artifact, "MAX_ARCHIVE", 1000)
+    monkeypatch.setattr(gh, "MAX_ARCHIVE", 1000)
     hub.uploaded(archive_of({"dev.plan": PLAN}) + b"\0" * 2000)
     hub.tell(expect=1)
     assert "more than 1000 bytes" in hub.comments()[0]

@@ -17,7 +17,8 @@ def test_a_deployed_edit_is_reverted_and_what_ran_before_runs_again(project: Pro
         project.want(reverted={**BUSY, "run": run})
         project.up()
     project.want(reverted={**BUSY, "run": 1})
-    project.pulumi(PREVIEW)
+    told = project.vt("review", "--stack", "local")
+    assert "again in the folder of an earlier job: `reverted` (`" in told
     project.up()
     assert project.live("reverted") == ["1"]
     project.up()

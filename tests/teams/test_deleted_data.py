@@ -52,7 +52,7 @@ def test_it_is_in_the_headline_with_the_command_that_brings_it_back(
     told = f"made anew, empty: it was deleted in the cloud: {name} ({hint})"
     assert told in verdict(found)
     assert found.outcome is ReviewOutcome.CLEAN
-    assert "| what is lost |" in markdown.render(found)
+    assert "| Losses |" in markdown.render(found)
 
 
 def test_what_is_protected_is_refused_until_the_stack_file_accepts_it() -> None:

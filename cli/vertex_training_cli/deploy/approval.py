@@ -105,7 +105,7 @@ class Checkout:
     """Files of the engine whose code would run in an environment that nothing binds."""
 
     def problems(self) -> list[Problem]:
-        """What a program would run or read, and the commit does not bind."""
+        """Return what a program would run or read, and the commit does not bind."""
         conversion = "; where `git diff` shows nothing, git converts them (attributes, autocrlf)"
         kinds = (
             ("files differ from the commit", self.changed, "undo", conversion),

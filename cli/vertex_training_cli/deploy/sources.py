@@ -36,6 +36,7 @@ from vertex_training_cli.deploy.working_tree import (
     uncommitted_inputs,
 )
 from vertex_training_cli.engine import paths
+from vertex_training_cli.engine.plan import OFFLINE
 from vertex_training_cli.engine.pulumi_cli import PulumiCli
 from vertex_training_cli.engine.stacks import StackRef
 from vertex_training_cli.engine.values import redact
@@ -44,8 +45,6 @@ from vertex_training_cli.engine.values import redact
 REVIEWED: Final = 0
 #: Outcomes of a report that may be approved: one of another plan than was expected is, too.
 _APPROVABLE: Final = ("clean", "different")
-#: How ``StackRef.preview_target`` begins the source of a plan that was made offline.
-OFFLINE: Final = "Previewed offline"
 
 
 def checkout(root: Path, stack: str, policy_pack: str | None = None) -> Checkout:
@@ -171,7 +170,7 @@ class PlanInputs:
 
     policy_pack: str | None = None
     refresh: bool = False
-    """Whether to begin with what the cloud has, not with what the state remembers."""
+    """True if to begin with what the cloud has, not with what the state remembers."""
     policy_levels: Path | None = None
     """Levels of policies, over those of the stack file."""
 
@@ -235,7 +234,7 @@ def review(root: Path, stack: str, inputs: PlanInputs) -> str:
 
 
 def deployment(ref: StackRef, env: Mapping[str, str]) -> Mapping[str, Any]:
-    """The deployment in the stack's state; empty if there was none yet.
+    """Return the deployment in the stack's state; empty if there was none yet.
 
     Raises:
         CommandError: the state cannot be read.

@@ -56,7 +56,7 @@ _HINT: Final = (
 
 
 def state_problems(deployment: Mapping[str, Any]) -> list[Problem]:
-    """What the state would run that is not this project's; empty if there is nothing."""
+    """Return what the state would run that is not this project's; empty if there is nothing."""
     found = [*_resources(deployment)]
     return [problem for resource in found for problem in _problems(resource)]
 
@@ -91,7 +91,7 @@ def _plugin_problems(
 
 
 def _has_key(value: object, key: str) -> bool:
-    """Whether a mapping anywhere in ``value`` has ``key`` with something in it."""
+    """Return whether a mapping anywhere in ``value`` has ``key`` with something in it."""
     pending = [value]
     while pending:
         each = pending.pop()
@@ -105,7 +105,7 @@ def _has_key(value: object, key: str) -> bool:
 
 
 def is_own_provider(text: object) -> bool:
-    """Whether ``text`` is an own provider, as the SDK pickles it. Unpickles nothing."""
+    """Return whether ``text`` is an own provider, as the SDK pickles it. Unpickles nothing."""
     if not isinstance(text, str) or len(text) > _LONGEST:
         return False
     try:

@@ -46,7 +46,7 @@ class CommittedFile:
 
     @property
     def is_repository(self) -> bool:
-        """Whether it is a submodule: git has its commit, and none of its files."""
+        """Return whether it is a submodule: git has its commit, and none of its files."""
         return self.mode == _REPOSITORY
 
     def is_in(self, root: RootDirectory) -> bool:
@@ -122,7 +122,7 @@ def uncommitted_inputs(
 def uncommitted_code(
     root: Path, tracked: Collection[str], project: Mapping[str, Any]
 ) -> Iterator[str]:
-    """What ``main`` and ``plugins`` of ``project`` name that is not ``tracked`` in ``root``.
+    """Return what ``main`` and ``plugins`` of ``project`` name that is not ``tracked`` in ``root``.
 
     ``project`` is the project's file: the engine runs the program and plugins at these paths.
     """
@@ -170,7 +170,7 @@ def plugin_paths(project: Mapping[str, Any]) -> list[str]:
 
 
 def other_environment(root: Path, file: Path, content: Mapping[str, Any]) -> Iterator[str]:
-    """What a file of the engine names as ``virtualenv``, unless it is ``.venv`` or below.
+    """Return what a file of the engine names as ``virtualenv``, unless it is ``.venv`` or below.
 
     Poetry and uv, as ``toolchain``, find an environment by themselves.
     """
@@ -235,7 +235,7 @@ def _importable(root: Path, links: Collection[str]) -> Iterator[str]:
 
 
 def _stays(root: Path, link: str, tracked: Collection[str]) -> bool:
-    """Whether a link leads to a tracked file below ``root``, or to a folder with some."""
+    """Return whether a link leads to a tracked file below ``root``, or to a folder with some."""
     target, top = (root / link).resolve(), root.resolve()
     if not target.is_relative_to(top):
         return False

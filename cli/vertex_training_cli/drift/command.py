@@ -18,7 +18,7 @@ from vertex_training.errors import (
 )
 from vertex_training.settings.model import AllowedMember, DriftSettings
 from vertex_training_cli import read_errors, rest
-from vertex_training_cli.drift import exceptions, findings, job_findings, networks, policies, report
+from vertex_training_cli.drift import exceptions, findings, policies, report, undeclared
 from vertex_training_cli.drift.findings import Drift
 from vertex_training_cli.drift.policies import GooglePolicies, Membership
 from vertex_training_cli.engine import stacks
@@ -86,7 +86,7 @@ def _write(found: Drift, output: Path | None) -> None:
 
 
 def compare_stack(stack: str, remove: str = "") -> Drift:
-    """What differs in the cloud; removes undeclared members if ``remove`` is their digest.
+    """Return what differs in the cloud; removes undeclared members if ``remove`` is their digest.
 
     Raises:
         CommandError, ConfigError, OperatorError, PreviewParseError, UnknownStackError: it cannot be
@@ -113,12 +113,12 @@ def compare_stack(stack: str, remove: str = "") -> Drift:
             found = exceptions.with_project_policy(found, settings, beside)
         found = _with_members(ref, found, remove, list(drift.allowed.values()))
     if found.network:
-        parts, refused = networks.undeclared_parts(rest.connect(ref), found.network, found.ids)
+        parts, refused = undeclared.undeclared_parts(rest.connect(ref), found.network, found.ids)
         found = exceptions.apply(found, drift, parts).without_looking_at(refused)
     found = exceptions.apply(found, drift, found.deployed_by_hand)
-    found = found.with_differences(job_findings.orphaned_jobs(ref, found.ids))
+    found = found.with_differences(undeclared.orphaned_jobs(ref, found.ids))
     own = found.declared.own if found.declared else ()
-    jobs, not_judged = job_findings.submitted_by_hand(ref, found.ids, own, beside)
+    jobs, not_judged = undeclared.submitted_by_hand(ref, found.ids, own, beside)
     return exceptions.apply(found, drift, jobs).without_looking_at(not_judged)
 
 

@@ -31,7 +31,7 @@ def of_settings(settings: DriftSettings) -> list[str]:
 
 
 def of_existing(settings: Settings) -> list[str]:
-    """What the stack uses and does not make, a line each."""
+    """Return what the stack uses and does not make, a line each."""
     sections = {
         "bucket": settings.buckets.values(),
         "account": settings.service_accounts.values(),

@@ -88,7 +88,7 @@ class ResourceDifference:
     note: str = ""
     """What else there is to know about it."""
     is_lost: bool = False
-    """Whether it held data and was deleted: a repair makes it anew, empty."""
+    """True if it held data and was deleted: a repair makes it anew, empty."""
     resource: str = ""
     """Kind and name as ``drift.allowedResources`` has them, of what may be an exception."""
 
@@ -204,7 +204,7 @@ def read(stack: str, exit_code: int, stdout: str, stderr: str) -> Drift:
 
 
 def _kinds_not_read(plan: Plan) -> tuple[str, ...]:
-    """What no comparison reads of the kinds of resources that the stack has."""
+    """Return what no comparison reads of the kinds of resources that the stack has."""
     rows = (resource_types.find(step.type) for step in plan.steps if step.new and step.custom)
     return tuple(sorted({row.unread for row in rows if row.unread}))
 

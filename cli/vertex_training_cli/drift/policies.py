@@ -89,7 +89,7 @@ class Declared:
         )
 
     def concerns(self, found: Membership) -> bool:
-        """Whether a membership is the stack's to declare."""
+        """Return whether a membership is the stack's to declare."""
         if found.policy in self.projects and found.policy not in self.policies:
             is_agents_own = found.role.endswith(AGENT_ROLE) and "@gcp-sa-" in found.member
             return (
@@ -185,7 +185,7 @@ def digest_of(memberships: Iterable[Membership]) -> str:
 
 
 def _is_allowed(found: Membership, entry: AllowedMember) -> bool:
-    """Whether an exception of the stack file is about this membership."""
+    """Return whether an exception of the stack file is about this membership."""
     return (
         found.member == entry.member
         and found.role == entry.role

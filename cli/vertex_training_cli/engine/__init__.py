@@ -8,8 +8,7 @@
 ``plan``              a plan: steps, diagnostics, policy violations
 ``events``            events, or the document of ``pulumi preview --json`` -> a plan
 ``plan_file``         a plan as a file, read without trust in who wrote it
-``values``            redacts values: secrets, unknown values, files
-``fields``            two values -> the fields that differ
+``values``            redacts values: secrets, unknown values, files; the fields that differ
 ``locks``             what a killed run leaves in a self-managed backend
 ====================  ================================================================
 """

@@ -51,7 +51,7 @@ class StackLock:
 
     @property
     def here(self) -> bool:
-        """Whether its holder ran on this host."""
+        """Return whether its holder ran on this host."""
         return self.host == socket.gethostname()
 
     def refusal(self) -> CommandError:

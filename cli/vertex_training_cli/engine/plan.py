@@ -33,6 +33,8 @@ JOBS: Final = frozenset({JOB, TUNING_JOB})
 #: Types of all resources whose inputs have the request of a job.
 WITH_REQUEST: Final = JOBS | {SCHEDULE}
 
+#: How the source of a preview begins that ignored the state (``StackRef.preview_target``).
+OFFLINE: Final = "Previewed offline"
 MAX_STEPS: Final = 20_000
 MAX_TEXTS: Final = 5_000
 #: The engine's operations: pulumi/pulumi v3.259.0, pkg/resource/deploy/step.go.
@@ -78,7 +80,7 @@ class ResourceState:
     id: Text = ""
     """The id that the provider gave it; empty before it exists."""
     retained: bool = False
-    """Whether it stays in the cloud when it leaves the stack."""
+    """True if it stays in the cloud when it leaves the stack."""
 
     @classmethod
     def parse(cls, raw: Mapping[str, Any] | None) -> ResourceState | None:
@@ -123,7 +125,7 @@ class Step:
 
     @property
     def changes(self) -> bool:
-        """Whether the resource is not the same afterwards."""
+        """Return whether the resource is not the same afterwards."""
         return self.op not in UNCHANGED
 
     @property
@@ -138,7 +140,7 @@ class Step:
 
     @property
     def repeats_request(self) -> bool:
-        """Whether a job is replaced by the request that it has, or by a rung of its ladder.
+        """Return whether a job is replaced by the request that it has, or by a rung of its ladder.
 
         The engine replaces what is tainted, named by ``--replace`` or made after what is replaced.
         """
@@ -148,7 +150,7 @@ class Step:
         return running is not None and running in [e.get("requestId") for e in rungs(self.inputs)]
 
     def adopts_again(self, state: str = "") -> bool:
-        """Whether ``up`` takes over the job that its own request replaces.
+        """Return whether ``up`` takes over the job that its own request replaces.
 
         It takes over what has succeeded, and what goes on and is retained. It refuses the others:
         to cancel one that goes on, and to submit once more what has failed or was cancelled.
@@ -210,7 +212,7 @@ class PolicyViolation:
 
     @property
     def is_mandatory(self) -> bool:
-        """Whether it stops the deployment."""
+        """Return whether it stops the deployment."""
         return self.level == "mandatory"
 
 
@@ -232,7 +234,7 @@ class Plan:
     )
     """Levels that policies were given, by name; the others are mandatory."""
     succeeded: bool = False
-    """Whether the preview ended without an error."""
+    """True if the preview ended without an error."""
 
     @property
     def changed(self) -> tuple[Step, ...]:
@@ -264,7 +266,7 @@ class Plan:
 
     @property
     def is_compared(self) -> bool:
-        """Whether outputs of the deployed stack are known, or that there are none.
+        """Return whether outputs of the deployed stack are known, or that there are none.
 
         A program that ends with its mistakes registers no stack: nothing is known of what was.
         """
@@ -288,7 +290,7 @@ class CheckpointObservation:
     seconds: float | None
     """Age of the newest checkpoint; None if there is none."""
     at_most: bool = False
-    """Whether there are more than were looked at: a newer one may be among them."""
+    """True if there are more than were looked at: a newer one may be among them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -318,7 +320,7 @@ class Observations:
 
     jobs: Mapping[str, JobObservation] = field(default_factory=dict)
     not_observed: str = ""
-    """Why jobs could not be read; empty if all were."""
+    """Reason why jobs could not be read; empty if all were."""
     adopted: frozenset[str] = frozenset()
     """Ids of requests that have a job already, which ``up`` adopts; as far as it is known."""
     repeated: Mapping[str, str] = field(default_factory=dict)

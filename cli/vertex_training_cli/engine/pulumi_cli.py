@@ -209,7 +209,7 @@ def _copy_redacted(source: IO[bytes], file: int) -> threading.Thread:
 
 
 def _write(file: int, content: bytes) -> bool:
-    """Whether all of it was written. Nobody may read any more, and the command goes on."""
+    """Return whether all of it was written. Nobody may read any more, and the command goes on."""
     try:
         while content:
             content = content[os.write(file, content) :]
@@ -226,7 +226,7 @@ def _is_terminal(file: int) -> bool:
 
 
 def _in_foreground() -> bool:
-    """Whether this process is in the foreground of its terminal."""
+    """Return whether this process is in the foreground of its terminal."""
     try:
         terminal = os.open("/dev/tty", os.O_RDWR | os.O_CLOEXEC)
     except OSError:

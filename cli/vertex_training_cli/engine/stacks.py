@@ -59,7 +59,7 @@ class StackRef:
 
     @property
     def is_local(self) -> bool:
-        """Whether it is a stack of the local cloud."""
+        """Return whether it is a stack of the local cloud."""
         return naming.is_local(self.project)
 
     @property

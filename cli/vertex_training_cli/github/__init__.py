@@ -3,8 +3,7 @@
 ===============  ===================================================================
 ``command``      the command line
 ``preview_run``  the run of a preview, by what GitHub says of it, and its comment
-``artifact``     what that run uploaded, read without trust
 ``repository``   comments, approvals and issues of a repository; approvals are kept
-``gh``           calls of GitHub's API
+``gh``           calls of GitHub's API, and artifacts of runs, read without trust
 ===============  ===================================================================
 """

@@ -19,11 +19,10 @@ from vertex_training_cli.deploy.approval import (
     Approval,
     parse_approval,
 )
-from vertex_training_cli.deploy.sources import OFFLINE
 from vertex_training_cli.engine import plan_file
 from vertex_training_cli.engine.pulumi_cli import BACKEND
 from vertex_training_cli.engine.values import redact
-from vertex_training_cli.github import artifact, gh
+from vertex_training_cli.github import gh
 from vertex_training_cli.review import markdown, report
 from vertex_training_cli.review.report import ReviewOutcome, ReviewReport
 
@@ -74,7 +73,7 @@ class PreviewRun:
 
     @property
     def may_approve(self) -> bool:
-        """Whether merging may approve: not for forks and Dependabot, which never sign in."""
+        """Return whether merging may approve: not for forks and Dependabot, which never sign in."""
         return self.head_repository == self.repository and DEPENDABOT not in self.actors
 
     def find_pull(self) -> Mapping[str, Any] | None:
@@ -137,9 +136,9 @@ class PreviewComment:
     text: str
     approval: Approval | None = None
     reason: str = ""
-    """Why it approves nothing, or why there is no report; for the log."""
+    """Reason why it approves nothing, or why there is no report; for the log."""
     is_refused: bool = False
-    """Whether the artifact is not what a preview uploads."""
+    """True if the artifact is not what a preview uploads."""
 
 
 def make_comment(
@@ -151,12 +150,12 @@ def make_comment(
         CommandError: GitHub could not be asked.
     """
     try:
-        archive = artifact.download(run.repository, run.id, f"report-{stack}")
-        content = artifact.read_file(archive, f"{stack}.plan")
+        archive = gh.artifact_of(run.repository, run.id, f"report-{stack}")
+        content = gh.read_file(archive, f"{stack}.plan")
         if content is None:
             raise ArtifactError("the artifact has no plan.")
         found, text = _render(content, stack)
-        record = artifact.read_file(archive, f"{stack}.approval.json")
+        record = gh.read_file(archive, f"{stack}.approval.json")
     except (ArtifactError, PreviewParseError) as refused:
         reason = f"there is no report of {stack}: {refused}"
         text = f"## Review of stack `{stack}`\n\nThis preview has no report: {refused}\n"
@@ -191,14 +190,14 @@ def _approval(
     found: ReviewReport,
     env: Mapping[str, str],
 ) -> Approval:
-    """What merging approves.
+    """Return what merging approves.
 
     Raises:
         ApprovalParseError: nothing.
     """
     if not run.may_approve:
         raise ApprovalParseError("the pull request is of a fork or of Dependabot")
-    if found.source.startswith(OFFLINE):
+    if found.is_offline:
         raise ApprovalParseError("the report was made offline, against an empty state")
     if found.outcome is not ReviewOutcome.CLEAN:
         raise ApprovalParseError("something stands against the plan")

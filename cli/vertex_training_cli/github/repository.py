@@ -20,7 +20,7 @@ from vertex_training_cli.deploy.approval import Approval
 from vertex_training_cli.drift.findings import DriftOutcome
 from vertex_training_cli.drift.report import title
 from vertex_training_cli.engine.values import redact
-from vertex_training_cli.github import artifact, gh
+from vertex_training_cli.github import gh
 
 #: Kinds of texts, which their markers name.
 REPORT: Final = "report"
@@ -45,7 +45,7 @@ class Repository:
         return gh.write("POST", f"repos/{self.name}/issues/{number}/comments", text)
 
     def read_approval(self, commit: str, stack: str) -> Approval:
-        """What was approved by merging the pull request that ``commit`` came from.
+        """Return what was approved by merging the pull request that ``commit`` came from.
 
         Raises:
             CommandError: it came from none, or no report on it approves anything.
@@ -97,7 +97,7 @@ MAX_BODY: Final = 65_536
 
 
 def marker(kind: str, stack: str) -> str:
-    """What a text of this kind for this stack begins with."""
+    """Return what a text of this kind for this stack begins with."""
     return f"<!-- vt:{kind} {stack} -->"
 
 
@@ -168,7 +168,7 @@ def name_of(stack: str, pull: int) -> str:
 
 
 def find_kept_approval(repository: str, stack: str, pull: int) -> KeptApproval | None:
-    """What the newest report on a pull request kept; None if no report did.
+    """Return what the newest report on a pull request kept; None if no report did.
 
     Raises:
         CommandError: GitHub could not be asked.
@@ -181,7 +181,7 @@ def find_kept_approval(repository: str, stack: str, pull: int) -> KeptApproval |
         run = int((each.get("workflow_run") or {}).get("id") or 0)
         if each.get("expired") or each.get("name") != name or not _is_report(repository, run):
             continue
-        content = artifact.read_file(artifact.download(repository, run, name), FILE)
+        content = gh.read_file(gh.artifact_of(repository, run, name), FILE)
         try:
             return KeptApproval.model_validate_json(content or b"")
         except pydantic.ValidationError:
@@ -206,7 +206,7 @@ def ensure_unchanged(repository: str, pull: int, kept: KeptApproval) -> None:
 
 
 def _is_report(repository: str, run: int) -> bool:
-    """Whether a run is one of the workflow that reports, as it is on the main branch."""
+    """Return whether a run is one of the workflow that reports, as it is on the main branch."""
     found = gh.read(f"repos/{repository}/actions/runs/{run}")[0]
     return (
         str(found.get("path")).partition("@")[0] == WORKFLOW

@@ -36,7 +36,7 @@ _SHARED: Final = "409: the names of buckets are shared by everybody"
 
 
 def ask(context: PreflightContext) -> Iterator[Answer]:
-    """What the stack makes, and what it uses of others."""
+    """Return what the stack makes, and what it uses of others."""
     for each in context.of_type(BUCKET):
         yield from _bucket(context, each)
     for token in READ:

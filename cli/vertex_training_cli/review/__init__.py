@@ -11,6 +11,7 @@
 ``destroyed``     what is destroyed or renamed, or loses its protection; objects, by folder
 ``losses``        data that is lost though its resource stays; keys; what Google refuses
 ``guards``        limits that are raised; policies, rules, alerts and other guards that are lowered
+``first_screen``  whether it can be deployed, what remains, and a table of answers
 ``headline``      the verdict, and twelve questions of an approver with their answers
 ``sections``      the report as titles, tables, lists and a picture, for a comment and a page
 ``parts``         findings, kinds of risks, and what a section is made of

@@ -18,9 +18,8 @@ from vertex_training.catalog import resource_types
 from vertex_training.catalog.resource_types import OBJECT
 from vertex_training.errors import Problem
 from vertex_training.plan.packages import prefix_of
-from vertex_training_cli.engine.fields import diff_fields
 from vertex_training_cli.engine.plan import WITH_REQUEST, Diagnostic, Plan, Step
-from vertex_training_cli.engine.values import as_mapping
+from vertex_training_cli.engine.values import as_mapping, diff_fields
 from vertex_training_cli.review import grants, jobs, serving
 from vertex_training_cli.review.parts import LOST, Finding, Quote, risk
 
@@ -63,7 +62,7 @@ class DestructiveChange:
     takes: str
     """What is lost with it; empty if nothing that people put there."""
     refused: bool = False
-    """Whether it is protected: the engine refuses, and the preview fails."""
+    """True if it is protected: the engine refuses, and the preview fails."""
 
     @property
     def is_loss(self) -> bool:

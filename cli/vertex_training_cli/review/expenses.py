@@ -21,9 +21,8 @@ from vertex_training.naming import SNAPSHOTS
 from vertex_training.settings import cron
 from vertex_training.snapshots import estimate
 from vertex_training.snapshots.estimate import RESOLVED
-from vertex_training_cli.engine.fields import FieldDifference, diff_fields
 from vertex_training_cli.engine.plan import WITH_REQUEST, Plan, Step
-from vertex_training_cli.engine.values import as_mapping
+from vertex_training_cli.engine.values import FieldDifference, as_mapping, diff_fields
 from vertex_training_cli.review.jobs import differences, images_of, job_name, job_spec, request
 from vertex_training_cli.review.parts import LOST, READABLE, Finding, Quote, first, risk
 
@@ -91,7 +90,7 @@ class ScheduleChange:
 
     @property
     def cost(self) -> str:
-        """What a month of it can cost, in words."""
+        """Return what a month of it can cost, in words."""
         if self.paused:
             return f"nothing while it is paused, {usd(self.worst_month_usd)} a month afterwards"
         return f"at most {usd(self.worst_month_usd)} a month ({self.most_a_month} slots)"
@@ -176,7 +175,7 @@ class SnapshotChange:
     reads_bytes: int | None
     """What its query would read; None if that is not asked."""
     at_least: bool
-    """Whether it may read more than that."""
+    """True if it may read more than that."""
     usd: float | None
     """The price of what it reads on demand; None without one."""
     rows: int | None
@@ -298,7 +297,7 @@ class ReservationCost:
     zone: str
     machine_type: str
     machines: int
-    """How many; 0 if that is not known yet."""
+    """Number of; 0 if that is not known yet."""
     rate: Rate | None
     """Of one machine, without Vertex AI's fee; None if no source has a price."""
 

@@ -7,7 +7,7 @@ that is in no single binding, so ``access_changes`` computes it over all of them
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
@@ -56,13 +56,13 @@ class IamBinding:
     target: str
     condition: str = ""
     reason: str = field(default="", compare=False)
-    """Why it is granted; empty if the program does not say."""
+    """Reason why it is granted; empty if the program does not say."""
     is_derived: bool = field(default=False, compare=False)
-    """Whether the program makes it by itself, and nobody asked for it by name."""
+    """True if the program makes it by itself, and nobody asked for it by name."""
 
     @property
     def is_public(self) -> bool:
-        """Whether the member includes everybody."""
+        """Return whether the member includes everybody."""
         return self.member in PUBLIC_MEMBERS
 
 
@@ -86,6 +86,23 @@ def place(binding: IamBinding | Access, quote: Quote) -> str:
 def verb(access: Access, quote: Quote) -> str:
     """Return what an access allows: a word, or the role."""
     return access.verb if access.verb in VERBS.values() else quote(access.verb)
+
+
+def right(binding: IamBinding, quote: Quote) -> str:
+    """Return a binding without its member: the role, on what, and under which condition."""
+    condition = f", only if {quote(binding.condition)}" if binding.condition else ""
+    return f"{quote(binding.role)} on {place(binding, quote)}{condition}"
+
+
+def reach(access: Access, quote: Quote) -> str:
+    """Return an access without its member: what it does with which data, and as whom."""
+    acting = f" as {quote(through(access))}" if access.through else ""
+    return f"{verb(access, quote)} {place(access, quote)}{acting}"
+
+
+def people_first(accesses: Iterable[Access]) -> list[Access]:
+    """Return people first, then accounts of jobs, which are the rule."""
+    return sorted(accesses, key=lambda each: (each.member[:15] == "serviceAccount:", each))
 
 
 def through(access: Access) -> str:

@@ -13,13 +13,16 @@ from dataclasses import dataclass
 from typing import Final
 
 from vertex_training.catalog.costs import usd
+from vertex_training.customjob.batch.offers import NAMES as SERVICES
 from vertex_training.customjob.protocol.waiting import format_duration
+from vertex_training.images.pins import PLACEHOLDER
 from vertex_training_cli.engine.plan import JobObservation
 from vertex_training_cli.review import expenses, grants, serving
 from vertex_training_cli.review.destroyed import ACCEPTED_LOSS
 from vertex_training_cli.review.escaping import cut
-from vertex_training_cli.review.jobs import SAME_REQUEST, JobChange, repeats_in_words
+from vertex_training_cli.review.jobs import SAME_REQUEST, JobChange, image_name, repeats_in_words
 from vertex_training_cli.review.parts import (
+    BINDS,
     COSTS,
     LIMITS,
     LOST,
@@ -27,8 +30,10 @@ from vertex_training_cli.review.parts import (
     POLICIES,
     PUBLIC,
     READABLE,
+    REPLACED,
     RIGHTS,
     RUNS,
+    STOPS,
     UNSEEN,
     Danger,
     Quote,
@@ -55,30 +60,12 @@ def verdict(report: ReviewReport, quote: Quote = cut) -> str:
 
     ``quote`` makes names and values harmless for where the line stands.
     """
-    parts = [_failed(report)] if report.outcome is not ReviewOutcome.CLEAN else []
+    parts = [failure(report)] if report.outcome is not ReviewOutcome.CLEAN else []
     if report.nothing:
         return f"{parts[0][0].upper()}{parts[0][1:]}." if parts else "Nothing changes."
-    stated = report.outcome is ReviewOutcome.FAILED and _beside_the_plan(report)
-    refused = [job for job in report.jobs if job.refused and not (stated and job.same_request)]
-    leaving = [job for job in report.jobs if job.action == "cancel" and not job.refused]
-    going_on = sum(job.goes_on for job in leaving)
-    cancelled = sum(job.cancels for job in leaving)
-    ended = len(leaving) - going_on - cancelled
-    counts = [
-        (sum(job.action == "replace" for job in refused), "that `up` refuses to replace"),
-        (sum(job.action == "cancel" for job in refused), "that `up` refuses to remove"),
-        (report.count("submit"), "submitted"),
-        (report.count("adopt"), "adopted"),
-        (sum(job.action == "replace" and job.submits for job in report.jobs), "replaced"),
-        (cancelled, "cancelled"),
-        (going_on, "left running without the stack"),
-        (
-            ended,
-            "that had ended leaves the stack" if ended == 1 else "that had ended leave the stack",
-        ),
-    ]
-    phrases = [f"{_count(number, 'job')} {word}" for number, word in counts if number]
-    parts.append(", ".join(phrases) or "no job is submitted")
+    if images := unbuilt_images(report):
+        parts.append(f"{_count(len(images), 'image')} not built: {first(list(map(quote, images)))}")
+    parts.append(_jobs(report))
     if report.submitted:
         parts.append(_cost(report))
     if images := report.images:
@@ -112,6 +99,31 @@ def verdict(report: ReviewReport, quote: Quote = cut) -> str:
     return text[0].upper() + text[1:] + "."
 
 
+def _jobs(report: ReviewReport) -> str:
+    """Return how many jobs are submitted, replaced, cancelled or left alone."""
+    stated = report.outcome is ReviewOutcome.FAILED and _beside_the_plan(report)
+    refused = [job for job in report.jobs if job.refused and not (stated and job.same_request)]
+    leaving = [job for job in report.jobs if job.action == "cancel" and not job.refused]
+    going_on = sum(job.goes_on for job in leaving)
+    cancelled = sum(job.cancels for job in leaving)
+    ended = len(leaving) - going_on - cancelled
+    counts = [
+        (sum(job.action == "replace" for job in refused), "that `up` refuses to replace"),
+        (sum(job.action == "cancel" for job in refused), "that `up` refuses to remove"),
+        (report.count("submit"), "submitted"),
+        (report.count("adopt"), "adopted"),
+        (sum(job.action == "replace" and job.submits for job in report.jobs), "replaced"),
+        (cancelled, "cancelled"),
+        (going_on, "left running without the stack"),
+        (
+            ended,
+            "that had ended leaves the stack" if ended == 1 else "that had ended leave the stack",
+        ),
+    ]
+    phrases = [f"{_count(number, 'job')} {word}" for number, word in counts if number]
+    return ", ".join(phrases) or "no job is submitted"
+
+
 def _risks(report: ReviewReport, quote: Quote) -> list[str]:
     """Return what endangers data or opens something, the worst first."""
     named: dict[str, list[str]] = {}
@@ -122,7 +134,7 @@ def _risks(report: ReviewReport, quote: Quote) -> list[str]:
     return [f"{headline}: {first(names)}" for headline, names in named.items()]
 
 
-def _failed(report: ReviewReport) -> str:
+def failure(report: ReviewReport) -> str:
     """Return why nothing may be deployed."""
     violations = _count(len(report.forbidding), "policy violation")
     return {
@@ -153,9 +165,12 @@ def is_partial(report: ReviewReport) -> bool:
     return failed or bool(report.errors)
 
 
-def without_answer(report: ReviewReport) -> str:
-    """Return the word before the questions that have no answer."""
-    return "Not known" if is_partial(report) else "Nothing"
+def unbuilt_images(report: ReviewReport) -> list[str]:
+    """Return images that jobs or models would run, and of which none was built."""
+    jobs = (*report.submitted, *(e for e in report.schedules if e.action in ("begin", "change")))
+    used = [uri for job in jobs for uri in job.images]
+    used += [each.image for each in report.models if each.action in ("upload", "replace")]
+    return sorted({image_name(uri) for uri in used if uri.endswith(f"@{PLACEHOLDER}")})
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,7 +250,7 @@ def _traffic(report: ReviewReport, quote: Quote) -> list[str]:
 
 def _costs(report: ReviewReport, quote: Quote) -> Iterator[str]:
     if report.submitted:
-        yield _cost(report)
+        yield f"{_cost(report)}{_by_service(report)}"
     if deferred := [job for job in report.jobs if job.action == "defer"]:
         yield f"later: {', '.join(usd(job.cost.worst_case) for job in deferred[:NAMED])}"
     if report.reservations:
@@ -253,9 +268,7 @@ def _costs(report: ReviewReport, quote: Quote) -> Iterator[str]:
 
 def _gains(report: ReviewReport, quote: Quote) -> Iterator[str]:
     for each in report.gained:
-        target = grants.place(each, quote)
-        condition = f", only if {quote(each.condition)}" if each.condition else ""
-        yield f"{quote(grants.short_member(each))}: {quote(each.role)} on {target}{condition}"
+        yield f"{quote(grants.short_member(each))}: {grants.right(each, quote)}"
 
 
 def _stops(report: ReviewReport, quote: Quote) -> Iterator[str]:
@@ -286,12 +299,8 @@ def _policies(report: ReviewReport, quote: Quote) -> Iterator[str]:
 
 
 def _readable(report: ReviewReport, quote: Quote) -> Iterator[str]:
-    # People first, and what they hold themselves: accounts of jobs are the rule.
-    accesses = sorted(report.access_gained, key=lambda e: (e.member[:15] == "serviceAccount:", e))
-    for each in accesses:
-        acting = f" as {quote(grants.through(each))}" if each.through else ""
-        does = f"{grants.verb(each, quote)} {grants.place(each, quote)}"
-        yield f"{quote(grants.short_member(each))} {does}{acting}"
+    for each in grants.people_first(report.access_gained):
+        yield f"{quote(grants.short_member(each))} {grants.reach(each, quote)}"
 
 
 def _unseen(report: ReviewReport, quote: Quote) -> Iterator[str]:
@@ -307,7 +316,7 @@ def _unseen(report: ReviewReport, quote: Quote) -> Iterator[str]:
             yield f"snapshot {quote(each.name)}: {quote(each.told)}"
     for type_ in report.unjudged:
         yield f"what a {quote(type_)} opens or grants"
-    if report.source.startswith("Previewed offline"):
+    if report.is_offline:
         yield "what is deployed: the preview began with an empty state"
 
 
@@ -328,6 +337,20 @@ def _cost(report: ReviewReport) -> str:
         )
     more = f" and {_count(len(missing), 'job')} without a price" if missing else ""
     return f"at most {f'{was} → ' if old and was != total else ''}{total}{more}"
+
+
+def _by_service(report: ReviewReport) -> str:
+    """Return which service that is on, and the cost on the other one where it takes all jobs."""
+    offers = [job.offers for job in report.submitted]
+    services = {own.backend for own, _ in offers}
+    if len(services) > 1 or report.unpriced:
+        return ""
+    own = f" on {SERVICES[services.pop()]}"
+    prices = [other.cost and other.cost.worst_case for _, other in offers]
+    known = [price for price in prices if price is not None]
+    if len(known) < len(prices):
+        return own
+    return f"{own}, {usd(math.fsum(known))} on {SERVICES[offers[0][1].backend]}"
 
 
 def _thrown_away(jobs: Sequence[JobObservation]) -> str:
@@ -372,11 +395,11 @@ _QUESTIONS: Final[Sequence[tuple[str, Phrases, Danger]]] = (
     (RIGHTS, _gains, "opens"),
     (LOST, _losses, "destroys"),
     (PUBLIC, _nothing_more, "destroys"),
-    ("what stops", _stops, "destroys"),
-    ("what is replaced", _replaced, "destroys"),
+    (STOPS, _stops, "destroys"),
+    (REPLACED, _replaced, "destroys"),
     (LIMITS, _nothing_more, "opens"),
     (POLICIES, _policies, "opens"),
     (READABLE, _readable, "opens"),
     (UNSEEN, _unseen, "opens"),
-    ("what the digest binds", _binds, "plain"),
+    (BINDS, _binds, "plain"),
 )

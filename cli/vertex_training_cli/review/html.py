@@ -8,8 +8,9 @@ from typing import Final
 import jinja2
 from markupsafe import Markup, escape
 
+from vertex_training_cli.review import first_screen
 from vertex_training_cli.review.escaping import visible
-from vertex_training_cli.review.headline import answers, verdict, without_answer
+from vertex_training_cli.review.headline import verdict
 from vertex_training_cli.review.report import ReviewReport
 from vertex_training_cli.review.sections import sections
 
@@ -23,8 +24,11 @@ def render(report: ReviewReport) -> str:
     return template().render(
         report=report,
         verdict=verdict(report, _quoted),
-        answers=answers(report, _quoted),
-        without_answer=without_answer(report),
+        subject=first_screen.subject(report, _quoted),
+        readiness=first_screen.readiness(report),
+        commands=first_screen.commands(report),
+        rows=first_screen.rows(report, _quoted),
+        without_row=first_screen.without_row(report, _quoted),
         sections=sections(report, _quoted, lambda words: f"\ue002{words}\ue003"),
     )
 

@@ -18,7 +18,6 @@ from vertex_training.customjob.protocol.waiting import format_duration
 from vertex_training.customjob.rules.command_lines import started_processes
 from vertex_training.customjob.rules.job import Job
 from vertex_training.errors import Problem
-from vertex_training_cli.engine.fields import FieldDifference, diff_fields
 from vertex_training_cli.engine.plan import (
     JOBS,
     NOTHING_OBSERVED,
@@ -31,6 +30,7 @@ from vertex_training_cli.engine.plan import (
     Step,
     rungs,
 )
+from vertex_training_cli.engine.values import FieldDifference, diff_fields
 from vertex_training_cli.review.parts import RUNS, Finding, Quote, risk
 
 Action = Literal["submit", "adopt", "replace", "cancel", "change", "defer", "keep"]
@@ -112,23 +112,23 @@ class JobChange:
     idle_stop_before: str = ""
     """The same before."""
     same_request: bool = False
-    """Whether its own request replaces it, and `up` neither adopts nor submits anything."""
+    """True if its own request replaces it, and `up` neither adopts nor submits anything."""
     retained: bool = False
-    """Whether the job before is left as it is (``retain_on_delete`` of a ``TrainingJob``)."""
+    """True if the job before is left as it is (``retain_on_delete`` of a ``TrainingJob``)."""
 
     repeats: str = ""
     """The earlier job of the same request, into whose folder it writes; empty without one."""
     protected: bool = False
-    """Whether the engine refuses to delete or replace it."""
+    """True if the engine refuses to delete or replace it."""
 
     @property
     def refused(self) -> bool:
-        """Whether `up` refuses to replace it, or to let it leave the stack."""
+        """Return whether `up` refuses to replace it, or to let it leave the stack."""
         return self.protected or self.same_request
 
     @property
     def submits(self) -> bool:
-        """Whether something is sent to the service."""
+        """Return whether something is sent to the service."""
         return self.action in ("submit", "replace") and not self.refused
 
     @property
@@ -138,7 +138,7 @@ class JobChange:
 
     @property
     def machines(self) -> tuple[str, ...]:
-        """What each pool runs on, like ``4 x a3-megagpu-8g (8 NVIDIA_H100_MEGA_80GB)``."""
+        """Return what each pool runs on, like ``4 x a3-megagpu-8g (8 NVIDIA_H100_MEGA_80GB)``."""
         return self.ladder[0].machines if self.ladder else _machines(self.cost)
 
     @property
@@ -158,22 +158,22 @@ class JobChange:
 
     @property
     def cancels(self) -> bool:
-        """Whether a job that may still run is cancelled."""
+        """Return whether a job that may still run is cancelled."""
         return self.leaves_a_live_one and not (self.retained or self.refused)
 
     @property
     def goes_on(self) -> bool:
-        """Whether a job that may still run leaves the stack, and nothing cancels it."""
+        """Return whether a job that may still run leaves the stack, and nothing cancels it."""
         return self.leaves_a_live_one and self.retained and not self.refused
 
     @property
     def leaves_a_live_one(self) -> bool:
-        """Whether the job before, which leaves the stack, may still run."""
+        """Return whether the job before, which leaves the stack, may still run."""
         return self.action in ("replace", "cancel") and self._state not in (*ENDED, RECORD_DELETED)
 
     @property
     def end(self) -> str:
-        """How the job before ended, in words after its name."""
+        """Return how the job before ended, in words after its name."""
         return "has not ended" if self.leaves_a_live_one else f"is {self._state}"
 
     @property

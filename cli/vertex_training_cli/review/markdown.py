@@ -10,9 +10,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from vertex_training_cli.engine.fields import FieldDifference
+from vertex_training_cli.engine.values import FieldDifference
+from vertex_training_cli.review import first_screen
 from vertex_training_cli.review.escaping import block, code, label
-from vertex_training_cli.review.headline import answers, verdict, without_answer
+from vertex_training_cli.review.headline import verdict
 from vertex_training_cli.review.parts import (
     Differences,
     Entry,
@@ -43,9 +44,9 @@ class Verbosity:
     others: int
     """Other changes that are listed by name."""
     draw: bool
-    """Whether there is a picture."""
+    """True if there is a picture."""
     shorter: int = 0
-    """Whether jobs have a table, or (1) a line each, or (2) only their names."""
+    """True if jobs have a table, or (1) a line each, or (2) only their names."""
 
     @property
     def items(self) -> int:
@@ -77,9 +78,18 @@ def render(report: ReviewReport, limit: int = LIMIT) -> str:
 
 
 def _lines(report: ReviewReport, found: list[ReportSection], verbosity: Verbosity) -> Iterator[str]:
-    yield f"## Review of stack {code(report.stack)}"
-    yield from ("", f"**{verdict(report, code)}**", "")
-    yield from _answers(report)
+    ready, why = first_screen.readiness(report)
+    yield f"## Review of stack {first_screen.subject(report, code)}"
+    yield from ("", f"**{ready}:** {why}.", "")
+    remaining = first_screen.commands(report)
+    yield from (f"{number}. {code(each)}" for number, each in enumerate(remaining, start=1))
+    yield from ("",) if remaining else ()
+    yield from (f"**{verdict(report, code)}**", "")
+    answered = first_screen.rows(report, code)
+    yield from _rows(("subject", "change"), ((e.head, "<br>".join(e.lines)) for e in answered))
+    if nothing := first_screen.without_row(report, code):
+        yield from ("", nothing)
+    yield ""
     for section in found:
         yield from _section(section, verbosity)
     if verbosity is not LEVELS[0]:
@@ -87,15 +97,6 @@ def _lines(report: ReviewReport, found: list[ReportSection], verbosity: Verbosit
         yield ""
     where = f"project {code(report.project)}, {code(report.region)}; " if report.project else ""
     yield f"<sub>{where}{report.source}. Plan {code(report.digest)}</sub>"
-
-
-def _answers(report: ReviewReport) -> Iterator[str]:
-    """Yield the table of answers; questions without an answer share a line."""
-    found = answers(report, code)
-    yield from _rows(("question", "answer"), ((e.question, e.text) for e in found if e.phrases))
-    if nothing := [each.question for each in found if not each.phrases]:
-        yield from ("", f"{without_answer(report)}: {', '.join(nothing)}.")
-    yield ""
 
 
 def _section(section: ReportSection, verbosity: Verbosity) -> Iterator[str]:

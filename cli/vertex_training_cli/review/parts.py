@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal, Protocol, TypeVar
 
-from vertex_training_cli.engine.fields import FieldDifference
 from vertex_training_cli.engine.plan import Plan
+from vertex_training_cli.engine.values import FieldDifference
 
 #: Questions of an approver that kinds of risk answer (``headline`` has all twelve).
 RUNS: Final = "what runs"
@@ -24,6 +24,9 @@ COSTS: Final = "what it can cost"
 RIGHTS: Final = "who gains a right"
 READABLE: Final = "whose data becomes readable"
 UNSEEN: Final = "what was not looked at"
+STOPS: Final = "what stops"
+REPLACED: Final = "what is replaced"
+BINDS: Final = "what the digest binds"
 #: Names in one part of a sentence; more are counted.
 NAMED: Final = 3
 #: Characters of a value that is a sentence.
@@ -160,7 +163,7 @@ class Paragraph:
     names: tuple[str, ...] = ()
     end: str = ""
     by_semicolon: bool = False
-    """Whether names are phrases, with commas in them."""
+    """True if names are phrases, with commas in them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,7 +185,7 @@ class Entry:
     """Whose fields follow. Not quoted yet, nor are they."""
     fields: tuple[FieldDifference, ...] = ()
     in_comment: bool = True
-    """Whether a comment has the fields, too."""
+    """True if a comment has the fields, too."""
     note: str = ""
     """A line below it."""
 
@@ -193,7 +196,7 @@ class Listing:
 
     groups: tuple[tuple[Entry, ...], ...]
     minor: bool = False
-    """Whether a comment shortens it before anything else."""
+    """True if a comment shortens it before anything else."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,7 +215,7 @@ class Table:
     columns: tuple[str, ...]
     rows: tuple[Row, ...]
     spaced: bool = False
-    """Whether one more empty line follows in a comment."""
+    """True if one more empty line follows in a comment."""
     shorter: tuple[Listing, ...] = ()
     """What a comment has in its place, when it is short of space, and when it is very short: all
     of the rows, at any length. Without these, a comment shows as many rows as entries of a list."""
@@ -245,7 +248,7 @@ class Node:
 
     @property
     def text(self) -> str:
-        """What stands in its box."""
+        """Return what stands in its box."""
         return f"{self.kind} {self.name}"
 
 
@@ -257,11 +260,11 @@ class Edge:
     other: Node
     verb: str
     new: bool
-    """Whether the change brings it."""
+    """True if the change brings it."""
 
     @property
     def is_public(self) -> bool:
-        """Whether everybody does it."""
+        """Return whether everybody does it."""
         return self.one.kind == EVERYBODY
 
     @property
@@ -283,7 +286,7 @@ class Graph:
 
     @property
     def undrawn(self) -> str:
-        """What is not drawn, in words; empty if all is."""
+        """Return what is not drawn, in words; empty if all is."""
         counted = ((self.left, "rights"), (self.endpoints_left, "endpoints"))
         return " and ".join(f"{count} more {what}" for count, what in counted if count)
 

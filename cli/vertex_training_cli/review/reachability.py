@@ -16,9 +16,8 @@ from vertex_training.catalog.resource_types import BUCKET, CHANNEL, FIREWALL, SU
 from vertex_training.customjob.kinds import BATCH_JOB
 from vertex_training.plan import access
 from vertex_training.plan.firewalls import open_ranges, reaches_anywhere
-from vertex_training_cli.engine.fields import FieldDifference, diff_fields
 from vertex_training_cli.engine.plan import WITH_REQUEST, Plan, ResourceState, Step
-from vertex_training_cli.engine.values import UNKNOWN, as_mapping
+from vertex_training_cli.engine.values import UNKNOWN, FieldDifference, as_mapping, diff_fields
 from vertex_training_cli.review import grants
 from vertex_training_cli.review.jobs import backend_of, job_name, job_spec, request
 from vertex_training_cli.review.parts import PUBLIC, RIGHTS, UNSEEN, Danger, Finding, risk
@@ -47,11 +46,11 @@ class ReachabilityChange:
     """Its name in the program."""
     differences: tuple[FieldDifference, ...] = ()
     public: bool = False
-    """Whether it opens something to everybody."""
+    """True if it opens something to everybody."""
 
     @property
     def danger(self) -> Danger:
-        """What the change means for who approves it."""
+        """Return what the change means for who approves it."""
         if self.verb == "closes":
             return "plain"
         return "destroys" if self.public else "opens"

@@ -17,9 +17,9 @@ from vertex_training.errors import Problem
 from vertex_training.plan.access import Access
 from vertex_training.snapshots.estimate import RESOLVED
 from vertex_training_cli import read_errors
-from vertex_training_cli.engine.fields import FieldDifference, added_fields, diff_fields
 from vertex_training_cli.engine.plan import (
     NOTHING_OBSERVED,
+    OFFLINE,
     WITH_REQUEST,
     Diagnostic,
     Observations,
@@ -28,6 +28,7 @@ from vertex_training_cli.engine.plan import (
     ResourceState,
     Step,
 )
+from vertex_training_cli.engine.values import FieldDifference, added_fields, diff_fields
 from vertex_training_cli.review import (
     destroyed,
     expenses,
@@ -266,11 +267,16 @@ class ReviewReport:
     violations: tuple[PolicyViolation, ...] = _part(lambda plan: plan.violations)
     packs: tuple[str, ...] = _part(lambda plan: sorted(plan.packs))
     policies: int
-    """How many policies checked the plan."""
+    """Number of policies checked the plan."""
     changes: tuple[ResourceChange, ...]
     unchanged: int
+    is_first: bool
+    """True if nothing of the stack is deployed; unknown, and False, of an offline preview."""
+    created: tuple[str, ...] = _part(
+        lambda plan: sorted(e.type for e in plan.changed if e.op == "create")
+    )
     not_observed: str
-    """Why jobs that exist were not looked at; empty if all were."""
+    """Reason why jobs that exist were not looked at; empty if all were."""
     held: tuple[IamBinding, ...] = _part(grants.held)
     """All rights after the change, for the picture."""
     unseen_images: tuple[str, ...] = ()
@@ -279,6 +285,11 @@ class ReviewReport:
     """Where new images came from, by their full names; those that were looked up."""
     preflight: str = ""
     """The summary of a preflight of the stack; empty without one."""
+
+    @property
+    def is_offline(self) -> bool:
+        """Return whether the preview ignored the state, so that everything looks new."""
+        return self.source.startswith(OFFLINE)
 
     @property
     def images(self) -> tuple[ImageUse, ...]:
@@ -320,14 +331,14 @@ class ReviewReport:
 
     @property
     def risky(self) -> bool:
-        """Whether something is opened, granted or destroyed, or loses its protection."""
+        """Return whether something is opened, granted or destroyed, or loses its protection."""
         opened = any(change.verb != "closes" for change in self.reachability)
         named = any(found for kind, found in self.risks.items() if kind.headline)
         return bool(self.gained or self.destroyed or named or opened)
 
     @property
     def nothing(self) -> bool:
-        """Whether the plan changes nothing at all."""
+        """Return whether the plan changes nothing at all."""
         parts = (*self.risks.values(), self.gained, self.lost, self.kept, self.reachability)
         more = (self.destroyed, self.changes, self.folders, self.watching)
         kinds = (*self.jobs, *self.models, *self.endpoints, *self.snapshots, *self.schedules)
@@ -346,6 +357,7 @@ def build(
 
     ``problems``: mistakes in the files, if the preview failed. ``observed`` is in no digest.
     """
+    is_offline = source.startswith(OFFLINE)
     found, refused = plan_digest(plan), destroyed.refused_losses(plan)
     problems = (*problems, *map(destroyed.loss_problem, refused))
     access_gained, access_lost = grants.access_changes(plan)
@@ -384,6 +396,7 @@ def build(
         risks={kind: kind(plan) for kind in RISKS},
         levels=guards.policy_levels(plan),
         changes=tuple(each for each in _changes(plan) if each.name not in grouped),
+        is_first=plan.succeeded and not is_offline and not any(each.old for each in plan.steps),
         unchanged=sum(step.custom and not step.changes for step in plan.steps),
     )
 

@@ -70,7 +70,7 @@ class VersionChange:
     """Empty if there was none."""
     metrics: Mapping[str, float]
     unanswered: str
-    """Why the run was not looked up; empty if it was."""
+    """Reason why the run was not looked up; empty if it was."""
 
     @property
     def title(self) -> str:

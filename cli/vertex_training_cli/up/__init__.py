@@ -3,7 +3,6 @@
 ==============  =================================================================
 ``command``     ``vt up``: clears the traces of a killed run before and after it
 ``lost_state``  after a state was lost: imports what the cloud has
-``destroy``     ``vt destroy``: shows what is lost, and asks for the stack's name
-``losses``      what the state has that would be lost, and what refuses to go
+``destroy``     ``vt destroy``: shows what is lost or refuses to go, asks for the stack's name
 ==============  =================================================================
 """

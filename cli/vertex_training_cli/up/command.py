@@ -136,7 +136,7 @@ def bring_up(
 
 
 def _deployment_before(stack: StackRef, pulumi: PulumiCli) -> Mapping[str, Any]:
-    """What the state has; refuses one that was lost."""
+    """Return what the state has; refuses one that was lost."""
     try:
         deployment = pulumi.export_deployment(stack.stack)
     except CommandError:
@@ -149,14 +149,17 @@ def _deployment_before(stack: StackRef, pulumi: PulumiCli) -> Mapping[str, Any]:
 def refused_repairs(
     root: Path, pulumi: PulumiCli, stack: str, arguments: Sequence[str]
 ) -> list[Problem]:
-    """What an ``up`` with a refresh would make anew, empty, and is protected; asks a preview.
+    """Return reasons to refuse an ``up`` with a refresh, by a preview of it.
 
-    Nothing of an ``up`` that is held to a plan: the review that made it has looked.
+    Something protected would be made anew, empty; or it has no preview of its own, and would fail
+    after it changed other resources. None of an ``up`` that is held to a plan: the review that
+    made it has looked.
     """
     if not _refreshes(root, arguments) or any(each.startswith("--plan") for each in arguments):
         return []
     found = make_plan(pulumi, stack, policy_options=_config_file(arguments), refresh=True)
-    return [loss_problem(each) for each in refused_losses(found)]
+    unseen = found.errors if found.steps and "--skip-preview" in arguments else ()
+    return [*map(loss_problem, refused_losses(found)), *(Problem(e.message) for e in unseen)]
 
 
 def _refreshes(root: Path, arguments: Sequence[str]) -> bool:
@@ -251,7 +254,7 @@ def _read(notes: Path) -> Iterator[CancelledJob]:
 
 
 def _checkpoint(stack: StackRef, cancelled: CancelledJob) -> str:
-    """Where its newest checkpoint is; empty if it has no output directory."""
+    """Return where its newest checkpoint is; empty if it has no output directory."""
     if not cancelled.output:
         return ""
     folder = f"{cancelled.output.rstrip('/')}/{CHECKPOINTS}"
@@ -350,7 +353,7 @@ def find_pending(deployment: Mapping[str, Any]) -> PendingCreates:
 
 
 def explanation(pending: PendingCreates, stack: str) -> str:
-    """Why pending creations stay, and what to do."""
+    """Return why pending creations stay, and what to do."""
     names = ", ".join(urn.rpartition("::")[2] for urn in pending.open)
     return (
         f"a killed run was about to create {names}, which this stack does not have now: it may "

@@ -132,7 +132,7 @@ class _Declared:
     id: str = ""
     """By which it is imported; empty if it is not, or if the cloud has none."""
     doubt: str = ""
-    """Why it is not certain whether the cloud has it."""
+    """Reason why it is not certain whether the cloud has it."""
 
     @property
     def row(self) -> ResourceType:
@@ -262,7 +262,7 @@ class _Import:
         return shlex.join(["pulumi", "import", resource.type, resource.name, "ID", *options])
 
     def _declared(self) -> list[Entry]:
-        """What a preview creates, each with the id by which it would be imported."""
+        """Return what a preview creates, each with the id by which it would be imported."""
         with tempfile.TemporaryDirectory() as folder:
             file = Path(folder) / "declared.json"
             options = ["--json", "--import-file", str(file)]

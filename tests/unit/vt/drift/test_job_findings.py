@@ -15,9 +15,9 @@ from tests.unit.localcloud.conftest import (
     home,
     make_cloud,
 )
-from vertex_training_cli.drift import job_findings
+from vertex_training_cli.drift import undeclared
 from vertex_training_cli.drift.findings import PropertyDifference, ResourceDifference
-from vertex_training_cli.drift.job_findings import submitted_by_hand
+from vertex_training_cli.drift.undeclared import submitted_by_hand
 from vertex_training_cli.engine.stacks import StackRef
 
 __all__ = ["cloud", "home", "make_cloud"]
@@ -56,8 +56,8 @@ class Service:
         self.asked: list[Any] = []
         monkeypatch.setenv("VERTEX_EMULATOR_HOST", "127.0.0.1:1")  # never reached
         monkeypatch.setattr(StackRef, "connect_clients", lambda _: self.asked.append("connect"))
-        monkeypatch.setattr(job_findings.Jobs, "list", lambda _, **how: self._list(how))
-        monkeypatch.setattr(job_findings.Jobs, "get_if_exists", lambda _, name: self._get(name))
+        monkeypatch.setattr(undeclared.Jobs, "list", lambda _, **how: self._list(how))
+        monkeypatch.setattr(undeclared.Jobs, "get_if_exists", lambda _, name: self._get(name))
 
     def _list(self, how: dict[str, bool]) -> list[Any]:
         self.asked.append(how)

@@ -19,7 +19,7 @@ from localgcp.inventory.store import Store
 from localgcp.reads.serving import Reads
 from vertex_training.errors import CommandError
 from vertex_training_cli.drift.findings import DeclaredNetwork, ResourceDifference
-from vertex_training_cli.drift.networks import undeclared_parts
+from vertex_training_cli.drift.undeclared import undeclared_parts
 from vertex_training_cli.rest import RestClient
 
 PATH = "projects/local-p/global/networks/training-dev"

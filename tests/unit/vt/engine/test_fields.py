@@ -7,7 +7,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vertex_training_cli.engine.fields import added_fields, diff_fields
+from vertex_training_cli.engine.values import added_fields, diff_fields
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=5),

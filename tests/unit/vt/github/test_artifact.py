@@ -9,7 +9,7 @@ import pytest
 
 from tests.unit.vt.github.conftest import archive_of
 from vertex_training.errors import ArtifactError
-from vertex_training_cli.github import artifact
+from vertex_training_cli.github import gh
 
 
 def listed(hub, number, content=b"", **changed):
@@ -22,11 +22,11 @@ def listed(hub, number, content=b"", **changed):
 
 
 def download():
-    return artifact.download("acme/training", 5, "report-dev")
+    return gh.artifact_of("acme/training", 5, "report-dev")
 
 
 def test_an_artifact_may_be_as_large_as_the_bound_and_no_larger(hub, monkeypatch):
-    monkeypatch.setattr(artifact, "MAX_ARCHIVE", 3)
+    monkeypatch.setattr(gh, "MAX_ARCHIVE", 3)
     listed(hub, 1, b"abc")
     assert download() == b"abc"
     said = r"\Athe artifact report-dev has more than 3 bytes\.\Z"
@@ -83,25 +83,25 @@ def encrypted():
 )
 def test_what_is_no_file_of_a_workflow_is_refused_by_its_reason(made, says):
     with pytest.raises(ArtifactError) as refused:
-        artifact.read_file(made, "a")
+        gh.read_file(made, "a")
     assert str(refused.value) == says
 
 
 def test_a_folder_entry_is_no_file():
     made = archive((entry("a/", 0), ""))
     with pytest.raises(ArtifactError, match="a/ in the artifact is no plain file"):
-        artifact.read_file(made, "a/")
+        gh.read_file(made, "a/")
 
 
 @pytest.mark.filterwarnings("ignore:Duplicate name")
 def test_a_name_that_is_there_twice_is_refused():
     with pytest.raises(ArtifactError, match=r"\Athe artifact has a twice\.\Z"):
-        artifact.read_file(archive((entry("a"), "x"), (entry("a"), "x")), "a")
+        gh.read_file(archive((entry("a"), "x"), (entry("a"), "x")), "a")
 
 
 def test_fifty_files_and_the_largest_size_are_read(monkeypatch):
     made = archive_of({f"{n}": "" for n in range(49)} | {"a": "abc"})
-    monkeypatch.setattr(artifact, "MAX_FILE", 3)
-    assert artifact.read_file(made, "a") == b"abc"
+    monkeypatch.setattr(gh, "MAX_FILE", 3)
+    assert gh.read_file(made, "a") == b"abc"
     with pytest.raises(ArtifactError, match=r"\Ab in the artifact has more than 3 bytes\.\Z"):
-        artifact.read_file(archive_of({"b": "abcd"}), "b")
+        gh.read_file(archive_of({"b": "abcd"}), "b")

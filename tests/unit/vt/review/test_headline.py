@@ -9,7 +9,7 @@ import pytest
 from tests.unit.vt.review import plans
 from vertex_training.catalog.resource_types import SCHEDULE
 from vertex_training_cli.engine.plan import JobObservation, Observations
-from vertex_training_cli.review import report
+from vertex_training_cli.review import markdown, report
 from vertex_training_cli.review.escaping import code
 from vertex_training_cli.review.headline import answers, verdict
 from vertex_training_cli.review.jobs import same_requests
@@ -57,7 +57,7 @@ def test_jobs_are_told_by_what_runs_what_stops_and_what_it_can_cost() -> None:
         "what runs": "`a` on `1 x n1-standard-4`; "
         "`b` on `1 x n1-standard-4` → `1 x n1-standard-8`, `STANDARD` → `FLEX_START`; "
         "`d` on `1 x n1-standard-4`, when the running one has ended",
-        "what it can cost": "at most $0.22 → $0.66; later: $0.22",
+        "what it can cost": "at most $0.22 → $0.66 on Vertex, $2.28 on Batch; later: $0.22",
         "what stops": "`b` (state not known now); `c` (state not known now)",
         "what is replaced": "job `b`",
         "what policies say": "no policy pack checked this",
@@ -90,6 +90,38 @@ def test_jobs_that_were_looked_at_are_told_with_what_they_did() -> None:
     assert verdict(done).startswith(
         "1 job submitted, 1 job replaced, 1 job that had ended leaves the stack; at most $0.22 → "
     )
+
+
+def test_first_deployment_is_not_ready_until_its_images_are_built() -> None:
+    image = f"us-docker.pkg.dev/p/r/titanic@sha256:{'0' * 64}"
+    steps = [
+        plans.create("gcp:secretmanager/secret:Secret", "s", secretId="s"),
+        plans.create(plans.MEMBER, "m", **plans.member("data", who="group:ml@example.com")),
+        plans.create(plans.MEMBER, "n", **plans.member("raw", who="group:ml@example.com")),
+        plans.create(plans.MEMBER, "o", **plans.member("raw")),
+        plans.create(plans.JOB, "training-a", **plans.job("a", plans.pool(image=image))),
+    ]
+    first, *rest = markdown.render(review(*steps)).splitlines()
+    assert first == "## Review of stack `dev`: first deployment"
+    assert rest[1:5] == [
+        "**Not ready:** 1 image not built.", "",
+        "1. `vt images build titanic --stack dev`", "2. `vt review --stack dev`",
+    ]  # fmt: skip
+    assert rest[6].startswith("**1 image not built: `titanic`; 1 job submitted; at most ")
+    role = "`roles/storage.objectViewer` on bucket"
+    assert [line for line in rest if line.startswith(("| Created", "| Grants"))] == [
+        "| Created | 1 secret, 3 grants, 1 job |",
+        f"| Grants to people | `group:ml@example.com`: {role} `data`, {role} `raw` |",
+        f"| Grants to machines | `{plans.ACCOUNT}`: {role} `raw` |",
+    ]
+
+
+def test_offline_preview_says_first_that_it_was_compared_with_nothing() -> None:
+    source = "Previewed offline against an empty state: everything looks new"
+    found = report.build(plans.plan(*JOBS), source=source)
+    begins = markdown.render(found).splitlines()[:3]
+    reason = "the preview began with an empty state, so everything looks new"
+    assert begins == ["## Review of stack `dev`", "", f"**Not compared with the cloud:** {reason}."]
 
 
 def test_slots_that_are_dropped_and_folders_that_are_written_again_are_named() -> None:

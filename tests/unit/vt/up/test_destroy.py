@@ -12,8 +12,7 @@ from vertex_training_cli.engine.plan import JobObservation, Observations
 from vertex_training_cli.engine.stacks import StackRef
 from vertex_training_cli.jobs.objects import ObjectListing
 from vertex_training_cli.up import destroy as command
-from vertex_training_cli.up.destroy import Contents
-from vertex_training_cli.up.losses import Loss, Losses
+from vertex_training_cli.up.destroy import Contents, Loss, Losses
 
 REF = StackRef(Path("/srv/checkout"), "p", "first", "acme-ml", "us-central1")
 

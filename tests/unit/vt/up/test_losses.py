@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from vertex_training_cli.up.losses import Loss, find_losses, refusals
+from vertex_training_cli.up.destroy import Loss, find_losses, refusals
 
 BUCKET = "gcp:storage/bucket:Bucket"
 

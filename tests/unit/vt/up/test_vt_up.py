@@ -17,6 +17,7 @@ from localgcp.apis.server import serve
 from localgcp.vertex.service import JobService
 from tests.unit.localcloud.conftest import PROJECT, Cloud, wait_until
 from tests.unit.vt.jobs.submitting import submit, until_running
+from tests.unit.vt.review import plans
 from vertex_training_cli.cli import app
 
 PULUMI = """\
@@ -25,6 +26,7 @@ echo "$*" >>{calls}
 [ "$1" = "$FAILING" ] && exit 7
 [ "$1 $2" = "stack export" ] && cat {exported}
 [ "$1" = "whoami" ] && cat {whoami}
+[ "$1" = "preview" ] && cat {preview}
 exit 0
 """
 STACK = f"config: {{gcp:project: {PROJECT}, gcp:region: us-central1}}\n"
@@ -41,11 +43,15 @@ def checkout(tmp_path: Path) -> Path:
     (root / "Pulumi.yaml").write_text("name: demo\nruntime: python\n")
     (root / "Pulumi.local.yaml").write_text(STACK)
     (tmp_path / "exported").write_text("{}")
+    (tmp_path / "preview").touch()
     pulumi = tmp_path / "bin" / "pulumi"
     pulumi.parent.mkdir()
     pulumi.write_text(
         PULUMI.format(
-            calls=tmp_path / "calls", exported=tmp_path / "exported", whoami=tmp_path / "whoami"
+            calls=tmp_path / "calls",
+            exported=tmp_path / "exported",
+            whoami=tmp_path / "whoami",
+            preview=tmp_path / "preview",
         )
     )
     pulumi.chmod(0o755)
@@ -177,3 +183,16 @@ def test_an_up_that_refreshes_is_previewed_first(
     calls = (tmp_path / "calls").read_text().splitlines()
     previews = [call for call in calls if call.startswith("preview --stack local --json")]
     assert [call.endswith("--refresh") for call in previews] == [True] * refreshes
+
+
+def test_repair_that_would_fail_half_way_is_refused_before_it_begins(
+    up: Up, tmp_path: Path
+) -> None:
+    gone = "snapshot 'clicks': gs://data/manifest.json was deleted"
+    told = [plans.create(plans.BUCKET, "storage-data", name="d"), plans.said("error", gone)]
+    events = plans.lines(*told, plans.summary("failed"))
+    (tmp_path / "preview").write_text("\n".join(events) + "\n")
+    refused = up("--refresh", "--yes", "--skip-preview", expect=3)
+    assert "local is not deployed; nothing was changed." in refused.output
+    assert gone in refused.output
+    assert "\nup " not in (tmp_path / "calls").read_text()

@@ -1,0 +1,181 @@
+"""The first screen of a report: whether it can be deployed, what remains, and a table of answers.
+
+Markdown and the page show the same rows. The heads of the rows are nouns; JSON has the questions.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from vertex_training.catalog import resource_types
+from vertex_training_cli.review import grants
+from vertex_training_cli.review.headline import (
+    SHOWN,
+    HeadlineAnswer,
+    answers,
+    failure,
+    is_partial,
+    unbuilt_images,
+)
+from vertex_training_cli.review.parts import (
+    BINDS,
+    COSTS,
+    LIMITS,
+    LOST,
+    POLICIES,
+    PUBLIC,
+    READABLE,
+    REPLACED,
+    RIGHTS,
+    RUNS,
+    STOPS,
+    UNSEEN,
+    Danger,
+    Quote,
+)
+from vertex_training_cli.review.report import ReviewOutcome, ReviewReport
+
+#: Question -> the head of its row.
+HEADS: Final = {
+    RUNS: "Jobs and traffic",
+    COSTS: "Cost",
+    RIGHTS: "Grants",
+    LOST: "Losses",
+    PUBLIC: "Public access",
+    STOPS: "Stopped jobs",
+    REPLACED: "Replacements",
+    LIMITS: "Limits and guards",
+    POLICIES: "Policies",
+    READABLE: "Data access",
+    UNSEEN: "Not looked at",
+    BINDS: "Approval",
+}
+CREATED: Final = "Created"
+PEOPLE: Final = "Grants to people"
+MACHINES: Final = "Grants to machines"
+#: Members that are no person: accounts, and workloads that sign in by another issuer.
+_MACHINES: Final = ("serviceAccount:", "principal:", "principalSet:")
+
+
+@dataclass(frozen=True, slots=True)
+class SummaryRow:
+    """A row of the table: a noun, and lines whose names and values are quoted."""
+
+    head: str
+    lines: tuple[str, ...]
+    danger: Danger = "plain"
+
+
+def subject(report: ReviewReport, quote: Quote) -> str:
+    """Return the title after "Review of stack": the name, and whether it is deployed already."""
+    name = quote(report.stack)
+    return f"{name}: first deployment" if report.is_first else name
+
+
+def readiness(report: ReviewReport) -> tuple[str, str]:
+    """Return whether the plan can be deployed, and the reason or the next command."""
+    images = unbuilt_images(report)
+    offline = "the preview began with an empty state, so everything looks new"
+    if report.outcome is not ReviewOutcome.CLEAN:
+        return "Not ready", failure(report)
+    if images:
+        count = f"{len(images)} image{'' if len(images) == 1 else 's'} not built"
+        return "Not ready", f"{count}; {offline}" if report.is_offline else count
+    if report.is_offline:
+        return "Not compared with the cloud", offline
+    if report.nothing:
+        return "Ready", "there is nothing to deploy"
+    return "Ready", "deploy it by the commands below, or by a merge where CI deploys"
+
+
+def commands(report: ReviewReport) -> list[str]:
+    """Return the commands that remain until the stack is deployed."""
+    stack = f"--stack {report.stack}"
+    if report.outcome is not ReviewOutcome.CLEAN:
+        return []
+    if images := unbuilt_images(report):
+        return [*(f"vt images build {name} {stack}" for name in images), f"vt review {stack}"]
+    if report.is_offline or report.nothing:
+        return []
+    asked = [] if report.preflight else [f"vt preflight {stack}"]
+    return [*asked, f"vt up {stack}"]
+
+
+def without_row(report: ReviewReport, quote: Quote) -> str:
+    """Return the heads of questions without an answer, after what that means."""
+    heads = [HEADS[each.question] for each in answers(report, quote) if not each.phrases]
+    word = "Not known" if is_partial(report) else "Nothing"
+    return f"{word}: {', '.join(heads)}." if heads else ""
+
+
+def rows(report: ReviewReport, quote: Quote) -> list[SummaryRow]:
+    """Return the rows: what is created, then an answer to each question that has one."""
+    found = [SummaryRow(CREATED, (created,))] if (created := _created(report)) else []
+    for answer in answers(report, quote):
+        if answer.question == RIGHTS:
+            found += _grants(report, answer, quote)
+        elif answer.question == READABLE and report.access_gained:
+            found.append(SummaryRow(HEADS[READABLE], _shown(_readable(report, answer, quote)),
+                                    answer.danger))  # fmt: skip
+        elif answer.phrases:
+            found.append(SummaryRow(HEADS[answer.question], (answer.text,), answer.danger))
+    return found
+
+
+def _created(report: ReviewReport) -> str:
+    """Return how many resources of each type are created."""
+    counts = Counter(_word(type_) for type_ in report.created)
+    return ", ".join(f"{number} {_plural(word, number)}" for word, number in counts.items())
+
+
+def _word(type_: str) -> str:
+    if resource_types.iam_kind(type_):
+        return "grant"
+    name = type_.rpartition(":")[2]
+    spaced = "".join(f" {each.lower()}" if each.isupper() else each for each in name).strip()
+    return resource_types.find(type_).word or ("API" if spaced == "service" else spaced)
+
+
+def _plural(word: str, number: int) -> str:
+    if number == 1:
+        return word
+    return f"{word[:-1]}ies" if word[-1:] == "y" else f"{word}s"
+
+
+def _grants(report: ReviewReport, answer: HeadlineAnswer, quote: Quote) -> Iterator[SummaryRow]:
+    """Yield the grants of people and of machines, a principal a line, and other rights."""
+    for head, of_machines in ((PEOPLE, False), (MACHINES, True)):
+        lines = _by_principal(
+            (quote(grants.short_member(each)), grants.right(each, quote))
+            for each in report.gained
+            if each.member.startswith(_MACHINES) is of_machines
+        )
+        if lines:
+            yield SummaryRow(head, _shown(lines), answer.danger)
+    if others := answer.phrases[len(report.gained) :]:
+        yield SummaryRow("Other rights", _shown(others), answer.danger)
+
+
+def _readable(report: ReviewReport, answer: HeadlineAnswer, quote: Quote) -> list[str]:
+    reached = (
+        (quote(grants.short_member(each)), grants.reach(each, quote))
+        for each in grants.people_first(report.access_gained)
+    )
+    return [*_by_principal(reached), *answer.phrases[len(report.access_gained) :]]
+
+
+def _by_principal(pairs: Iterable[tuple[str, str]]) -> list[str]:
+    found: dict[str, list[str]] = {}
+    for principal, what in pairs:
+        found.setdefault(principal, []).append(what)
+    return [f"{principal}: {', '.join(what)}" for principal, what in found.items()]
+
+
+def _shown(lines: Iterable[str]) -> tuple[str, ...]:
+    """Return the first lines, and how many more there are."""
+    every = tuple(lines)
+    left = len(every) - SHOWN
+    return (*every[:SHOWN], *([f"and {left} more"] if left > 0 else []))
