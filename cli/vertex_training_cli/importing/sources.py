@@ -88,13 +88,7 @@ def read(path: Path) -> SourceContents:
     Raises:
         CommandError: it cannot be read, or nothing in it is a job.
     """
-    try:
-        with path.open("rb") as stream:
-            data = stream.read(MAX_SOURCE + 1)
-    except OSError as failed:
-        raise CommandError(f"{path}: {failed.strerror or failed}.") from None
-    if len(data) > MAX_SOURCE:
-        raise CommandError(f"{path} has more than {MAX_SOURCE:,} bytes.")
+    data = _text_of(path)
     text = data.decode("utf-8-sig", errors="replace").replace("\r\n", "\n")
     found = _Reader(path, key_of(path.stem)).read(text, data)
     if not found.jobs:
@@ -106,6 +100,18 @@ def read(path: Path) -> SourceContents:
         )
         raise CommandError(f"{path}: there is no job in it.", hint)
     return found
+
+
+def _text_of(path: Path) -> bytes:
+    """Return the content of a source. Raises CommandError."""
+    try:
+        with path.open("rb") as stream:
+            data = stream.read(MAX_SOURCE + 1)
+    except OSError as failed:
+        raise CommandError(f"{path}: {failed.strerror or failed}.") from None
+    if len(data) > MAX_SOURCE:
+        raise CommandError(f"{path} has more than {MAX_SOURCE:,} bytes.")
+    return data
 
 
 class _Reader:
@@ -139,12 +145,12 @@ class _Reader:
 
     def _way_on(self, *, is_make: bool) -> str:
         """Return the command that records what code computes."""
-        program = {".py": "python", ".ipynb": "jupyter execute"}.get(
-            self.path.suffix, "make -f" if is_make else "bash"
+        program = {".py": "python ", ".ipynb": ""}.get(
+            self.path.suffix, "make -f " if is_make else "bash "
         )
         if self.path.suffix in (*PAGES, ".yaml", ".yml", ".json", ".tf"):
             return "what is open is computed: `vt import --run COMMAND` records what it sends"
-        command = shlex.quote(f"{program} {shlex.quote(str(self.path))}")
+        command = shlex.quote(f"{program}{shlex.quote(str(self.path))}")
         return f"what is open is computed: `vt import --run {command}` records what it sends"
 
     def of_document(self, data: bytes) -> list[ImportedJob]:
@@ -243,17 +249,7 @@ class _Reader:
             self._is_partly_read |= bool(left_out) or any(job.notes for job in jobs)
 
     def _notebook(self, text: str) -> None:
-        try:
-            cells = json.loads(text).get("cells", [])
-            sources = [
-                (number, "".join(cell.get("source", "")))
-                for number, cell in enumerate(cells, 1)
-                if isinstance(cell, dict) and cell.get("cell_type") == "code"
-            ]
-        except (ValueError, AttributeError, TypeError, RecursionError):
-            raise CommandError(
-                f"{self.path}: this is no notebook: its JSON cannot be read."
-            ) from None
+        sources = _cells(text, self.path)
         code = list[tuple[str, str, int]]()
         for number, source in sources:
             label = f"{self.path.name}, cell {number}"
@@ -301,6 +297,50 @@ class _Reader:
                            if not any(job is other for other in of_commands)]  # fmt: skip
         if left_out and self.found.jobs:
             self.found.remarks.append(f"blocks without a job: at lines {', '.join(left_out)}")
+
+
+def _cells(text: str, path: Path) -> list[tuple[int, str]]:
+    """Return the cells of code of a notebook with their numbers. Raises CommandError."""
+    try:
+        return [
+            (number, "".join(cell.get("source", "")))
+            for number, cell in enumerate(json.loads(text).get("cells", []), 1)
+            if isinstance(cell, dict) and cell.get("cell_type") == "code"
+        ]
+    except (ValueError, AttributeError, TypeError, RecursionError):
+        raise CommandError(f"{path}: this is no notebook: its JSON cannot be read.") from None
+
+
+#: What a notebook's program begins with: lines for the shell see the names of the code.
+NOTEBOOK: Final = """\
+import os, re, subprocess, sys
+os.chdir({folder!r}); sys.path[0] = {folder!r}
+def __shell__(line):
+    known = lambda match: str(globals().get(match[1] or match[2], match[0]))
+    line = re.sub(r"(?<!\\{{)\\{{(\\w+)\\}}|\\$(\\w+)", known, line)
+    done = subprocess.run(line, shell=True, stdout=subprocess.PIPE, text=True)
+    print(done.stdout, end="", flush=True)
+    return done.stdout.splitlines()
+"""
+
+
+def program_of(path: Path) -> str:
+    """Return the Python program that a notebook is, with its cells for files and the shell.
+
+    Raises:
+        CommandError: it cannot be read.
+    """
+    parts = [NOTEBOOK.format(folder=str(path.resolve().parent))]
+    for number, source in _cells(_text_of(path).decode("utf-8-sig", errors="replace"), path):
+        parts.append(f"# cell {number}\n")
+        if match := WRITEFILE.match(source):
+            mode = "a" if match[1] else "w"
+            parts.append(f"open({match[2]!r}, {mode!r}).write({source[match.end() :]!r})\n")
+        elif match := SHELL_CELL.match(source):
+            parts.append(f"__shell__({source[match.end() :]!r})\n")
+        elif re.match(r"\s*%%(?!time|capture|prun)", source) is None:
+            parts.append(f"{_without_magic(source)}\n")
+    return "".join(parts)
 
 
 def _may_be_document(language: str, code: str) -> bool:
