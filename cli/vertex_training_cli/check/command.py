@@ -24,7 +24,6 @@ class FindingFormat(StrEnum):
 
     TEXT = "text"
     JSON = "json"
-    SARIF = "sarif"
     GITHUB = "github"
 
 
@@ -48,7 +47,7 @@ StackName = Annotated[
 ]
 FormatOption = Annotated[
     FindingFormat,
-    typer.Option("--format", "-f", metavar="FORMAT", help="text, json, sarif or github."),
+    typer.Option("--format", "-f", metavar="FORMAT", help="text, json or github."),
 ]
 ShowAll = Annotated[
     bool, typer.Option("--all", "-a", help="Show notes as well as errors and warnings.")
@@ -166,8 +165,6 @@ def _whole_reports(arguments: list[str], stack: str, *, ask_registries: bool) ->
 def _print_reports(reports: list[FileReport], format_: FindingFormat) -> None:
     if format_ is FindingFormat.JSON:
         print(machine_reports.as_json(reports))
-    elif format_ is FindingFormat.SARIF:
-        print(machine_reports.as_sarif(reports))
     elif format_ is FindingFormat.GITHUB:
         for line in machine_reports.as_workflow_commands(reports):
             print(line)
