@@ -78,7 +78,7 @@ class MessageBuilder:
         wrapper = set(messages()["CustomJob"]) - set(messages()["CustomJobSpec"])
         self.wanted = kind
         self.kind = kind_of_fields(keys)
-        """What the file is, by its fields."""
+        """Kind of the file, by its fields."""
         in_spec = CUSTOM_JOB.spec not in keys and not keys.isdisjoint(messages()["CustomJobSpec"])
         self._rest_form = self.kind is not CUSTOM_JOB or (bool(keys & wrapper) and not in_spec)
         self._within: list[tuple[str, Path]] = []
@@ -334,7 +334,7 @@ class MessageBuilder:
         self.problems.append(Problem(what, "", hint, path, location, rule, mend=mend))
 
     def _move(self, field: str, name: str, others: Mapping[str, Value]) -> Mend | None:
-        """How ``field`` gets to its place, if that is certain: next to here, and the only one."""
+        """Return the move of ``field`` to its place, if it is certain: close, and the only one."""
         here, rows = self._within[-1][1], messages()[name]
         near = self._within[-2:-1] + [
             (rows[to_camel_case(key)]["message"], (*here, key))
@@ -387,14 +387,14 @@ class MessageBuilder:
 
 
 def _is_unset(content: Any, key: str | int) -> bool:
-    """Whether the field at ``key`` has no value, to protobuf or to gcloud."""
+    """Return whether the field at ``key`` has no value, to protobuf or to gcloud."""
     if isinstance(key, int):
         return False
     return content is None or (content == "" and to_camel_case(key) in UNSET_IF_EMPTY)
 
 
 def _may_be_item(content: Any, message: str) -> bool:
-    """Whether ``content`` is the only item of a list of messages, or of plain values."""
+    """Return whether ``content`` is the only item of a list of messages, or of plain values."""
     if isinstance(content, dict):
         fields = messages().get(message, {})
         return bool(content) and all(to_camel_case(key) in fields for key in content)
