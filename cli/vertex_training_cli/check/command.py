@@ -20,7 +20,7 @@ from vertex_training_cli.status import print_line
 
 
 class FindingFormat(StrEnum):
-    """How findings are written."""
+    """Formats of findings."""
 
     TEXT = "text"
     JSON = "json"
@@ -88,7 +88,7 @@ def check(
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """What the command line asks for."""
+    """Arguments and options of one call."""
 
     files: list[str]
     stack: str

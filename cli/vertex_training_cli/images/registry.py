@@ -66,7 +66,7 @@ class RegistryClient:
 
     @property
     def is_local(self) -> bool:
-        """Whether it is the local cloud's, without TLS and credentials."""
+        """True for the registry of the local cloud, which has neither TLS nor credentials."""
         return self.base.startswith("http://")
 
     def token(self) -> str:
@@ -101,7 +101,7 @@ class RegistryClient:
         return found.digest if found else None
 
     def lacks_repository(self, path: str) -> bool:
-        """Whether the registry says that the repository of an image is not there.
+        """Return whether the registry reports that the repository of an image does not exist.
 
         Raises:
             RegistryError: see ``digest_of``.

@@ -140,7 +140,7 @@ class _Conversion:
         return self._reasons
 
     def _fields(self) -> None:
-        """What of its fields is refused or left out."""
+        """Add remarks and reasons for fields that are left out or refused."""
         remarks, reasons = left_out(self.message)
         self.job.remarks += remarks
         self._reasons += reasons
@@ -170,7 +170,7 @@ class _Conversion:
         return containers[0]
 
     def _tasks(self) -> int | str:
-        """How many machines: one task on each, all at once."""
+        """Return the number of machines: one task on each, all at once."""
         count = _number(self.group.get("taskCount", "1"))
         parallel = _number(self.group.get("parallelism", count))
         each = _number(self.group.get("taskCountPerNode", 1))
@@ -497,7 +497,7 @@ def _number(value: Any) -> Any:
 
 
 def _are_many(tasks: int | str) -> bool:
-    """Whether there is more than one; a count to be filled in (text) may be any."""
+    """Return whether there is more than one; a count to be filled in (text) may be any."""
     return isinstance(tasks, str) or tasks > 1
 
 

@@ -112,7 +112,7 @@ class BatchMessage:
     name: str = ""
     """Its id, as the caller names it."""
     region: str = ""
-    """Where the caller sends it."""
+    """The region that the caller sends it to."""
 
 
 def parsed(given: Mapping[str, Any]) -> BatchMessage:
@@ -151,7 +151,7 @@ def of_job(message: Any) -> BatchMessage:
 
 
 def left_out(message: Mapping[str, Any]) -> tuple[list[str], list[str]]:
-    """What of a message no job file has: remarks about it, and why it is refused."""
+    """Return remarks on fields that no job file has, and reasons to refuse the message."""
     remarks, reasons = dict[str, None](), dict[str, None]()
     for path in dict.fromkeys(_paths(message)):
         if _is_below(path, (*OUTPUT, *CARRIED)):
@@ -260,5 +260,5 @@ def _shown(path: tuple[str | int, ...]) -> str:
 
 
 def _is_null(value: Any) -> bool:
-    """Whether a scalar of YAML is nothing, with the characters that it has there."""
+    """Return whether a scalar of YAML is null, by its characters in the file."""
     return isinstance(value, Scalar) and value in ("", "null", "~", "Null", "NULL")

@@ -239,7 +239,7 @@ def _of_job(job: str, stack: str, root: Path) -> SourceContents:
 
 
 def judge(proposal: Proposal) -> list[FileReport]:
-    """What ``vt check --stack`` says of the proposal, with the names of the files to come."""
+    """Return the reports of ``vt check --stack`` on the proposal, by the names of its files."""
     with rehearsal(proposal) as folder:
         copy = Path(folder)
         if not proposal.stack:
@@ -260,7 +260,7 @@ def _renamed(report: FileReport, proposal: Proposal) -> FileReport:
 
 
 def _of_the_job(finding: LintFinding) -> LintFinding:
-    """What this machine cannot run is no mistake of the job; what is open has a line of its own."""
+    """Lower the level of rules about this machine, and of open values, which have a line."""
     levels = {(checking.LOCAL_RULE, "error"): "warning", ("placeholder", "warning"): "note"}
     level = levels.get((finding.problem.rule, finding.problem.level), finding.problem.level)
     return dataclasses.replace(finding, problem=dataclasses.replace(finding.problem, level=level))

@@ -111,7 +111,7 @@ class Adoption:
         self._account()
 
     def _value_of(self, name: str, resource: str, version: str) -> str:
-        """What Batch fills a variable with: a secret of the stack, or one that it gets."""
+        """Return the reference to the secret that Batch fills a variable with."""
         names = self.settings.names
         own = {names.secret(key): key for key in self.settings.secrets}
         known = own | self.entries.secrets

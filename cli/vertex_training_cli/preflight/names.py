@@ -36,7 +36,7 @@ _SHARED: Final = "409: the names of buckets are shared by everybody"
 
 
 def ask(context: PreflightContext) -> Iterator[Answer]:
-    """What the stack makes, and what it uses of others."""
+    """Check the names that the stack creates, and existing resources that it uses."""
     for each in context.of_type(BUCKET):
         yield from _bucket(context, each)
     for token in READ:
