@@ -53,7 +53,7 @@ ShowAll = Annotated[
     bool, typer.Option("--all", "-a", help="Show notes as well as errors and warnings.")
 ]
 Fix = Annotated[
-    bool, typer.Option("--fix", help="Mend what is certain in the files; shows the diff.")
+    bool, typer.Option("--fix", help="Fix certain mistakes in the files and show the diff.")
 ]
 DryRun = Annotated[
     bool, typer.Option("--dry-run", help="With --fix: show the diff, write nothing.")
@@ -143,7 +143,7 @@ def _fix(task: Task) -> None:
             fixed.write()
     mended = f"{count} mistake{'' if count == 1 else 's'}"
     if count:
-        hint = "Nothing is written: --dry-run. Mendable" if task.dry_run else "Mended"
+        hint = "Nothing is written: --dry-run. Fixable" if task.dry_run else "Fixed"
         print_line(f"{hint}: {mended}.")
 
 

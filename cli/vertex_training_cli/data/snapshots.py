@@ -165,7 +165,9 @@ def _confirm(what: str, *, yes: bool, ask: Callable[..., bool] = typer.confirm) 
     if yes:
         return
     if not sys.stdin.isatty():
-        print_line(f"vt: {plain(what)} would be deleted. Hint: --yes, where nobody can ask")
+        print_line(
+            f"vt: {plain(what)} would be deleted. Hint: pass --yes where there is no terminal"
+        )
         raise typer.Exit(REFUSED)
     if not ask(f"Delete {plain(what)}?"):
         raise typer.Exit(1)

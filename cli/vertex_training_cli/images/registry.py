@@ -254,7 +254,7 @@ def registry_of(image: str) -> tuple[RegistryClient, str]:
             text = f"no registry runs in the local cloud for {image}."
             hint = (
                 "`make containers` installs one, which the running local cloud takes up; a "
-                "`vt local shell` that was open before has to be opened anew."
+                "`vt local shell` that was open before has to be started again."
             )
             raise RegistryError(text, hint)
         session = requests.Session()

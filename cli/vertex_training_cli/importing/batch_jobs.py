@@ -288,8 +288,8 @@ class _Conversion:
             self.say(f"it is tried again by the exit codes of its own ({said or 'any'}): here only "
                      "after 50001 to 50004, which are Google's")  # fmt: skip
         if count != here:
-            self.say(f"it is tried again {count} times at most; here {here}, or never by "
-                     "disableRetries")  # fmt: skip
+            self.say(f"it is retried at most {count} times; here at most {here}, or not at all "
+                     "with disableRetries")  # fmt: skip
 
     def _account_and_network(self) -> None:
         account = self.place.get("serviceAccount", {})

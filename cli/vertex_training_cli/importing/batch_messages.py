@@ -153,7 +153,7 @@ def left_out(message: Mapping[str, Any]) -> tuple[list[str], list[str]]:
             reasons[why] = None
             continue
         known = next((key for key in LEFT_OUT if _is_below(path, [key])), path)
-        what = f"{known} is left out, as a job file has nothing like it"
+        what = f"{known} is left out (no job file has such a field)"
         remarks[f"{what}: {LEFT_OUT[known]}" if known in LEFT_OUT else what] = None
     return list(remarks), list(reasons)
 

@@ -72,7 +72,7 @@ def import_(
     name: Annotated[str, typer.Option("--name", "-n", help="Name of the job in the stack.")] = "",
     write: Write = False,
     fix: Annotated[
-        bool, typer.Option("--fix", help="Mend what is certain, as `vt check --fix` does.")
+        bool, typer.Option("--fix", help="Fix certain mistakes, as `vt check --fix` does.")
     ] = False,
     up: Annotated[
         bool,
@@ -127,7 +127,7 @@ def _mend(proposal: Proposal) -> None:
         fixed = fixing.fix(file, str(proposal.files[file]).encode(), fixing.judge_of(file))
         proposal.files[file] = fixed.after.decode()
         if fixed.count:
-            job.remarks.append(f"{fixed.count} of the source's mistakes were mended")
+            job.remarks.append(f"{fixed.count} of the source's mistakes were fixed")
 
 
 def offer(proposal: Proposal, *, write: bool, only_right: bool = False) -> None:

@@ -130,7 +130,7 @@ def propose(
     ]  # fmt: skip
     for file in made.files:
         if (root / file).exists():
-            raise CommandError(f"{file} is there already.", "choose another --name")
+            raise CommandError(f"{file} already exists.", "choose another --name")
     if settings is None:
         made.remarks.append("there is no stack here: job files alone. `vt init` makes a stack")
         if on_batch := [job.name for job in made.jobs if job.backend == BATCH_JOB.backend]:

@@ -145,7 +145,7 @@ class Adoption:
             )
         elif self.job.subnet:
             what = f"it is in {self.job.subnet}; here in the stack's subnet"
-            self.job.remarks.append(f"{what}, which needs nat for what it reads of the internet")
+            self.job.remarks.append(f"{what}; internet access needs network.nat")
 
     def _safe(self, value: Any, name: str = "") -> Any:
         """``value`` without the secrets in it, whatever its shape is."""

@@ -147,7 +147,7 @@ class Answers(Section):
     def _once(cls, found: list[EnvironmentAnswers]) -> list[EnvironmentAnswers]:
         names = [each.name for each in found]
         if twice := sorted({name for name in names if names.count(name) > 1}):
-            raise ValueError(f"{', '.join(twice)} is there already")
+            raise ValueError(f"{', '.join(twice)} already exists")
         return found
 
     def with_environment(self, added: EnvironmentAnswers, before: str = "") -> Answers:

@@ -163,7 +163,7 @@ def _judge_connection(
     update = f"gcloud services vpc-peerings update --service={SERVICE} --network={plan.name}"
     update += f" --project={plan.project} --ranges={','.join([*has, *plan.ranges.values()])}"
     if missing := [name for name in existing if name not in has]:
-        meets = f"jobs are refused: {', '.join(missing)} is not a range of it"
+        meets = f"jobs are refused: {', '.join(missing)} is not a range of the peering"
         return asked.refused(f"ranges: {', '.join(has) or 'none'}", meets, update)
     if found and not {*has} & {*plan.ranges.values()}:
         meets = "the connection is refused: Cannot modify allocated ranges in CreateConnection"

@@ -77,7 +77,7 @@ def judge_jobs(asked: Answer, need: JobNeed, project: str, limit: int | None) ->
     if need.peak > limit:
         meets = f"all jobs at once take {need.peak}: some stay queued until others end"
         return asked.warning(f"{limit}", meets, mend)
-    return asked.ok(f"{limit}, of which the jobs take {need.peak}; other use is not asked")
+    return asked.ok(f"{limit}; the jobs take {need.peak}, other use is not known")
 
 
 def judge_endpoints(asked: Answer, need: JobNeed, project: str, limit: int | None) -> Answer:
@@ -93,7 +93,7 @@ def judge_endpoints(asked: Answer, need: JobNeed, project: str, limit: int | Non
             f"endpoints take {need.peak} with all replicas: they may not grow to them, or not start"
         )
         return asked.warning(f"{limit}", meets, _mend(project, need.peak))
-    return asked.ok(f"{limit}, of which the endpoints take {need.peak}; other use is not asked")
+    return asked.ok(f"{limit}; the endpoints take {need.peak}, other use is not known")
 
 
 def _limit(

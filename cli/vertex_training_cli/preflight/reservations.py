@@ -79,7 +79,7 @@ def judge(
         return asked.refused(f"{answer}: {status}", "jobs that name it are refused", "wait for it")
     if (found.get("reservationSharingPolicy") or {}).get("serviceShareType") != "ALLOW_ALL":
         meets = "jobs that name it are refused: it is not shared with Google's services"
-        mend = "make it anew with reservationSharingPolicy.serviceShareType: ALLOW_ALL"
+        mend = "create it again with reservationSharingPolicy.serviceShareType: ALLOW_ALL"
         return asked.refused(answer, meets, mend)
     if owner not in projects and not _is_shared(found, projects):
         meets = f"jobs that name it are refused: it is not shared with {projects[0]}"

@@ -87,8 +87,8 @@ class CloudBuildEngine:
         _, project, repository, _ = build.image.split("/", 3)
         if project != self.project or stack_of_repository(repository) == repository:
             raise ImageBuildError(
-                f"repository {repository} is none that a stack made: Cloud Build has no account "
-                "that may push there.",
+                f"repository {repository} was not created by a stack, so Cloud Build has "
+                "no account that may push there.",
                 hint="build with an engine of this machine: --engine docker, podman or buildah.",
             )
         return Names(self.project, "", self.region, stack_of_repository(repository))
