@@ -76,7 +76,7 @@ def job(
     if to_key(name) in settings.jobs:
         raise CommandError(f"{stack} has a job {name} already.", "choose another name")
     if (root / "jobs" / f"{name}.yaml").exists():
-        raise CommandError(f"jobs/{name}.yaml is there already.", "choose another name")
+        raise CommandError(f"jobs/{name}.yaml already exists.", "choose another name")
     source = _sample(name, image, settings)
     offer(proposal.propose(source, root, root, stack, settings), write=write)
 

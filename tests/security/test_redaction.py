@@ -158,7 +158,7 @@ def test_a_difference_of_two_stacks_is_shown_without_a_secret() -> None:
     assert_redacted(diff.as_json(found))
 
 
-@pytest.mark.parametrize("format_", ["text", "json", "sarif", "github"])
+@pytest.mark.parametrize("format_", ["text", "json", "github"])
 def test_a_mistake_in_a_stack_file_is_reported_without_the_secret(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, format_: str
 ) -> None:

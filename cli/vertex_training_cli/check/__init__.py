@@ -6,7 +6,7 @@
 ``fixing``           applies certain fixes to the files
 ``placeholders``     values of references where there is no stack
 ``report``           the findings in a file with their extent in the source, as text
-``machine_reports``  for programs: JSON, SARIF 2.1.0, annotations of GitHub Actions; all rules
+``machine_reports``  for programs: JSON, annotations of GitHub Actions; all rules
 ===================  =====================================================================
 
 It has to be fast enough to run while a person types: no Google library, no Pulumi, and pydantic

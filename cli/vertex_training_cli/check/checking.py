@@ -101,7 +101,7 @@ def files_to_check(
 
 
 def _may_be_job_file(file: Path) -> bool:
-    """Whether a file of a folder is meant: JSON in such folders is often data or a schema."""
+    """Return whether a file of a folder may be a job file: JSON there is often data or a schema."""
     if file.suffix in (".yaml", ".yml"):
         return True
     if file.suffix != ".json" or file.name.endswith(".schema.json"):
@@ -127,7 +127,7 @@ def read(file: str) -> bytes:
 
 
 def check_without_stack(file: str) -> FileReport:
-    """What is wrong with a file whatever the stack.
+    """Return the problems of a file that no stack changes.
 
     Raises:
         CheckUnavailableError: it cannot be read.
@@ -142,7 +142,7 @@ def check_without_stack(file: str) -> FileReport:
 def check_in_stack(
     files: Sequence[str], root: Path, stack_name: str, *, ask_registries: bool = False
 ) -> list[FileReport]:
-    """What is wrong with the files in this stack, and with the stack's file.
+    """Return the problems of the files in this stack, and of the stack's file.
 
     ``ask_registries``: look up the images that it pins, over the network. With no files, all jobs
     of the stack. If the stack's file is wrong, the job files are checked as far as they can be
@@ -175,7 +175,7 @@ def check_in_stack(
 
 
 def _jobs_without_stack(root: Path, stack_name: str) -> list[FileReport]:
-    """What is wrong with the stack's job files by themselves, while the stack's file is wrong.
+    """Return the problems of the stack's job files by themselves, while the stack's file is wrong.
 
     None where the stack's file cannot be read, or has wrong values for what they leave out.
     """
@@ -209,7 +209,7 @@ def _jobs_without_stack(root: Path, stack_name: str) -> list[FileReport]:
 
 
 def _in_registries(loaded: Stack) -> list[Problem]:
-    """What registries say of the images of the stack file. The local cloud is not started."""
+    """Return the problems of the stack's images in registries; the local cloud is not started."""
     from vertex_training_cli.engine import stacks
     from vertex_training_cli.images import registry
     from vertex_training_cli.images.lookup import problems
@@ -223,7 +223,7 @@ def _in_registries(loaded: Stack) -> list[Problem]:
 
 
 def shown_from(root: Path) -> Callable[[str], str]:
-    """How messages name a file of the config: from the current folder."""
+    """Return a function that names a file of the config as seen from the current folder."""
     return lambda file: from_here(root / file)
 
 
@@ -297,7 +297,7 @@ def report(shown: str, data: bytes, result: job_file.JobFileResult) -> FileRepor
 
 
 def name(file: str) -> str:
-    """What messages call a file."""
+    """Return the name of a file in messages."""
     return "<stdin>" if file == STDIN else file
 
 
@@ -351,7 +351,7 @@ def _takes_nearest() -> bool:
 
 
 def _location(data: bytes, shown: str, path: tuple[Any, ...]) -> Location:
-    """Where the file has a field; the file where it does not say it itself."""
+    """Return the place of a field in the file, or the file if it does not have the field."""
     try:
         parsed = document.read(data, shown)
     except ConfigError:
@@ -362,7 +362,7 @@ def _location(data: bytes, shown: str, path: tuple[Any, ...]) -> Location:
 
 @functools.cache
 def _engine_missing() -> str:
-    """Why no image runs here, or nothing. Asks the engines, so only once."""
+    """Return the reason why no image runs here, or nothing; engines are asked once."""
     from localgcp.containers import host
     from localgcp.containers.registry import find_program
     from localgcp.home import Home

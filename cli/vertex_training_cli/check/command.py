@@ -20,11 +20,10 @@ from vertex_training_cli.status import print_line
 
 
 class FindingFormat(StrEnum):
-    """How findings are written."""
+    """Formats of findings."""
 
     TEXT = "text"
     JSON = "json"
-    SARIF = "sarif"
     GITHUB = "github"
 
 
@@ -48,13 +47,13 @@ StackName = Annotated[
 ]
 FormatOption = Annotated[
     FindingFormat,
-    typer.Option("--format", "-f", metavar="FORMAT", help="text, json, sarif or github."),
+    typer.Option("--format", "-f", metavar="FORMAT", help="text, json or github."),
 ]
 ShowAll = Annotated[
     bool, typer.Option("--all", "-a", help="Show notes as well as errors and warnings.")
 ]
 Fix = Annotated[
-    bool, typer.Option("--fix", help="Mend what is certain in the files; shows the diff.")
+    bool, typer.Option("--fix", help="Fix certain mistakes in the files and show the diff.")
 ]
 DryRun = Annotated[
     bool, typer.Option("--dry-run", help="With --fix: show the diff, write nothing.")
@@ -89,7 +88,7 @@ def check(
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """What the command line asks for."""
+    """Arguments and options of one call."""
 
     files: list[str]
     stack: str
@@ -144,7 +143,7 @@ def _fix(task: Task) -> None:
             fixed.write()
     mended = f"{count} mistake{'' if count == 1 else 's'}"
     if count:
-        hint = "Nothing is written: --dry-run. Mendable" if task.dry_run else "Mended"
+        hint = "Nothing is written: --dry-run. Fixable" if task.dry_run else "Fixed"
         print_line(f"{hint}: {mended}.")
 
 
@@ -166,8 +165,6 @@ def _whole_reports(arguments: list[str], stack: str, *, ask_registries: bool) ->
 def _print_reports(reports: list[FileReport], format_: FindingFormat) -> None:
     if format_ is FindingFormat.JSON:
         print(machine_reports.as_json(reports))
-    elif format_ is FindingFormat.SARIF:
-        print(machine_reports.as_sarif(reports))
     elif format_ is FindingFormat.GITHUB:
         for line in machine_reports.as_workflow_commands(reports):
             print(line)

@@ -117,7 +117,7 @@ def _identity(problem: Problem) -> str:
 
 
 def _is_better(mended_one: Problem, before: Sequence[Problem], after: Sequence[Problem]) -> bool:
-    """Whether the problem is gone; where the mend is a guess, also that no other one came of it."""
+    """Return whether a fix removed its problem and, if the fix is a guess, added no other one."""
     if any(_identity(each) == _identity(mended_one) for each in after):
         return False
     guessed = mended_one.mend is not None and mended_one.mend.guessed
@@ -146,7 +146,7 @@ def fix_all(arguments: Sequence[str], stack_name: str) -> Iterator[FixedFile]:
 
 
 def judge_of(file: str, loaded: Stack | None = None) -> Judge:
-    """What finds the problems of this file, in a stack or without one."""
+    """Return the function that finds the problems of this file, in a stack or without one."""
     job = checking.job(file)
 
     def judge(data: bytes) -> Sequence[Problem]:

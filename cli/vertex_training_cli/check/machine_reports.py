@@ -1,20 +1,15 @@
-"""Findings for programs: JSON, SARIF (docs.oasis-open.org/sarif/sarif/v2.1.0), GitHub Actions.
-
-Also the list of all rules, for people and for programs.
-"""
+"""Findings for programs as JSON and as annotations of GitHub Actions; the list of all rules."""
 
 from __future__ import annotations
 
 import json
 import shutil
 import textwrap
-import urllib.parse
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from pathlib import PurePath
 from typing import Any, Final
 
 from vertex_training.customjob import rules
+from vertex_training.customjob.rules.registry import Rule
 from vertex_training_cli.check.report import FileReport, LintFinding
 
 #: Raised when a field changes its meaning or goes away; new fields may come at any time.
@@ -22,7 +17,7 @@ VERSION: Final = 1
 
 
 def as_json(reports: Sequence[FileReport]) -> str:
-    """All findings as one JSON document, files in the order they were given."""
+    """Return all findings as one JSON document, files in the order of the command line."""
     document = {
         "version": VERSION,
         "errors": sum(report.count("error") for report in reports),
@@ -50,65 +45,8 @@ def _row(finding: LintFinding) -> dict[str, str | int]:
     }
 
 
-#: Of SARIF 2.1.0.
-SCHEMA: Final = "https://json.schemastore.org/sarif-2.1.0.json"
-
-
-def as_sarif(reports: Sequence[FileReport]) -> str:
-    """One run with the rules that were applied and all findings."""
-    rows = all_rules()
-    index = {row.id: position for position, row in enumerate(rows)}
-    driver = {"name": "vt check", "rules": [_rule(row) for row in rows]}
-    run = {
-        "tool": {"driver": driver},
-        "columnKind": "unicodeCodePoints",
-        "artifacts": [{"location": {"uri": _uri(report.file)}} for report in reports],
-        "results": [_result(finding, index) for report in reports for finding in report.findings],
-    }
-    document = {"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}
-    return json.dumps(document, indent=2, ensure_ascii=False)
-
-
-def _rule(row: RuleSummary) -> dict[str, Any]:
-    rule: dict[str, Any] = {
-        "id": row.id,
-        "shortDescription": {"text": row.summary},
-        "help": {"text": f"{row.summary}\nSource: {row.source}"},
-        "defaultConfiguration": {"level": row.level},
-    }
-    if uri := link(row.source):
-        rule["helpUri"] = uri
-    return rule
-
-
-def _result(finding: LintFinding, index: dict[str, int]) -> dict[str, Any]:
-    region = {
-        "startLine": finding.line,
-        "startColumn": finding.column,
-        "endColumn": finding.end_column,
-    }
-    place = {"artifactLocation": {"uri": _uri(finding.file)}, "region": region}
-    result: dict[str, Any] = {
-        "level": finding.level,
-        "message": {"text": finding.message},
-        "locations": [{"physicalLocation": place}],
-    }
-    if finding.rule:
-        result["ruleId"] = finding.rule
-    if finding.rule in index:
-        result["ruleIndex"] = index[finding.rule]
-    return result
-
-
-def _uri(file: str) -> str:
-    """A file's name as a relative URI reference, or a file URI."""
-    path = PurePath(file)
-    quoted = urllib.parse.quote(path.as_posix(), errors="surrogateescape")
-    return f"file://{quoted}" if path.is_absolute() else quoted
-
-
 def as_workflow_commands(reports: Sequence[FileReport]) -> Iterator[str]:
-    """One workflow command of GitHub Actions for each finding; they become annotations."""
+    """Yield a workflow command of GitHub Actions for each finding; they become annotations."""
     for report in reports:
         for finding in report.findings:
             place = {
@@ -126,7 +64,7 @@ def as_workflow_commands(reports: Sequence[FileReport]) -> Iterator[str]:
 
 
 def _data(text: str) -> str:
-    """Escaped as github.com/actions/toolkit packages/core/src/command.ts does."""
+    """Escape a text as github.com/actions/toolkit packages/core/src/command.ts does."""
     return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
 
 
@@ -134,24 +72,13 @@ def _property(text: str) -> str:
     return _data(text).replace(":", "%3A").replace(",", "%2C")
 
 
-@dataclass(frozen=True, slots=True)
-class RuleSummary:
-    """One rule, as it is shown."""
-
-    id: str
-    level: str
-    summary: str
-    source: str
-
-
-def all_rules() -> list[RuleSummary]:
-    """Every rule by its id."""
-    found = [RuleSummary(r.id, r.level, r.summary, r.source) for r in rules.ALL]
-    return sorted(found, key=lambda row: row.id)
+def all_rules() -> list[Rule]:
+    """Return every rule by its id."""
+    return sorted(rules.ALL, key=lambda rule: rule.id)
 
 
 def link(source: str) -> str | None:
-    """Address of a rule's source if it is a page; None if it is a file of a package.
+    """Return the address of a rule's source if it is a page; None if it is a file of a package.
 
     >>> link("docs.cloud.google.com/x")
     'https://docs.cloud.google.com/x'
@@ -164,8 +91,8 @@ def link(source: str) -> str | None:
     return f"https://{first}" if is_page else None
 
 
-def rules_as_text(rows: Sequence[RuleSummary]) -> Iterator[str]:
-    """For people: the id and level, then the documentation and source below."""
+def rules_as_text(rows: Sequence[Rule]) -> Iterator[str]:
+    """Yield lines for people: id and level, then the documentation and the source below."""
     width = min(shutil.get_terminal_size((100, 24)).columns, 100)
     for row in rows:
         yield f"{row.id} ({row.level})"
@@ -176,8 +103,8 @@ def rules_as_text(rows: Sequence[RuleSummary]) -> Iterator[str]:
     yield f"{len(rows)} rules"
 
 
-def rules_as_json(rows: Sequence[RuleSummary]) -> str:
-    """For programs."""
+def rules_as_json(rows: Sequence[Rule]) -> str:
+    """Return the rules for programs, as JSON."""
     table: list[dict[str, Any]] = [
         {
             "id": row.id,

@@ -60,7 +60,7 @@ class LintFinding:
 
     @property
     def statement(self) -> str:
-        """What is wrong with what, with the location if it is in another file."""
+        """Subject and problem, with the location if it is in another file."""
         elsewhere = self.problem.location
         return (
             f"{elsewhere}: {self.problem.statement}" if elsewhere.file else self.problem.statement
@@ -80,7 +80,7 @@ class FileReport:
     findings: tuple[LintFinding, ...] = ()
     source: tuple[str, ...] = field(default=(), repr=False)
     of_stack: bool = False
-    """Whether it is the stack's file or one that this names, not a job file."""
+    """True for the stack's file, and for a file other than a job file that it names."""
 
     @classmethod
     def from_problems(
@@ -93,7 +93,7 @@ class FileReport:
         return cls(file, tuple(sorted(unique, key=_order)), lines, of_stack)
 
     def count(self, level: Level) -> int:
-        """How many findings are of this level."""
+        """Return the number of findings of this level."""
         return sum(finding.level == level for finding in self.findings)
 
     def without_notes(self) -> FileReport:

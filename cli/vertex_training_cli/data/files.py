@@ -35,7 +35,7 @@ class LocalFile:
 
     @property
     def path(self) -> Path:
-        """Where it is."""
+        """The path."""
         return self.folder / self.name
 
     def open(self) -> BinaryIO:
@@ -122,7 +122,7 @@ def _walk(folder: Path) -> Iterator[tuple[Path, str]]:
 
 
 def is_excluded(name: str, patterns: Iterable[str]) -> bool:
-    """Whether a pattern of shells matches ``name`` or a part of it."""
+    """Return whether a pattern of shells matches ``name`` or a part of it."""
     parts = name.split("/")
     return any(
         fnmatch.fnmatchcase(name, pattern.rstrip("/"))

@@ -46,7 +46,7 @@ class KeptSnapshot:
     id: str
     folder: str
     declared: bool
-    """Whether the stack file names it."""
+    """True if the stack file names it."""
     jobs: tuple[str, ...]
     """Jobs of the stack file that read it."""
     manifest: Mapping[str, Any] | None
@@ -66,7 +66,7 @@ class KeptSnapshot:
 
     @property
     def facts(self) -> dict[str, Any]:
-        """What a comparison compares, by the manifest's words."""
+        """Values that a comparison compares, by their names in the manifest."""
         if self.manifest is None:
             return {}
         query = self.manifest["query"]
@@ -165,7 +165,9 @@ def _confirm(what: str, *, yes: bool, ask: Callable[..., bool] = typer.confirm) 
     if yes:
         return
     if not sys.stdin.isatty():
-        print_line(f"vt: {plain(what)} would be deleted. Hint: --yes, where nobody can ask")
+        print_line(
+            f"vt: {plain(what)} would be deleted. Hint: pass --yes where there is no terminal"
+        )
         raise typer.Exit(REFUSED)
     if not ask(f"Delete {plain(what)}?"):
         raise typer.Exit(1)

@@ -82,30 +82,30 @@ def check_target(ref: StackRef, trusted: Path | None) -> None:
 
 @dataclass(frozen=True, slots=True)
 class BuildResult:
-    """What became of one image."""
+    """The result for one image."""
 
     name: str
     digest: str
     tag: str
     built: bool
-    """Whether an engine ran; else the image was there."""
+    """True if an engine ran; else the registry had the image."""
     pinned: bool
-    """Whether the stack file changed."""
+    """True if the stack file changed."""
     seconds: float
 
 
 @dataclass(frozen=True, slots=True)
 class BuildOptions:
-    """How images are built."""
+    """Options of a build."""
 
     choose_engine: Callable[[], Engine]
     """Called only if something is to be built."""
     timeout: float
     """Seconds for one image."""
     with_log: bool = False
-    """Whether the lines of an engine's log are printed."""
+    """True to print the lines of an engine's log."""
     writes_cache: bool = False
-    """Whether later builds may start from the layers of these."""
+    """True if later builds may start from the layers of these."""
 
 
 def names_to_build(settings: Settings, names: Sequence[str]) -> list[str]:

@@ -52,7 +52,7 @@ _SHOWN_COMMIT: Final = 12
 
 
 def lacks_repository(body: bytes) -> bool:
-    """Whether the body of an answer of 404 says that the repository itself is not there."""
+    """Return whether the body of a 404 response says that the repository itself does not exist."""
     try:
         errors = json.loads(body)["errors"]
         return any(
@@ -95,7 +95,7 @@ class ImageManifest:
 
     @property
     def is_index(self) -> bool:
-        """Whether it lists images for several platforms."""
+        """True if it lists images for several platforms."""
         return self.media_type in INDEXES
 
     def children(self) -> dict[str, str]:
@@ -134,7 +134,7 @@ class ImageManifest:
 
 @dataclass(frozen=True, slots=True)
 class ImageFacts:
-    """What a registry has of one image."""
+    """Facts about one image in a registry."""
 
     digest: str
     platforms: tuple[str, ...]
@@ -177,7 +177,7 @@ def facts(
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Where an image says that it comes from. Each is empty if the labels do not say it."""
+    """Origin of an image by its labels. A field is empty if no label has it."""
 
     context: str
     """A folder of the repository."""
@@ -191,7 +191,7 @@ class Origin:
 
 
 def origin(labels: Mapping[str, str]) -> Origin:
-    """What labels say, where it has the form of a commit and of a folder; the rest is left out."""
+    """Return commit and folder from labels, without values of another form."""
     context, revision = labels.get(CONTEXT, ""), labels.get(REVISION, "")
     return Origin(
         context if len(context) <= _MOST_FOLDER and _FOLDER.match(context) else "",

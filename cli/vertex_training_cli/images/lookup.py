@@ -36,16 +36,16 @@ Rule = Literal["image-missing", "image-platform", "image-not-looked-at"]
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """What a registry has of one image."""
+    """The result of looking one image up."""
 
     facts: ImageFacts | None = None
     """None if there is no such image, or if nobody looked."""
     reason: str = ""
-    """Why nobody looked; empty if somebody did."""
+    """The reason why it was not looked up; empty if it was."""
 
     @property
     def trouble(self) -> tuple[Rule, str] | None:
-        """Why a job cannot run the image, or why that is not known; None if it can."""
+        """The reason why a job cannot run the image, or why that is unknown; None if it can."""
         if self.reason:
             return "image-not-looked-at", f"not looked at: {self.reason}"
         if self.facts is None:
@@ -80,7 +80,7 @@ def look(uris: Iterable[str], *, is_local: bool, seconds: float = SECONDS) -> Ma
 
 
 def _known(uri: str, is_local: bool) -> Look | None:
-    """What needs no look."""
+    """Return the result that needs no request, or None."""
     name, _, digest = uri.partition("@")
     match = registry.IMAGE.match(name)
     if match is None or not is_digest(uri):
@@ -181,10 +181,10 @@ def _findings(settings: Settings, pin: Pin, found: Look | None) -> Iterator[Imag
 
 @dataclass(frozen=True, slots=True)
 class Lookup:
-    """What a review says of images beyond the plan."""
+    """Facts about images that a review shows beside the plan."""
 
     origins: Mapping[str, str] = field(default_factory=dict)
-    """Where images came from, by their full names."""
+    """Origins of images by their full names."""
     problems: tuple[Problem, ...] = ()
     """Images that cannot be run, of jobs that would be submitted."""
     unseen: tuple[str, ...] = ()
@@ -228,13 +228,13 @@ def judge(
 
 
 def is_digest(uri: str) -> bool:
-    """Whether it is an image in Artifact Registry by digest."""
+    """Return whether it is an image in Artifact Registry by digest."""
     name, _, digest = uri.partition("@")
     return bool(registry.IMAGE.match(name) and registry.DIGEST.match(digest))
 
 
 def origins_of(root: Path, uris: Iterable[str], looks: Mapping[str, Look]) -> dict[str, str]:
-    """Where each image came from, in words.
+    """Return the origin of each image in words.
 
     What was not looked at comes with the reason, and with what a stack file records: a promoted
     digest is pinned with its folder in the file that it was promoted from.

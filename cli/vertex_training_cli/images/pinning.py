@@ -86,7 +86,7 @@ class Promotion:
     built_from: str
     """``context-…`` it was built from; empty if the first stack does not say."""
     has_context: bool
-    """Whether the second stack builds it, too: its file says what the digest was built from."""
+    """True if the second stack builds it, too: its file says what the digest was built from."""
 
     @property
     def tag(self) -> str:

@@ -66,7 +66,7 @@ class RegistryClient:
 
     @property
     def is_local(self) -> bool:
-        """Whether it is the local cloud's, without TLS and credentials."""
+        """True for the registry of the local cloud, which has neither TLS nor credentials."""
         return self.base.startswith("http://")
 
     def token(self) -> str:
@@ -101,7 +101,7 @@ class RegistryClient:
         return found.digest if found else None
 
     def lacks_repository(self, path: str) -> bool:
-        """Whether the registry says that the repository of an image is not there.
+        """Return whether the registry reports that the repository of an image does not exist.
 
         Raises:
             RegistryError: see ``digest_of``.
@@ -254,7 +254,7 @@ def registry_of(image: str) -> tuple[RegistryClient, str]:
             text = f"no registry runs in the local cloud for {image}."
             hint = (
                 "`make containers` installs one, which the running local cloud takes up; a "
-                "`vt local shell` that was open before has to be opened anew."
+                "`vt local shell` that was open before has to be started again."
             )
             raise RegistryError(text, hint)
         session = requests.Session()

@@ -85,7 +85,7 @@ class Transport:
         raise RegistryError(f"{path}: the registry sends GET to another address.")
 
     def exists(self, url: str, path: str) -> bool:
-        """Whether there is something at ``url``; a redirect says that it is kept elsewhere.
+        """Return whether content exists at ``url``; a redirect means that it is kept elsewhere.
 
         Raises:
             RegistryError: see ``send``.

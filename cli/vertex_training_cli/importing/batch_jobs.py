@@ -124,23 +124,22 @@ class _Conversion:
         self._retries(tasks)
         self._account_and_network()
         self._labels()
-        many = _are_many(tasks)
+        many = tasks > 1
         given = (*GPU_OPTIONS * ("acceleratorType" in pool["machineSpec"]), *OWN_OPTIONS * many)
         self._docker(str(step["container"].get("options", "")), given)
         pool["containerSpec"] = self._container(step)
         pool |= self._file_systems()
         self._resources(pool, tasks)
-        rest = tasks - 1 if isinstance(tasks, int) else f"{tasks} - 1"
         pools = [{"replicaCount": 1, **pool}]
         if many:
-            pools.append({"replicaCount": rest, **pool})
+            pools.append({"replicaCount": tasks - 1, **pool})
         self.job.spec |= {"workerPoolSpecs": pools}
         if self.scheduling:
             self.job.spec["scheduling"] = self.scheduling
         return self._reasons
 
     def _fields(self) -> None:
-        """What of its fields is refused or left out."""
+        """Add remarks and reasons for fields that are left out or refused."""
         remarks, reasons = left_out(self.message)
         self.job.remarks += remarks
         self._reasons += reasons
@@ -169,19 +168,17 @@ class _Conversion:
             self.refuse(BARRIER)
         return containers[0]
 
-    def _tasks(self) -> int | str:
-        """How many machines: one task on each, all at once."""
-        count = _number(self.group.get("taskCount", "1"))
-        parallel = _number(self.group.get("parallelism", count))
-        each = _number(self.group.get("taskCountPerNode", 1))
-        if isinstance(count, str) and count.startswith("-"):
+    def _tasks(self) -> int:
+        """Return the number of machines: one task on each, all at once."""
+        count = int(self.group.get("taskCount", 1))
+        parallel = int(self.group.get("parallelism", count))
+        packed = int(self.group.get("taskCountPerNode", 1))
+        if count < 0:
             self.refuse(f"it has {count} tasks")
-        elif isinstance(count, str):
-            self.say(f"how many tasks it has is open: {count}. The second pool has all but one")
-        elif isinstance(parallel, str) or 0 < parallel < count:
+        elif 0 < parallel < count:
             self.refuse(IN_TURN.format(count, parallel))
-        if isinstance(each, str) or each > 1:
-            self.refuse(PACKED.format(each))
+        if packed > 1:
+            self.refuse(PACKED.format(packed))
         return count
 
     def _strategy(self) -> None:
@@ -215,7 +212,7 @@ class _Conversion:
         if given:
             name = str(given[0].get("type", "")).rpartition("/")[2]
             found["acceleratorType"] = name.upper().replace("-", "_")
-            found["acceleratorCount"] = _number(given[0].get("count", 1))
+            found["acceleratorCount"] = int(given[0].get("count", 1))
         elif shape and shape.accelerator_required:
             kind, counts = next(iter(shape.accelerators.items()))
             found |= {"acceleratorType": kind, "acceleratorCount": counts[0]}
@@ -252,10 +249,8 @@ class _Conversion:
 
     def _disk(self) -> dict[str, Any]:
         disk = self.policy.get("bootDisk", {})
-        size = _number(disk.get("sizeGb", machines.DISK_GB))
-        extra = _number(self.task.get("computeResource", {}).get("bootDiskMib", 0))
-        if isinstance(size, int) and isinstance(extra, int):
-            size = max(size, machines.DISK_GB if "sizeGb" not in disk else 0, -(-extra // 1024))
+        extra = int(self.task.get("computeResource", {}).get("bootDiskMib", 0))
+        size = max(int(disk.get("sizeGb", machines.DISK_GB)), -(-extra // 1024))
         if "type" not in disk and size == machines.DISK_GB:
             return {}
         kind = {"bootDiskType": disk["type"]} if "type" in disk else {}
@@ -270,8 +265,8 @@ class _Conversion:
         else:
             self.say("it has no maxRunDuration: here each attempt ends after seven days")
 
-    def _retries(self, tasks: int | str) -> None:
-        count = _number(self.task.get("maxRetryCount", 0))
+    def _retries(self, tasks: int) -> None:
+        count = int(self.task.get("maxRetryCount", 0))
         policies = self.task.get("lifecyclePolicies", [])
         if not count:
             self.scheduling["disableRetries"] = True
@@ -282,7 +277,7 @@ class _Conversion:
         codes = [each.get("actionCondition", {}).get("exitCodes", []) for each in policies]
         is_ours = len(policies) == 1 and policies[0].get("action") == "RETRY_TASK" and (
             set(codes[0]) == set(GOOGLES_CODES))  # fmt: skip
-        if not policies and _are_many(tasks):
+        if not policies and tasks > 1:
             self.scheduling["restartJobOnWorkerRestart"] = True
             is_ours = True
         if not is_ours:
@@ -293,8 +288,8 @@ class _Conversion:
             self.say(f"it is tried again by the exit codes of its own ({said or 'any'}): here only "
                      "after 50001 to 50004, which are Google's")  # fmt: skip
         if count != here:
-            self.say(f"it is tried again {count} times at most; here {here}, or never by "
-                     "disableRetries")  # fmt: skip
+            self.say(f"it is retried at most {count} times; here at most {here}, or not at all "
+                     "with disableRetries")  # fmt: skip
 
     def _account_and_network(self) -> None:
         account = self.place.get("serviceAccount", {})
@@ -476,34 +471,20 @@ class _Conversion:
                 self.say(f"{what}: put its files into a bucket, or write to a larger boot disk")
         return {"nfsMounts": found} if found else {}
 
-    def _resources(self, pool: Mapping[str, Any], tasks: int | str) -> None:
+    def _resources(self, pool: Mapping[str, Any], tasks: int) -> None:
         """A task here has a machine; Batch packs tasks that ask for less on one."""
         asked = self.task.get("computeResource", {})
         job = Job({"jobSpec": {"workerPoolSpecs": [dict(pool)]}})
         whole = machines.resources(job.pools[0])
-        packs = any(_less(asked.get(key, "2000"), whole[key]) for key in whole)
-        if _are_many(tasks) and "taskCountPerNode" not in self.group and packs:
+        packs = any(int(asked.get(key, 2000)) < int(whole[key]) for key in whole)
+        if tasks > 1 and "taskCountPerNode" not in self.group and packs:
             self.say("Batch may put several of its tasks on one machine; here each has its own, "
                      "which costs more: choose a smaller machine type")  # fmt: skip
         wanted = {key: value for key, value in asked.items() if key in whole}
-        if any(_less(whole[key], value) for key, value in wanted.items()):
+        if any(int(whole[key]) < int(value) for key, value in wanted.items()):
             shown = ", ".join(f"{key} {value}" for key, value in wanted.items())
             self.say(f"a task asks for more than its machine has ({shown}): Batch never starts "
                      "that; choose a larger machine type")  # fmt: skip
-
-
-def _number(value: Any) -> Any:
-    return int(value) if str(value).isdecimal() and len(str(value)) < 12 else str(value)
-
-
-def _are_many(tasks: int | str) -> bool:
-    """Whether there is more than one; a count to be filled in (text) may be any."""
-    return isinstance(tasks, str) or tasks > 1
-
-
-def _less(one: Any, other: Any) -> bool:
-    numbers = _number(one), _number(other)
-    return all(isinstance(each, int) for each in numbers) and numbers[0] < numbers[1]
 
 
 def _is_in(path: str, folder: str) -> bool:

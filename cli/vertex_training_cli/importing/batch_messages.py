@@ -6,7 +6,6 @@ instead: the tables here say which. A field that is in none of them is told as w
 
 from __future__ import annotations
 
-import itertools
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -17,7 +16,7 @@ from google.protobuf.json_format import MessageToDict, ParseDict, ParseError
 
 from vertex_training.customjob.request.message import to_camel_case
 from vertex_training.errors import CommandError
-from vertex_training_cli.importing.imported import Scalar, placeholder
+from vertex_training_cli.importing.imported import Scalar
 
 #: What a job of Batch has, in both spellings of the API, and no CustomJob.
 FIELDS: Final = ("taskGroups", "task_groups")
@@ -96,9 +95,8 @@ NOT_IN_CLIENT: Final = {
 #: Numbers of types in a descriptor.
 STRING: Final = 9
 BOOL: Final = 8
-#: A value that was to be filled in where the API has a number or one of its words.
-OPEN_VALUE: Final = re.compile(r"<[^<>]+>|\$\{?\w+\}?|\{\{?[^{}]*\}?\}|YOUR_\w+")
-OPEN_NUMBER: Final = re.compile(r"[A-Z][A-Z0-9_]*")
+#: A value that is to be filled in.
+OPEN_VALUE: Final = re.compile(r"<[^<>]+>|\$\{?\w+\}?|\{\{?[^{}]*\}?\}|[A-Z_]+")
 #: Fields that are mappings by names of somebody's own.
 MAPS: Final = ("labels", "ariables", "environments")
 
@@ -112,37 +110,32 @@ class BatchMessage:
     name: str = ""
     """Its id, as the caller names it."""
     region: str = ""
-    """Where the caller sends it."""
+    """The region that the caller sends it to."""
 
 
 def parsed(given: Mapping[str, Any]) -> BatchMessage:
     """A job as REST has it, by Google's own message class; a remark for what is no field of it.
 
-    A value that is to be filled in (``<TASKS>``, ``$TASKS``) stays where the API has a number.
-
     Raises:
-        CommandError: it is no job of Batch.
+        CommandError: it is no job of Batch, or has an open value (``$TASKS``) for a number.
     """
     from google.cloud import batch_v1
 
-    message = batch_v1.Job.pb(batch_v1.Job())
-    reading = _Reading()
+    message, unknown = batch_v1.Job.pb(batch_v1.Job()), list[str]()
     asked = {key: item for key, item in given.items() if to_camel_case(key) not in FILLED_IN}
     try:
-        clean = reading.message(asked, message.DESCRIPTOR, ())
+        clean = _known(asked, message.DESCRIPTOR, "", unknown)
         found = _ordered(MessageToDict(ParseDict(clean, message)), clean)
     except (ParseError, RecursionError) as wrong:
         what = WITHIN.sub("", str(wrong).partition("\n")[0]).rstrip(".")
         raise CommandError(f"this is no job of Batch: {what}.") from None
-    for path, text in reading.open.items():
-        _put(found, path, text)
-    told = [
+    remarks = [
         f"{name} is left out: {NOT_IN_CLIENT[name]}"
         if name in NOT_IN_CLIENT
         else f"{name} is no field of Batch's, which refuses it"
-        for name in reading.unknown
+        for name in unknown
     ]
-    return BatchMessage(found, told)
+    return BatchMessage(found, remarks)
 
 
 def of_job(message: Any) -> BatchMessage:
@@ -151,7 +144,7 @@ def of_job(message: Any) -> BatchMessage:
 
 
 def left_out(message: Mapping[str, Any]) -> tuple[list[str], list[str]]:
-    """What of a message no job file has: remarks about it, and why it is refused."""
+    """Return remarks on fields that no job file has, and reasons to refuse the message."""
     remarks, reasons = dict[str, None](), dict[str, None]()
     for path in dict.fromkeys(_paths(message)):
         if _is_below(path, (*OUTPUT, *CARRIED)):
@@ -160,59 +153,48 @@ def left_out(message: Mapping[str, Any]) -> tuple[list[str], list[str]]:
             reasons[why] = None
             continue
         known = next((key for key in LEFT_OUT if _is_below(path, [key])), path)
-        what = f"{known} is left out, as a job file has nothing like it"
+        what = f"{known} is left out (no job file has such a field)"
         remarks[f"{what}: {LEFT_OUT[known]}" if known in LEFT_OUT else what] = None
     return list(remarks), list(reasons)
 
 
-class _Reading:
-    """Takes what Google's class does not read out of a mapping, and remembers it."""
+def _known(value: Any, type_: Descriptor, path: str, unknown: list[str]) -> Any:
+    """Return a message with the fields that ``type_`` has; names of others go to ``unknown``."""
+    if not isinstance(value, Mapping):
+        return value
+    found = dict[str, Any]()
+    for key, item in value.items():
+        field = next((f for f in type_.fields if key in (f.json_name, f.name)), None)
+        if field is None:
+            unknown.append(f"{path}.{key}".lstrip("."))
+        elif not _is_null(item):
+            inside = f"{path}.{field.json_name}".lstrip(".")
+            found[field.json_name] = _typed(item, field, inside, unknown)
+    return found
 
-    def __init__(self) -> None:
-        self.unknown = list[str]()
-        self.open = dict[tuple[str | int, ...], str]()
 
-    def message(self, value: Any, type_: Descriptor, path: tuple[str | int, ...]) -> Any:
+def _typed(value: Any, field: FieldDescriptor, path: str, unknown: list[str]) -> Any:
+    """Return the value of a field as Google's class reads it."""
+    inner = field.message_type
+    if inner is not None and inner.GetOptions().map_entry:
         if not isinstance(value, Mapping):
             return value
-        found = dict[str, Any]()
-        for key, item in value.items():
-            field = next((f for f in type_.fields if key in (f.json_name, f.name)), None)
-            if field is None:
-                self.unknown.append(_shown((*path, str(key))))
-            elif not _is_null(item):
-                found[field.json_name] = self._field(item, field, (*path, field.json_name))
-        return {key: item for key, item in found.items() if item is not None}
-
-    def _field(self, value: Any, field: FieldDescriptor, path: tuple[str | int, ...]) -> Any:
-        inner = field.message_type
-        if inner is not None and inner.GetOptions().map_entry:
-            if not isinstance(value, Mapping):
-                return value
-            return {k: v if isinstance(v, dict | list) else str(v) for k, v in value.items()}
-        if field.is_repeated:  # the service takes one value for a list of one
-            value = [value] if isinstance(value, str) else value
-        if field.is_repeated and isinstance(value, list):
-            items = (self._one(v, field, (*path, number)) for number, v in enumerate(value))
-            return [item for item in items if item is not None]
-        return self._one(value, field, path)
-
-    def _one(self, value: Any, field: FieldDescriptor, path: tuple[str | int, ...]) -> Any:
-        inner = field.message_type
-        if inner is not None and inner.file.package.startswith("google.cloud."):
-            return self.message(value, inner, path)
-        if not isinstance(value, str):
-            return value
-        if field.type == STRING:
-            return str(value)
-        is_number = field.enum_type is None and inner is None
-        if OPEN_VALUE.fullmatch(value) or (
-            is_number and field.type != BOOL and OPEN_NUMBER.fullmatch(value)
-        ):
-            self.open[path] = placeholder(value.strip("<>${}"))
-            return None
-        return {"true": True, "false": False}.get(value.lower(), value) if field.type == BOOL else (
-            str(value))  # fmt: skip
+        return {k: v if isinstance(v, dict | list) else str(v) for k, v in value.items()}
+    if field.is_repeated and isinstance(value, str):  # the service takes one for a list of one
+        value = [value]
+    items = value if field.is_repeated and isinstance(value, list) else [value]
+    if inner is not None and inner.file.package.startswith("google.cloud."):
+        places = [f"{path}[{n}]" if field.is_repeated else path for n in range(len(items))]
+        found = [_known(v, inner, p, unknown) for v, p in zip(items, places, strict=True)]
+    else:
+        is_number = field.enum_type is None and inner is None and field.type not in (STRING, BOOL)
+        for item in items if is_number else ():
+            if OPEN_VALUE.fullmatch(str(item)):
+                what = f"{path} is {item}, and Batch has a number there"
+                raise CommandError(f"{what}.", "write the number and import again")
+        switches = {"true": True, "false": False} if field.type == BOOL else {}
+        found = [switches.get(str(v).lower(), str(v)) if isinstance(v, str) else v for v in items]
+    return found if items is value else found[0]
 
 
 def _paths(value: Any, path: str = "") -> Iterator[str]:
@@ -241,24 +223,6 @@ def _is_below(path: str, names: Any) -> bool:
     return any(path == name or path.startswith(f"{name}.") for name in names)
 
 
-def _put(message: dict[str, Any], path: tuple[str | int, ...], text: str) -> None:
-    """Set a value where Google's class could not have it."""
-    value: Any = message
-    for part, following in itertools.pairwise(path):
-        if isinstance(part, int):
-            value = value[part]
-        else:
-            value = value.setdefault(part, [] if isinstance(following, int) else {})
-    if isinstance(path[-1], int):
-        value.append(text)
-    else:
-        value[path[-1]] = text
-
-
-def _shown(path: tuple[str | int, ...]) -> str:
-    return "".join(f"[{p}]" if isinstance(p, int) else f".{p}" for p in path).lstrip(".")
-
-
 def _is_null(value: Any) -> bool:
-    """Whether a scalar of YAML is nothing, with the characters that it has there."""
+    """Return whether a scalar of YAML is null, by its characters in the file."""
     return isinstance(value, Scalar) and value in ("", "null", "~", "Null", "NULL")

@@ -133,9 +133,9 @@ class ClientCall:
     sent: list[dict[str, Any]] = field(default_factory=list)
     """The options of each call that sends it."""
     is_inner: bool = False
-    """Whether it only is what a search runs."""
+    """True if it is only the job of a search."""
     is_partly_read: bool = False
-    """Whether it may have more options than were read."""
+    """True if it may have more options than were read."""
 
 
 class CallReader(Literals):
@@ -432,7 +432,7 @@ def _of_message(message: Any, display: str) -> ImportedJob:
 
 
 def _set_fields(job: ImportedJob, options: dict[str, Any], display: str, name: str) -> None:
-    """What the options of the whole job say."""
+    """Set the fields of the whole job from the options."""
     job.name = key_of(display, name)
     job.labels = labels_of(options.get("labels"))
     key = "encryption_spec_key_name"

@@ -72,7 +72,7 @@ def import_(
     name: Annotated[str, typer.Option("--name", "-n", help="Name of the job in the stack.")] = "",
     write: Write = False,
     fix: Annotated[
-        bool, typer.Option("--fix", help="Mend what is certain, as `vt check --fix` does.")
+        bool, typer.Option("--fix", help="Fix certain mistakes, as `vt check --fix` does.")
     ] = False,
     up: Annotated[
         bool,
@@ -127,7 +127,7 @@ def _mend(proposal: Proposal) -> None:
         fixed = fixing.fix(file, str(proposal.files[file]).encode(), fixing.judge_of(file))
         proposal.files[file] = fixed.after.decode()
         if fixed.count:
-            job.remarks.append(f"{fixed.count} of the source's mistakes were mended")
+            job.remarks.append(f"{fixed.count} of the source's mistakes were fixed")
 
 
 def offer(proposal: Proposal, *, write: bool, only_right: bool = False) -> None:
@@ -239,7 +239,7 @@ def _of_job(job: str, stack: str, root: Path) -> SourceContents:
 
 
 def judge(proposal: Proposal) -> list[FileReport]:
-    """What ``vt check --stack`` says of the proposal, with the names of the files to come."""
+    """Return the reports of ``vt check --stack`` on the proposal, by the names of its files."""
     with rehearsal(proposal) as folder:
         copy = Path(folder)
         if not proposal.stack:
@@ -260,7 +260,7 @@ def _renamed(report: FileReport, proposal: Proposal) -> FileReport:
 
 
 def _of_the_job(finding: LintFinding) -> LintFinding:
-    """What this machine cannot run is no mistake of the job; what is open has a line of its own."""
+    """Lower the level of rules about this machine, and of open values, which have a line."""
     levels = {(checking.LOCAL_RULE, "error"): "warning", ("placeholder", "warning"): "note"}
     level = levels.get((finding.problem.rule, finding.problem.level), finding.problem.level)
     return dataclasses.replace(finding, problem=dataclasses.replace(finding.problem, level=level))

@@ -98,7 +98,7 @@ PYTHON: Final = re.compile(r"\s*(?:\w+=\S*\s+)*python[\d.]*\b")
 
 
 def call_of(match: re.Match[str]) -> tuple[str, str]:
-    """Which kind of job a call makes, and the flags that stand between its words."""
+    """Return the kind of job that a call makes, and the flags between its words."""
     flags = (text for name, text in enumerate(match.groups(), 1) if name not in _KINDS)
     return match["kind"] or match["batch"], " ".join(filter(None, flags))
 
@@ -120,7 +120,7 @@ class Script:
         self.label, self.files = label, files if files is not None else {}
         self.jobs = list[ImportedJob]()
         self.left_out = list[str]()
-        """Why a line that makes a job is none here, one sentence each."""
+        """Reasons why a line that makes a job is left out, one sentence each."""
         self.programs = list[tuple[str, int]]()
         """Python that it runs: the text, and the number of lines before it."""
         self._read = read

@@ -88,11 +88,11 @@ class ImportedJob:
     """Path of a script that is to be packaged, as the source names it; empty for none."""
     requirements: tuple[str, ...] = ()
     remarks: list[str] = field(default_factory=list)
-    """What was left out or is missing, and why; one sentence each."""
+    """Fields that were left out or are missing, and why; one sentence each."""
     notes: list[Note] = field(default_factory=list)
-    """What reading code could not decide, or took from a default."""
+    """Values that reading code could not decide, or took from a default."""
     region: str = ""
-    """Where the source sends it, if it names a region."""
+    """The region that the source sends it to, if it names one."""
     project: str = ""
     """The project that gcloud is told, if it is told one."""
     backend: str = CUSTOM_JOB.backend
@@ -100,7 +100,7 @@ class ImportedJob:
     subnet: str = ""
     """The subnet of its machines, if they have no external addresses."""
     in_snake_case: bool = False
-    """Whether a file names its pools as protobuf does: gcloud then sets no arguments in them."""
+    """True if a file names its pools as protobuf does: gcloud then sets no arguments in them."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -224,5 +224,5 @@ def labels_of(given: Any) -> dict[str, str]:
 
 
 def _open(value: Any) -> str:
-    """What stands in the place of a mapping: the name of one that is open, or nothing."""
+    """Return the text in the place of a mapping: the name of an open one, or nothing."""
     return "" if value is None or isinstance(value, Scalar) else str(value)

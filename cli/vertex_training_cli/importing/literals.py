@@ -44,7 +44,7 @@ class Placeholder(str):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Place:
-    """Where a part of the code stands: in the order of all, and in which block and functions."""
+    """Place of a part of the code: its order among all, its block and its functions."""
 
     order: int
     block: int
@@ -258,7 +258,7 @@ class Literals:
     def __init__(self, names: Names) -> None:
         self.names, self.label = names, ""
         self.notes = set[Note]()
-        """What has to be said of the values that were read."""
+        """Remarks on the values that were read."""
         self._steps = 0
         self._reading = set[int]()
 
@@ -388,7 +388,7 @@ class Literals:
         return -value if is_number else NotImplemented  # type: ignore[operator]
 
     def _is_new(self, node: ast.AST) -> bool:
-        """Whether a value is new with each run, as a request id is: a time or a random name."""
+        """Return whether a value is new with each run: a time or a random name."""
         if isinstance(node, ast.Name):
             binding = self.names.binding(node)
             return bool(

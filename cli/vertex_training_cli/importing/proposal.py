@@ -58,7 +58,7 @@ class Proposal:
     """Files and folders of the checkout that the stack's files name, wherever they are."""
     remarks: list[str] = field(default_factory=list)
     shown: dict[str, bytes | None] = field(default_factory=dict)
-    """What the files were when the diff was made; None for one that was not there."""
+    """Contents of the files when the diff was made; None for a file that did not exist."""
 
     def diff(self) -> Iterator[str]:
         """A unified diff, file by file."""
@@ -97,7 +97,7 @@ def propose(
     stack: str = "",
     settings: Settings | None = None,
 ) -> Proposal:
-    """What makes the jobs of a source jobs of the stack. ``folder`` is where scripts are looked up.
+    """Return files that make the source's jobs jobs of the stack; scripts are read in ``folder``.
 
     Without a stack, it is job files alone: buckets and accounts stay as the source has them.
 
@@ -130,7 +130,7 @@ def propose(
     ]  # fmt: skip
     for file in made.files:
         if (root / file).exists():
-            raise CommandError(f"{file} is there already.", "choose another --name")
+            raise CommandError(f"{file} already exists.", "choose another --name")
     if settings is None:
         made.remarks.append("there is no stack here: job files alone. `vt init` makes a stack")
         if on_batch := [job.name for job in made.jobs if job.backend == BATCH_JOB.backend]:

@@ -220,7 +220,7 @@ def _of_pipeline(message: dict[str, Any]) -> dict[str, Any]:
 
 
 def _differences(request: RecordedRequest) -> Iterator[str]:
-    """What the request says and a job file has no place for."""
+    """Yield fields of the request for which a job file has no place."""
     for field, text in (
         ("inputDataConfig", "a managed data set belongs to training pipelines: read the bucket"),
         ("modelToUpload", "a CustomJob uploads no model: its code writes to AIP_MODEL_DIR"),

@@ -111,7 +111,7 @@ class Adoption:
         self._account()
 
     def _value_of(self, name: str, resource: str, version: str) -> str:
-        """What Batch fills a variable with: a secret of the stack, or one that it gets."""
+        """Return the reference to the secret that Batch fills a variable with."""
         names = self.settings.names
         own = {names.secret(key): key for key in self.settings.secrets}
         known = own | self.entries.secrets
@@ -145,7 +145,7 @@ class Adoption:
             )
         elif self.job.subnet:
             what = f"it is in {self.job.subnet}; here in the stack's subnet"
-            self.job.remarks.append(f"{what}, which needs nat for what it reads of the internet")
+            self.job.remarks.append(f"{what}; internet access needs network.nat")
 
     def _safe(self, value: Any, name: str = "") -> Any:
         """``value`` without the secrets in it, whatever its shape is."""

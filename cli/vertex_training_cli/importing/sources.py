@@ -72,7 +72,7 @@ PAGES: Final = (".md", ".rst", ".txt", ".qmd", ".Rmd", ".markdown")
 
 @dataclass(slots=True)
 class SourceContents:
-    """What was found in a source."""
+    """Jobs, files and uploads of a source."""
 
     jobs: list[ImportedJob] = field(default_factory=list)
     files: dict[str, str] = field(default_factory=dict)
@@ -124,7 +124,7 @@ class _Reader:
         """Names of the files that commands read as their job."""
 
     def read(self, text: str, data: bytes) -> SourceContents:
-        """What is found in the file."""
+        """Return the contents of the file."""
         suffix = self.path.suffix
         is_make = suffix == ".mk" or self.path.name.lower() in ("makefile", "gnumakefile")
         if suffix == ".ipynb":
@@ -358,7 +358,7 @@ def _names_above(lines: list[str], first: int, code: str) -> set[str]:
 
 
 def _is_script(suffix: str, text: str) -> bool:
-    """Whether a line of a file of an unknown kind begins with a command that makes a job."""
+    """Return whether a line of a file of an unknown kind begins with a command that makes a job."""
     lines = text.splitlines() if suffix not in (".yaml", ".yml", ".json") else ()
     return any(GCLOUD.match(line.lstrip(" \t$@-")) for line in lines)
 
@@ -467,7 +467,7 @@ def _commands(value: document.Value) -> Iterator[tuple[int, str]]:
 
 
 def _reads(code: str) -> bool:
-    """Whether it parses: pages have parts of code in their blocks as well."""
+    """Return whether it parses: pages have parts of code in their blocks as well."""
     try:
         _tree(code)
     except (SyntaxError, ValueError, RecursionError, MemoryError):

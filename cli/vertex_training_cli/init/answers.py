@@ -1,4 +1,4 @@
-"""What a repository is made from: names, projects, region, people. All mistakes at once."""
+"""Answers that a repository is made from: names, projects, region, people."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ class Answers(Section):
     submitters: tuple[str, ...] = ()
     """IAM members that may run jobs."""
     github: GitHubRepository = PLACEHOLDER_REPOSITORY
-    """Where it is kept: OWNER/REPOSITORY."""
+    """The repository: OWNER/REPOSITORY."""
     environments: Annotated[list[EnvironmentAnswers], Field(min_length=1)]
     """In the order in which they are deployed."""
 
@@ -147,7 +147,7 @@ class Answers(Section):
     def _once(cls, found: list[EnvironmentAnswers]) -> list[EnvironmentAnswers]:
         names = [each.name for each in found]
         if twice := sorted({name for name in names if names.count(name) > 1}):
-            raise ValueError(f"{', '.join(twice)} is there already")
+            raise ValueError(f"{', '.join(twice)} already exists")
         return found
 
     def with_environment(self, added: EnvironmentAnswers, before: str = "") -> Answers:
@@ -198,7 +198,7 @@ def _option(names: list[str]) -> str:
 
 
 def placeholders(given: Answers) -> list[str]:
-    """What must be replaced before a first deployment."""
+    """Return the values to replace before a first deployment."""
     found = [given.github] if given.github == PLACEHOLDER_REPOSITORY else []
     numbers = (each.project_number for each in given.environments)
     return [*found, *([PLACEHOLDER_NUMBER] if PLACEHOLDER_NUMBER in numbers else [])]

@@ -38,7 +38,7 @@ class FileEntry(pydantic.BaseModel):
 
 
 class Manifest(pydantic.BaseModel):
-    """What ``vt init`` or ``vt upgrade`` wrote last."""
+    """Record of the last ``vt init`` or ``vt upgrade``."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 

@@ -19,7 +19,7 @@ _TEMPLATES: Final = Path(__file__).with_name("templates")
 
 
 class Kind(enum.StrEnum):
-    """What a newer release does with a file."""
+    """Treatment of a file by a newer release."""
 
     MERGED = enum.auto()
     """Its changes are merged with those of the company."""

@@ -15,7 +15,7 @@ from vertex_training_cli.review.escaping import code, visible
 
 
 class Verdict(StrEnum):
-    """What an answer means for a deployment."""
+    """Meaning of an answer for a deployment."""
 
     OK = "ok"
     REFUSED = "refused"
@@ -28,23 +28,23 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What was asked about one subject, and what came of it."""
+    """A question about one subject, and its answer."""
 
     subject: str
     """A resource, as its service names it, or what else the question is about."""
     asked: str
-    """What was asked, in a few words."""
+    """The question in a few words."""
     answer: str
-    """What was answered, in a few words."""
+    """The answer in a few words."""
     verdict: Verdict = Verdict.OK
     meets: str = ""
-    """What a deployment would meet; empty if that is nothing."""
+    """Effect on a deployment; empty if there is none."""
     mend: str = ""
     """The command, or the step, that mends it."""
     permission: str = ""
     """The permission that was missing to ask."""
     part: str = ""
-    """Which part of the preflight asked; see ``command.PARTS``."""
+    """Part of the preflight that asked; see ``command.PARTS``."""
 
     def refused(self, answer: str, meets: str, mend: str) -> Answer:
         """The same question with an answer at which a deployment fails."""

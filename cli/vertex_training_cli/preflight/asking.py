@@ -23,7 +23,7 @@ class Asking(Protocol):
 
     @property
     def client(self) -> ReadOnlyClient:
-        """Who is asked."""
+        """The client that sends the questions."""
         ...
 
 

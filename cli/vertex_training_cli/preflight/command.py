@@ -44,7 +44,7 @@ REFUSED: Final = 3
 
 
 class PreflightFormat(enum.StrEnum):
-    """How the answers are printed."""
+    """Formats of the answers."""
 
     TEXT = enum.auto()
     MARKDOWN = enum.auto()

@@ -1,4 +1,4 @@
-"""What a preflight is about: what a stack declares, what its state has, and who asks."""
+"""Context of a preflight: the declared stack, the resources of its state, and the caller."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class PreflightContext:
     asked_as: str = ""
     """The account that asks, if another one deploys: rights of that cannot be asked."""
     as_ci: bool = False
-    """Whether CI's account asks, whose roles of ``bootstrap`` have conditions."""
+    """True if CI's account asks, whose roles of ``bootstrap`` have conditions."""
 
     @property
     def project(self) -> str:
@@ -52,7 +52,7 @@ class PreflightContext:
         return (each for each in self.declared.resources if each.type == token)
 
     def is_made(self, resource: DeclaredResource) -> bool:
-        """Whether the state has the resource: then it is there because the stack made it."""
+        """Return whether the state has the resource, so that the stack created it."""
         return (resource.type, resource.id) in (self.recorded or ())
 
 

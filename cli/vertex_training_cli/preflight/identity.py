@@ -118,12 +118,12 @@ def _agents(context: PreflightContext, on: set[str]) -> Iterator[Answer]:
         service = _SERVICES.get(service, service).removesuffix("-cc") + ".googleapis.com"
         of = question(member.removeprefix("serviceAccount:"), "whether the service agent exists")
         if service in made:
-            yield of.ok("the stack has it made")
+            yield of.ok("the stack creates it")
         elif service in on:
             yield of.ok(f"{service} is on")
         else:
             yield of.refused(
-                f"{service} is off, and the stack does not have it made",
+                f"{service} is off, and the stack does not create its service agent",
                 "IAM refuses grants to it",
                 f"gcloud beta services identity create --service={service} "
                 f"--project={context.project}",

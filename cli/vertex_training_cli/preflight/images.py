@@ -80,7 +80,7 @@ def _exists(
 
 @answered
 def _pulled(context: PreflightContext, grant: GrantRequest) -> Iterator[Answer]:
-    """Whether an agent that pulls may read a repository of another project."""
+    """Check whether an agent that pulls may read a repository of another project."""
     who = grant.member.removeprefix("serviceAccount:")
     of = question(grant.resource, f"whether {who} may pull")
     policy = context.client.get(rest.REPOSITORY_POLICY, of, grant.resource)

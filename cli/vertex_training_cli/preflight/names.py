@@ -36,7 +36,7 @@ _SHARED: Final = "409: the names of buckets are shared by everybody"
 
 
 def ask(context: PreflightContext) -> Iterator[Answer]:
-    """Return what the stack makes, and what it uses of others."""
+    """Check the names that the stack creates, and existing resources that it uses."""
     for each in context.of_type(BUCKET):
         yield from _bucket(context, each)
     for token in READ:
@@ -135,7 +135,7 @@ def _not_of_the_state(context: PreflightContext, of: Answer, resource: DeclaredR
 def _other(context: PreflightContext, resource: DeclaredResource) -> Iterator[Answer]:
     """An account, a repository or a secret that the stack makes."""
     word = resource_types.find(resource.type).word
-    of = question(resource.id, f"whether the {word} is there already")
+    of = question(resource.id, f"whether the {word} exists already")
     if context.client.get(READ[resource.type], of, resource.id) is None:
         yield of.ok("no")
     elif context.is_made(resource):
@@ -218,12 +218,12 @@ def _channel(context: PreflightContext, key: str, channel: Channel) -> Iterator[
     of = question(channel.existing, "whether the channel that alerts name is there")
     found = context.client.get(rest.CHANNEL, of, channel.existing)
     listing = f"gcloud beta monitoring channels list --project={context.project}"
-    mend = f"name another in channels.{key}: {listing} shows those there are"
+    mend = f"name another in channels.{key}: {listing} lists them"
     if found is None:
         yield of.refused("no", "404 at the alert or the budget that names it", mend)
     elif found.get("enabled") is False:
         on = f"gcloud beta monitoring channels update {channel.existing} --enabled"
-        yield of.warning("it is off", "it is told nothing", on)
+        yield of.warning("it is off", "it gets no messages", on)
     elif (type_ := str(found.get("type"))) != "email" and budget and key in budget.channels:
         yield of.warning(f"{type_}, and a budget names it", "budgets tell email alone", mend)
     else:

@@ -65,7 +65,7 @@ def _ask_host(context: PreflightContext, host: str) -> Iterator[Answer]:
 
 
 def _judge_host(context: PreflightContext, asked: Answer, host: str, name: str) -> Answer:
-    """What it means that ``name`` is the host, and ``host`` is declared."""
+    """Return the answer for ``name`` as the actual and ``host`` as the declared host project."""
     if name == host:
         return asked.ok(host)
     attach = f"gcloud compute shared-vpc associated-projects add {context.project}"
@@ -82,7 +82,7 @@ def _judge_host(context: PreflightContext, asked: Answer, host: str, name: str) 
 
 @answered
 def _ask_addresses(context: PreflightContext, plan: NetworkPlan) -> Iterator[Answer]:
-    """Whether blocks are free, and whether existing subnets and ranges are there."""
+    """Check whether blocks are free, and whether existing subnets and ranges exist."""
     settings = context.declared.stack.settings.network
     wanted = list(wanted_blocks(context.declared.stack))
     existing = bool(settings.subnet and settings.subnet.existing)
@@ -163,7 +163,7 @@ def _judge_connection(
     update = f"gcloud services vpc-peerings update --service={SERVICE} --network={plan.name}"
     update += f" --project={plan.project} --ranges={','.join([*has, *plan.ranges.values()])}"
     if missing := [name for name in existing if name not in has]:
-        meets = f"jobs are refused: {', '.join(missing)} is not a range of it"
+        meets = f"jobs are refused: {', '.join(missing)} is not a range of the peering"
         return asked.refused(f"ranges: {', '.join(has) or 'none'}", meets, update)
     if found and not {*has} & {*plan.ranges.values()}:
         meets = "the connection is refused: Cannot modify allocated ranges in CreateConnection"
@@ -208,7 +208,7 @@ def _ask_zones(context: PreflightContext, peering: Mapping[str, str]) -> Iterato
 
 
 def _serves(zone: Mapping[str, Any], network: str, domain: str) -> bool:
-    """Whether a network looks names of a domain up in a zone: one of it, above or below it."""
+    """Return whether a network looks names of a domain up in a zone at, above or below it."""
     seen = (zone.get("privateVisibilityConfig") or {}).get("networks") or ()
     if not any(str(each.get("networkUrl", "")).endswith(network) for each in seen):
         return False
@@ -238,17 +238,17 @@ class HeldBlock:
     what: str
     name: str
     only_within: bool = False
-    """Whether it stands in the way only of a block that it lies within: a static route."""
+    """True for a static route, which conflicts only with a block that contains it."""
 
     def conflicts(self, wanted: WantedBlock) -> bool:
-        """Whether the wanted block is refused because of this one."""
+        """Return whether the wanted block is refused because of this one."""
         if self.only_within:
             return self.block.subnet_of(wanted.block)
         return self.name != wanted.name and self.block.overlaps(wanted.block)
 
 
 def wanted_blocks(stack: Stack) -> Iterator[WantedBlock]:
-    """What the stack makes at addresses of its own choice."""
+    """Yield subnets and ranges that the stack creates at addresses of its own choice."""
     network, plan = stack.declared.network, stack.network
     if plan is None:
         return
@@ -262,7 +262,7 @@ def wanted_blocks(stack: Stack) -> Iterator[WantedBlock]:
 
 
 def in_the_way(wanted: WantedBlock, held: Iterable[HeldBlock]) -> list[HeldBlock]:
-    """What stands in the way of a block; nothing of one that is there already.
+    """Return the blocks that conflict with a block; none for an existing one.
 
     Once jobs ran in a range of peering, routes lead to Google's machines in it.
     """
@@ -278,7 +278,7 @@ def held_blocks(
     addresses: Iterable[Mapping[str, Any]],
     routes: Iterable[Mapping[str, Any]],
 ) -> Iterator[HeldBlock]:
-    """What has addresses in ``network``, of the lists of its project."""
+    """Yield the blocks in use in ``network`` from the lists of its project."""
     for each in _inside(network, subnetworks):
         blocks = [each.get("ipCidrRange")]
         blocks += [other.get("ipCidrRange") for other in each.get("secondaryIpRanges") or ()]

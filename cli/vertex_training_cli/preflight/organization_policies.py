@@ -79,10 +79,10 @@ class Constraint:
 
     name: str
     stops: str
-    """What is refused to a resource that it stops."""
+    """Effect on a resource that it stops."""
     subjects: Callable[[DeclaredStack], Iterator[Subject]]
     mend: str
-    """What to change in the stack instead of the policy; empty if that is nothing."""
+    """Change of the stack that avoids the policy; empty if there is none."""
 
 
 def ask(context: PreflightContext) -> Iterator[Answer]:
@@ -105,7 +105,7 @@ def ask(context: PreflightContext) -> Iterator[Answer]:
 def _judge(
     context: PreflightContext, constraint: Constraint, project: str, subjects: Sequence[Subject]
 ) -> Iterator[Answer]:
-    """What the policy of a project means for ``subjects``."""
+    """Yield the answer of a project's policy for ``subjects``."""
     asked = question(f"project {project}", f"policy {constraint.name}")
     read = rest.ORGANIZATION_POLICY
     document = context.client.get(read, asked, project, constraint.name)
@@ -156,7 +156,7 @@ class EffectivePolicy:
         )
 
     def allows(self, subject: Subject) -> bool | None:
-        """Whether the policy allows a resource; None if that is not known."""
+        """Return whether the policy allows a resource; None if that is unknown."""
         if subject.covers is None:
             return not self.enforced
         denials = [subject.covers(each.removeprefix("is:")) for each in self.denied]
@@ -168,7 +168,7 @@ class EffectivePolicy:
         return None if None in allowances else False
 
     def __str__(self) -> str:
-        """What it has in effect, in a few words."""
+        """The effect in a few words."""
         if self.deny_all:
             return "all denied"
         parts = ["enforced"] if self.enforced else []
@@ -321,7 +321,7 @@ def _without_key(declared: DeclaredStack) -> Iterator[Subject]:
 
 
 def _has_key(values: Any) -> bool:
-    """Whether a document names a key, however deep."""
+    """Return whether a document names a key at any depth."""
     if isinstance(values, Mapping):
         values = list(values.values())
     if isinstance(values, list):

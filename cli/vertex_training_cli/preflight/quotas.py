@@ -67,7 +67,7 @@ def _ask_quota(
 
 
 def judge_jobs(asked: Answer, need: JobNeed, project: str, limit: int | None) -> Answer:
-    """What a limit means for the jobs; None is no limit. Pure."""
+    """Return the answer of a limit for the jobs; None is no limit. Pure."""
     if limit is None:
         return asked.ok("not limited")
     (job, largest), mend = need.largest, _mend(project, need.peak)
@@ -77,11 +77,11 @@ def judge_jobs(asked: Answer, need: JobNeed, project: str, limit: int | None) ->
     if need.peak > limit:
         meets = f"all jobs at once take {need.peak}: some stay queued until others end"
         return asked.warning(f"{limit}", meets, mend)
-    return asked.ok(f"{limit}, of which the jobs take {need.peak}; other use is not asked")
+    return asked.ok(f"{limit}; the jobs take {need.peak}, other use is not known")
 
 
 def judge_endpoints(asked: Answer, need: JobNeed, project: str, limit: int | None) -> Answer:
-    """What a limit means for endpoints with all their replicas; None is no limit. Pure.
+    """Return the answer of a limit for endpoints with all replicas; None is no limit. Pure.
 
     Never more than a warning: the API's schema says that the most replicas count against it, a page
     of 2026-08 that only those there are do.
@@ -93,7 +93,7 @@ def judge_endpoints(asked: Answer, need: JobNeed, project: str, limit: int | Non
             f"endpoints take {need.peak} with all replicas: they may not grow to them, or not start"
         )
         return asked.warning(f"{limit}", meets, _mend(project, need.peak))
-    return asked.ok(f"{limit}, of which the endpoints take {need.peak}; other use is not asked")
+    return asked.ok(f"{limit}; the endpoints take {need.peak}, other use is not known")
 
 
 def _limit(
@@ -184,7 +184,7 @@ ALL_GPUS: Final = "GPUS_ALL_REGIONS"
 
 @dataclass(frozen=True, slots=True)
 class JobNeed:
-    """What jobs, or endpoints, take of one quota of Vertex AI in the stack's region."""
+    """Use of one quota of Vertex AI in the stack's region by jobs or by endpoints."""
 
     metric: str
     by_job: Mapping[str, int]
@@ -197,7 +197,7 @@ class JobNeed:
 
     @property
     def peak(self) -> int:
-        """What all of them take at once."""
+        """The use of all of them at once."""
         return sum(self.by_job.values())
 
 
@@ -211,7 +211,7 @@ class GpuFamily:
 
 @dataclass(frozen=True, slots=True)
 class ComputeNeed:
-    """What a stack would make in a region of a project, by Compute Engine's quotas."""
+    """Resources that a stack would create in a region of a project, by Compute Engine's quotas."""
 
     project: str
     region: str

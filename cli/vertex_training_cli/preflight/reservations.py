@@ -65,7 +65,7 @@ def judge(
     projects: tuple[str, str],
     wanted: int,
 ) -> Answer:
-    """Whether jobs of a project, by id and number, may use the reservation. Pure.
+    """Return whether jobs of a project, by id and number, may use the reservation. Pure.
 
     ``wanted`` machines are used at once; ``plan`` is what the stack file has of it.
     """
@@ -79,7 +79,7 @@ def judge(
         return asked.refused(f"{answer}: {status}", "jobs that name it are refused", "wait for it")
     if (found.get("reservationSharingPolicy") or {}).get("serviceShareType") != "ALLOW_ALL":
         meets = "jobs that name it are refused: it is not shared with Google's services"
-        mend = "make it anew with reservationSharingPolicy.serviceShareType: ALLOW_ALL"
+        mend = "create it again with reservationSharingPolicy.serviceShareType: ALLOW_ALL"
         return asked.refused(answer, meets, mend)
     if owner not in projects and not _is_shared(found, projects):
         meets = f"jobs that name it are refused: it is not shared with {projects[0]}"
@@ -123,7 +123,7 @@ def _shown(found: Mapping[str, Any]) -> str:
 
 
 def _difference(found: Mapping[str, Any], plan: ReservationPlan) -> str:
-    """What the stack file has otherwise; empty if it has the same."""
+    """Return the value of the stack file that differs; empty if none does."""
     machine, gpus = _machine(found)
     if machine != plan.machine_type:
         return plan.machine_type

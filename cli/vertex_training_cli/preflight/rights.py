@@ -48,7 +48,7 @@ class Needs:
     """Permission -> names of the declared resources that need it."""
 
     def add(self, row: ResourceType, resource: DeclaredResource) -> None:
-        """What a deployment asks for to make, change, refresh and delete the resource."""
+        """Permissions to create, update, refresh and delete the resource."""
         for permission in row.needed_permissions(resource.inputs):
             self.by_permission.setdefault(permission, []).append(resource.name)
 
@@ -60,7 +60,7 @@ class Needs:
         return found
 
     def reason(self, missing: set[str]) -> str:
-        """What would fail without these."""
+        """The steps that fail without these."""
         names = dict.fromkeys(name for each in sorted(missing) for name in self.by_permission[each])
         first, *others = names
         return f"403 at {first}" + (f" and {len(others)} more" if others else "")
@@ -83,8 +83,8 @@ def ask(context: PreflightContext) -> Iterator[Answer]:
 
 
 def _needed(context: PreflightContext) -> tuple[dict[str, Needs], list[DeclaredResource]]:
-    """What is needed by target (a project, or a resource of others); and what needs rights on the
-    organization, which are asked nowhere else."""
+    """Return needs by target (a project, or a resource of others), and resources that need rights
+    on the organization, which are asked nowhere else."""
     found, elsewhere = dict[str, Needs](), list[DeclaredResource]()
     declared = context.declared.resources
     rows = ((resource_types.find(each.type), each.inputs) for each in declared)
@@ -105,7 +105,7 @@ def _needed(context: PreflightContext) -> tuple[dict[str, Needs], list[DeclaredR
 
 
 def _address(target: str) -> str:
-    """Where permissions on a target are tested; empty where that is not served."""
+    """Return the address that tests permissions on a target; empty if there is none."""
     if target.startswith("b/"):
         return f"{_STORAGE}{target}/iam/testPermissions"
     for form, base in resource_types.policy_addresses():
@@ -203,7 +203,7 @@ def _of_organization(resource: DeclaredResource) -> Answer:
 
 
 def _accounts(context: PreflightContext) -> Iterator[Answer]:
-    """Whether who deploys may act as the account of each job and each endpoint."""
+    """Check whether the deployer may act as the account of each job and each endpoint."""
     declared = {
         resource_types.find(ACCOUNT).policy_name(each.inputs): each
         for each in context.of_type(ACCOUNT)

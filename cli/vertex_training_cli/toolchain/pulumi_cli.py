@@ -161,7 +161,7 @@ def search_path(layout: Layout) -> list[Path]:
 
 
 def _is_official_plugin(file: Path) -> bool:
-    """Whether a plugin is executable and not the stand-in language host, which is a script."""
+    """Return whether a plugin is executable and not the stand-in language host, a script."""
     if not os.access(file, os.X_OK):
         return False
     if file.name != "pulumi-language-python":

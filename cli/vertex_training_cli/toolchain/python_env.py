@@ -95,7 +95,7 @@ def install_policy_packages(layout: Layout, uv: Path | None) -> None:
 
 
 def has_policy_packages(layout: Layout) -> bool:
-    """Whether the pack's environment is there, with the package if that is an installed one."""
+    """Return whether the pack's environment exists, with the package if that is installed."""
     if not os.access(layout.policy_venv / "bin" / "python", os.X_OK):
         return False
     ours = (layout.root / "vertex_training").resolve()

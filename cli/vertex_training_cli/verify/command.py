@@ -106,7 +106,7 @@ def _prepare(ref: StackRef, max_usd: float) -> Run:
 
 
 def _confirmed(ref: StackRef, run: Run) -> bool:
-    """Whether the stack's name was typed."""
+    """Return whether the user typed the stack's name."""
     if not sys.stdin.isatty():
         return False
     name, project = ref.stack, ref.project

@@ -1,4 +1,4 @@
-"""What a run showed, as lines without a project's own names: fields, states, codes. Pure."""
+"""Observations of a run as lines without names of the project: fields, states, codes. Pure."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ class Subject:
 
     @property
     def most_usd(self) -> float | None:
-        """What all submissions can cost together; None without a price."""
+        """Maximum cost of all submissions; None without a price."""
         return None if self.cost.worst_case is None else SUBMISSIONS * self.cost.worst_case
 
     @property
@@ -53,7 +53,7 @@ class Subject:
 
 
 def read_subject(ref: StackRef) -> Subject:
-    """What is to be verified.
+    """Return the stack to verify.
 
     Raises:
         ConfigError: the stack's files have mistakes, or say something that no run is made of.
@@ -138,7 +138,7 @@ def stack_jobs(ref: StackRef) -> Sequence[Any]:
 
 
 def clean_command(ref: StackRef) -> str:
-    """What removes all that a run may have left."""
+    """Return the command that removes everything that a run may have left."""
     return f"vt destroy --stack {ref.stack} --yes --name {ref.stack}"
 
 

@@ -57,7 +57,7 @@ class Run:
     observed: set[str] = field(default_factory=set[str])
     """Lines ``STEP | SUBJECT | FACT``."""
     is_made: bool = False
-    """Whether the engine may have made something."""
+    """True if the engine may have created something."""
 
     def note(self, step: str, subject: str, *facts: str) -> None:
         """Keep what was observed; without facts, nothing."""

@@ -51,7 +51,7 @@ class Build:
     timeout: float
     """Seconds after which the build is given up."""
     writes_cache: bool = False
-    """Whether its layers may be what the next build starts from: not of what nobody reviewed."""
+    """True if the next build may start from its layers: only of reviewed code."""
 
     @property
     def reference(self) -> str:

@@ -87,8 +87,8 @@ class CloudBuildEngine:
         _, project, repository, _ = build.image.split("/", 3)
         if project != self.project or stack_of_repository(repository) == repository:
             raise ImageBuildError(
-                f"repository {repository} is none that a stack made: Cloud Build has no account "
-                "that may push there.",
+                f"repository {repository} was not created by a stack, so Cloud Build has "
+                "no account that may push there.",
                 hint="build with an engine of this machine: --engine docker, podman or buildah.",
             )
         return Names(self.project, "", self.region, stack_of_repository(repository))
@@ -252,7 +252,7 @@ def _name(build: cloudbuild_v1.Build, service: BuildService) -> str:
 
 
 def _end(ended: cloudbuild_v1.Build, build: Build) -> str:
-    """How a build ended that gave no image."""
+    """Return words for the end of a build without an image."""
     ends = {
         "TIMEOUT": f"took longer than {build.timeout:g} s and was ended",
         "CANCELLED": "was cancelled",
@@ -311,7 +311,7 @@ def build_message(
 
 
 def makes_the_same(found: cloudbuild_v1.Build, wanted: cloudbuild_v1.Build) -> bool:
-    """Whether ``found`` gives the image that ``wanted`` asks for: same source, steps and account.
+    """Return whether ``found`` makes the image of ``wanted``: same source, steps and account.
 
     A tag alone proves nothing: anybody who may build can set it. Labels may differ, since another
     commit can have the same context.

@@ -241,6 +241,6 @@ def _is_base(name: str, base: str) -> bool:
 
 
 def stand_in_options(found: Mapping[str, str]) -> list[str]:
-    """What buildah and podman are called with. Some versions look for a name as it is written."""
+    """Return options of buildah and podman. Some versions look for a name as it is written."""
     names = dict.fromkeys([*found, *found.values()])
     return [part for name in names for part in (OPTION, f"{name}=docker-image://{mirror.BASE}")]

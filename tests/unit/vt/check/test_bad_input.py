@@ -29,9 +29,6 @@ def told_in_every_format(report):
     lines = list(text_lines([report], color=False))
     assert all(line.isprintable() for line in lines)
     assert all("\n" not in command for command in machine_reports.as_workflow_commands([report]))
-    assert len(json.loads(machine_reports.as_sarif([report]))["runs"][0]["results"]) == len(
-        report.findings
-    )
     rows = json.loads(machine_reports.as_json([report]))["files"][0]["findings"]
     for row in rows:
         assert row["line"] >= 1

@@ -127,7 +127,7 @@ def test_builders_get_a_renewed_token() -> None:
         ("us-docker.pkg.dev/local-a/r/x", "",
          "no registry runs in the local cloud for us-docker.pkg.dev/local-a/r/x.",
          "`make containers` installs one, which the running local cloud takes up; a "
-         "`vt local shell` that was open before has to be opened anew."),
+         "`vt local shell` that was open before has to be started again."),
     ],
 )  # fmt: skip
 def test_image_without_a_registry_is_refused(

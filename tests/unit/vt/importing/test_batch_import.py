@@ -80,7 +80,7 @@ def test_a_private_network_is_the_stacks_where_it_has_one(project: Path, has_net
         (project / "Pulumi.local.yaml").write_text(STACK + PSC)
     done = vt(write(project, job(place=INSIDE)), "--write")
     assert ("pscInterfaceConfig" in spec(project, "train")) is has_network
-    wanted = "needs nat" if has_network else "unless the stack has network mode psc"
+    wanted = "needs network.nat" if has_network else "unless the stack has network mode psc"
     assert wanted in done.stderr
 
 

@@ -49,5 +49,5 @@ def job(name: str, **more: Any) -> ImportedJob:
 def test_a_file_that_is_there_is_not_replaced(tmp_path: Path) -> None:
     (tmp_path / "jobs" / "a").mkdir(parents=True)
     (tmp_path / "jobs/a/task.py").write_text("mine")
-    with pytest.raises(CommandError, match=r"jobs/a/task\.py is there already"):
+    with pytest.raises(CommandError, match=r"jobs/a/task\.py already exists"):
         proposal.propose(source(job("a", script="task.py")), tmp_path, tmp_path)

@@ -76,8 +76,8 @@ def test_without_a_stack_only_secrets_are_taken_out() -> None:
         "a secret on its command line was left out: read it from Secret Manager",
         "DB_PASSWORD is a secret, and was left out",
         "URL is a secret, and was left out",
-        "it is in projects/p/regions/r/subnetworks/s; here in the stack's subnet, which needs nat "
-        "for what it reads of the internet",
+        "it is in projects/p/regions/r/subnetworks/s; here in the stack's subnet; internet access "
+        "needs network.nat",
     ]
     assert (adoption.entries.added, adoption.objects) == ({}, {})
 

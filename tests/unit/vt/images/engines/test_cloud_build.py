@@ -69,8 +69,8 @@ def test_images_are_built_for_repositories_of_the_projects_stacks_alone(
     error = failure(a_build(image=f"us-central1-docker.pkg.dev/{place}/titanic"))
     repository = place.partition("/")[2]
     assert (error.message, error.hint) == (
-        f"repository {repository} is none that a stack made: Cloud Build has no account that may "
-        "push there.",
+        f"repository {repository} was not created by a stack, so Cloud Build has no account that "
+        "may push there.",
         "build with an engine of this machine: --engine docker, podman or buildah.",
     )
     assert builds.all() == []
