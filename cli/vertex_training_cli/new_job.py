@@ -17,11 +17,10 @@ from vertex_training_cli.importing.command import offer
 from vertex_training_cli.importing.imported import REQUEST_ID, ImportedJob, to_key
 from vertex_training_cli.importing.sources import SourceContents
 from vertex_training_cli.options import StackOfJob, Write
+from vertex_training_cli.run.script import EXECUTOR
 
 #: The module of the sample package.
 MODULE: Final = "task"
-#: An image that packages run in, without GPUs.
-EXECUTOR: Final = "us-docker.pkg.dev/vertex-ai/training/pytorch-xla.2-4.py310:latest"
 #: A bucket that a stack without any gets.
 NEW_BUCKET: Final = "artifacts"
 

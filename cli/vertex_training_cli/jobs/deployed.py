@@ -112,6 +112,8 @@ def _deployed(job: AnyJob, ref: StackRef) -> Mapping[str, Any] | None:
 
 #: How the names of jobs begin that ``vt run`` submits. No key of a stack file has an underscore.
 RUN_PREFIX: Final = "run_"
+#: Variable of a script's run: the archive with its code.
+RUN_CODE: Final = "VT_CODE"
 
 
 def find_orphaned_jobs(
