@@ -21,7 +21,7 @@ from vertex_training_cli.engine.stacks import StackRef
 from vertex_training_cli.jobs import compare, deployed, log, view
 from vertex_training_cli.jobs.compare import Compared
 from vertex_training_cli.jobs.metrics import MetricsReader
-from vertex_training_cli.jobs.service import Jobs
+from vertex_training_cli.jobs.service import Jobs, declared_elsewhere
 from vertex_training_cli.options import Format, FormatOption, SelectedStack, matching, seconds
 from vertex_training_cli.status import print_status
 
@@ -277,7 +277,7 @@ def print_jobs(
         print(json_document(entries))
         return
     if not jobs:
-        log("no such jobs")
+        log(f"no such jobs{declared_elsewhere(ref, 'jobs', 'vt jobs list')}")
         return
     runs = view.run_texts(jobs)
     marks = {job.name for job in jobs[:limit] if substitutes_of(job, ref)}

@@ -24,6 +24,7 @@ from vertex_training.settings import renames
 from vertex_training_cli.console import console, json_document, json_text, plain, table
 from vertex_training_cli.engine.stacks import StackRef
 from vertex_training_cli.jobs.command import TIME_IS_UP
+from vertex_training_cli.jobs.service import declared_elsewhere
 from vertex_training_cli.options import Format, FormatOption, SelectedStack, seconds
 from vertex_training_cli.serving import rows, service
 from vertex_training_cli.status import print_status
@@ -55,7 +56,8 @@ def list_(stack: SelectedStack = None, format_: FormatOption = Format.TEXT) -> N
         print(json_document(entries))
         return
     if not entries:
-        print_status("no endpoints")
+        hint = declared_elsewhere(ref, "endpoints", "vt endpoints list")
+        print_status(f"no endpoints in stack {ref.stack}{hint}")
         return
     cells = [
         (each["endpoint"], split_text(each["split"]), each["reach"], each["address"], each["id"])
