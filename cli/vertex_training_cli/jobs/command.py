@@ -108,9 +108,9 @@ def compare_(
 ) -> None:
     """Compare jobs: parameters that differ, metrics, curves, duration, cost at list prices.
 
-    Metrics are the numbers of metrics.json below the output directory, curves the columns of a
-    file that ends in history.csv, and both TensorBoard's scalars; of a tuning job, those of its
-    best trial.
+    Metrics are the numbers in metrics.json below the output directory, curves the columns of a
+    file whose name ends in history.csv; of a tuning job, the metrics of its best trial.
+    `vt tensorboard` shows what jobs wrote for TensorBoard.
 
     Example: `vt jobs compare titanic run_titanic --format json`.
     """
