@@ -44,27 +44,28 @@ SUCCEEDED: Final = "SUCCEEDED"
 
 
 def up(
-    stack: Annotated[str, typer.Option("--stack", "-s", help="Stack to bring up.")] = "local",
-    wait: Annotated[bool, typer.Option(help="Wait until all jobs of the stack ended.")] = True,
+    stack: Annotated[str, typer.Option("--stack", "-s", help="Stack to deploy.")] = "local",
+    wait: Annotated[bool, typer.Option(help="Wait until all jobs of the stack have ended.")] = True,
     images: Annotated[
         bool,
         typer.Option(
             "--images",
-            help="Run jobs as images, in stack STACK-image, if this machine can build them.",
+            help="Run jobs as container images, in stack STACK-image, where they can be built.",
         ),
     ] = False,
     endpoints: Annotated[
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="Then make the models and endpoints of FILE, in stack STACK-endpoint.",
+            help="Then deploy the models and endpoints of FILE, in stack STACK-endpoint.",
         ),
     ] = None,
 ) -> None:
-    """Start the local cloud, run `pulumi up`, wait for the jobs, show what came out.
+    """Start the local cloud, run `pulumi up`, wait for the jobs and show the results.
 
-    Exit code 0 only if `pulumi up` and all jobs succeeded. An `up` that changes nothing submits
-    nothing.
+    An `up` without changes submits nothing.
+
+    Exit code: 0 if `pulumi up` and all jobs succeeded.
     """
     with private_files():
         home = Home.find()

@@ -45,7 +45,7 @@ def list_(stack: SelectedStack = None, format_: FormatOption = Format.TEXT) -> N
 def show_(
     model: ModelArgument, stack: SelectedStack = None, format_: FormatOption = Format.TEXT
 ) -> None:
-    """Show a model's versions: run, image, artifacts, aliases."""
+    """Show the versions of a model: run, image, artifacts and aliases."""
     found = ModelReader(connected(stack)).of_model(model)
     if format_ is Format.JSON:
         print(json_document([asdict(each) for each in found]))
