@@ -28,10 +28,7 @@ def add(
         typer.Option(help="Only calls of this method: CreateCustomJob, objects.insert, objects.*"),
     ] = "*",
     match: Annotated[
-        str,
-        typer.Option(
-            help="Only calls with this text in job name, label, id, filter, BUCKET/OBJECT or path."
-        ),
+        str, typer.Option(help="Only calls with this text in name, label, id, filter or path.")
     ] = "",
     when: Annotated[str, typer.Option(help="`before` or `after` the effect of the call.")] = (
         "before"
@@ -59,23 +56,15 @@ def add(
 ) -> None:
     """Add a fault and print its id.
 
-    SERVICE is jobs, models (models, endpoints and predictions), operations (of models and
-    endpoints), storage (Cloud Storage), or a service that is read before a job is replaced and by
-    `vt preflight`: iam, compute, serviceusage, cloudbilling and others. KIND, on jobs, models and
-    storage:
-
-    error (--code), drop (no answer), delay (--seconds), reset (connection closed), truncate (half
-    an answer), hold (until `vt local fault release`).
-
-    On operations: error, delay, hold.
-
-    On jobs alone: stale (lists lack jobs younger than --seconds), short-pages, lost-page,
-    lost-record, stockout (wait for --seconds; without it the job fails), preempt (jobs with
-    strategy SPOT), kill. The last two accept --replica and happen after a job has run --seconds.
-
-    On services that are read: deny (no permission, no reservation, a quota of 0), patch (--patch is
-    merged into the answer), error, delay. On monitoring also utilization (--value for the last
-    --seconds).
+    SERVICE is jobs, models (with endpoints and predictions), operations (of models and endpoints),
+    storage, or one that is only read: iam, compute, serviceusage, cloudbilling, monitoring, others.
+    KIND on jobs, models and storage: error (--code), drop (no answer), delay (--seconds), reset
+    (connection closed), truncate (half an answer), hold (until `vt local fault release`); on
+    operations: error, delay, hold; on jobs alone: stale (lists lack jobs younger than --seconds),
+    short-pages, lost-page, lost-record, stockout (wait for --seconds, else the job fails), preempt
+    (strategy SPOT) and kill, which accept --replica and happen after --seconds; on others: deny (no
+    permission or reservation, quota 0), patch (--patch changes the answer), error, delay; on
+    monitoring also utilization (--value for the last --seconds).
 
     Example: `vt local fault add jobs preempt --match titanic`.
     """

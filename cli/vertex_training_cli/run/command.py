@@ -105,11 +105,7 @@ def run(
         if is_script:
             jobs, loaded, prepared = _script(file, words, stack, name, added, alone=no_code)
         else:
-            ref = stacks.find(stack)
-            ref.connect_clients()
-            jobs, loaded = Jobs(ref), load_stack(ref.root, ref.stack)
-            _ensure_usable(ref, loaded)
-            prepared = submission.prepare(loaded, jobs, job, words, name)
+            jobs, loaded, prepared = _job(job, words, stack, name)
         print_notes(prepared, loaded.settings)
         if not (jobs.ref.is_local or yes):
             _confirm(prepared)
@@ -130,6 +126,16 @@ def _turn(file: Path) -> AbstractContextManager[None]:
     from vertex_training_cli.run import script
 
     return script.turn(print_status)
+
+
+def _job(
+    job: str, words: list[str], stack: str | None, name: str
+) -> tuple[Jobs, Stack, PreparedRun]:
+    ref = stacks.find(stack)
+    ref.connect_clients()
+    jobs, loaded = Jobs(ref), load_stack(ref.root, ref.stack)
+    _ensure_usable(ref, loaded)
+    return jobs, loaded, submission.prepare(loaded, jobs, job, words, name)
 
 
 def _script(
