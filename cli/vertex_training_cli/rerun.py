@@ -27,9 +27,10 @@ from vertex_training.stack import settings_of
 from vertex_training_cli.engine import stacks
 from vertex_training_cli.engine.stacks import StackRef
 from vertex_training_cli.importing.command import offer
-from vertex_training_cli.importing.imported import POOLS, SPECS, TASKS, ImportedJob
+from vertex_training_cli.importing.imported import SPECS, ImportedJob
 from vertex_training_cli.importing.proposal import Proposal, named_files
 from vertex_training_cli.options import SelectedStack, Write
+from vertex_training_cli.run.submission import tasks_of
 
 #: Where an output directory stands in the spec of a job, in both spellings.
 OUTPUTS: Final = (
@@ -199,23 +200,10 @@ def with_arguments(text: str, words: list[tuple[str, str]], file: str) -> str:
 
 def _places(content: Any, flag: str, value: str) -> Iterator[tuple[FieldPath, str]]:
     """Where a flag has its value, and what is to stand there."""
-    for path, words in _arguments(content):
+    for path, task in tasks_of(content):
+        words = task["args"] if isinstance(task.get("args"), list) else []
         for index, word in enumerate(words):
             if str(word).startswith(f"{flag}="):
-                yield (*path, index), f"{flag}={value}"
+                yield (*path, "args", index), f"{flag}={value}"
             elif word == flag and index + 1 < len(words):
-                yield (*path, index + 1), value
-
-
-def _arguments(content: Any) -> Iterator[tuple[FieldPath, list[Any]]]:
-    path: FieldPath = ()
-    for names in (SPECS, POOLS):
-        key = next((name for name in names if isinstance(content, Mapping) and name in content), "")
-        if key:
-            content, path = content[key], (*path, key)
-    for index, pool in enumerate(content if isinstance(content, list) else []):
-        for task in TASKS:
-            if isinstance(pool, Mapping) and isinstance(pool.get(task), Mapping):
-                words = pool[task].get("args")
-                if isinstance(words, list):
-                    yield (*path, index, task, "args"), words
+                yield (*path, "args", index + 1), value
