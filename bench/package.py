@@ -8,7 +8,7 @@ Prints a table, writes the figures as JSON, and exits 1 if a bound is not held:
 - installation by ``uv pip install`` into an empty environment, with all packages in uv's cache:
   without and with each extra; the local cloud is built beside it: seconds, packages, and MB as pip
   leaves them, with bytecode. Without extras the goals are 60 packages and 450 MB, beside what
-  the four packages take that the program is made of (docs/dependencies.md#size)
+  the four packages take that the program is made of (docs/maintainers.md#size)
 - import, in fresh processes that alternate: ``vertex_training`` with all of its components
   against ``import pulumi_gcp`` alone; the difference of the medians is at most 0.6 s
 """

@@ -15,7 +15,7 @@ job of the measurement takes processor time:
 - bytes of state of the job of this repository's own local stack
 
 Exits 1 if a goal is missed, and names it. What was measured, and why a goal is missed:
-docs/evidence.md.
+docs/maintainers.md.
 """
 
 from __future__ import annotations

@@ -15,7 +15,13 @@ project = "Vertex AI training, declared"
 copyright = "the authors, Apache-2.0"
 extensions = ["myst_parser", "sphinx.ext.autodoc"]
 # The folder is the checkout, so that a page may link to files outside of docs/.
-include_patterns = ["docs/**", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md"]
+include_patterns = [
+    "docs/**",
+    "CHANGELOG.md",
+    "CONTRIBUTING.md",
+    "SECURITY.md",
+    "bootstrap/README.md",
+]
 root_doc = "docs/site/index"
 html_theme = "furo"
 html_title = project

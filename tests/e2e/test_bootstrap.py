@@ -1,4 +1,4 @@
-"""Bootstrap on the local cloud, with the real engine, in the order of docs/bootstrap.md.
+"""Bootstrap on the local cloud, with the real engine, in the order of bootstrap/README.md.
 
 The tests of this file are one story and run in order: each starts where the one before it ended.
 """

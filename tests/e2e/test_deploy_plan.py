@@ -1,6 +1,6 @@
 """What the engine's plan holds: `pulumi up --plan FILE` after the program or the state changed.
 
-The table in docs/bootstrap.md is this file.
+The table in docs/operations.md is this file.
 """
 
 import pytest

@@ -1,4 +1,4 @@
-"""Programs of docs/components.md, *In an existing Pulumi project*, in their order; its test."""
+"""Programs of docs/examples/existing-project, in their order; its test."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from tests.e2e.inline_programs import REGION, InlinePrograms, resources
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
 
 PROJECT = "local-existing"
-PAGE = (ROOT / "docs" / "components.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "examples" / "existing-project" / "README.md").read_text(encoding="utf-8")
 #: Heading -> code below it.
-CODE = dict(re.findall(r"^### ([^\n]*)\n[^#]*?```python\n(.*?)```", PAGE, re.M | re.S))
+CODE = dict(re.findall(r"^## ([^\n]*)\n[^#]*?```python\n(.*?)```", PAGE, re.M | re.S))
 BUCKET, JOB = "gcp:storage/bucket:Bucket", "pulumi-python:dynamic/vertex:CustomJob"
 
 

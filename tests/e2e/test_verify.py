@@ -18,7 +18,7 @@ from tests.conftest import ROOT, Checkout, running_checkout
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(900)]
 
-PAGE = ROOT / "docs" / "bootstrap.md"
+EXAMPLE = ROOT / "docs" / "examples" / "first-run" / "Pulumi.first.yaml"
 REHEARSAL = ROOT / "cli" / "vertex_training_cli" / "verify" / "rehearsal.txt"
 FAULTS = (
     'cloudresourcemanager patch --method projects.get --patch \'{"displayName": "x"}\'',
@@ -35,9 +35,8 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Checkout]:
 
 
 def verify(checkout: Checkout, stack: str) -> tuple[Path, list[str]]:
-    """Run the page's stack in a project of its own: the folder of the page, and its lines."""
-    text = PAGE.read_text(encoding="utf-8").partition("```yaml\n")[2].partition("```")[0]
-    content = yaml.safe_load(text)
+    """Run the example's stack in a project of its own: the folder of the page, and its lines."""
+    content = yaml.safe_load(EXAMPLE.read_text(encoding="utf-8"))
     project = f"local-{stack}"
     content["config"] |= {
         "gcp:project": project,

@@ -173,7 +173,7 @@ ESCALATIONS: Final = {
 }
 #: What a deployment, or a plan, does.
 NEEDED: Final = to_steps(TABLES["needed"])
-#: What these policies do not prevent: `docs/bootstrap.md` says so.
+#: What these policies do not prevent: `bootstrap/README.md` says so.
 POSSIBLE: Final = to_steps(TABLES["possible"])
 
 

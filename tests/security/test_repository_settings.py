@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 ROOT: Final = Path(__file__).resolve().parents[2]
-PAGE: Final = (ROOT / "docs" / "bootstrap.md").read_text()
+PAGE: Final = (ROOT / "bootstrap" / "README.md").read_text()
 
 
 def owners() -> dict[str, list[str]]:

@@ -192,7 +192,7 @@ def test_without_a_deployment_of_main_nothing_is_checked_out(main: Repository, u
 
 
 def test_the_engine_writes_the_commit_of_each_deployment(main: Repository, tmp_path: Path) -> None:
-    """The newest counts, also after the state's files are compressed, which docs/evidence names."""
+    """The newest counts, also after the files of the state are compressed."""
     (main.root / "Pulumi.yaml").write_text(
         f"name: acme\nruntime: {{name: python, options: {{virtualenv: {ROOT / '.venv'}}}}}\n"
     )

@@ -23,7 +23,7 @@ that day, change, the first two in ``cli/vertex_training_cli/toolchain``:
 - ``pyproject.toml``: this folder in the settings of ruff, basedpyright and pytest;
 - the tests ``tests/unit/tools/test_language_*.py`` and ``tests/e2e/test_language_host.py``, and the
   engine's part of ``tests/unit/tools/test_setup.py``;
-- the stand-in's row in ``README.md`` and the engine's table in ``docs/dependencies.md``.
+- the stand-in's row in ``README.md`` and the engine's table in ``docs/maintainers.md``.
 """
 
 from __future__ import annotations

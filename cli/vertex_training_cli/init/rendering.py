@@ -61,6 +61,7 @@ _FILES: Final = (
     GeneratedFile("tests/test_digits.py", "test_digits.py.j2", Kind.ONCE),
     GeneratedFile("tests/test_stacks.py", "test_stacks.py.j2"),
     GeneratedFile("bootstrap/Pulumi.yaml", "bootstrap_project.yaml.j2"),
+    GeneratedFile("bootstrap/README.md", "bootstrap_readme.md", Kind.REPLACED),
     GeneratedFile("bootstrap/stack.schema.json", "bootstrap.schema.json", Kind.REPLACED),
     GeneratedFile("bootstrap/__main__.py", "bootstrap_main.py.j2"),
     GeneratedFile("bootstrap/Pulumi.{}.yaml", "bootstrap_environment.yaml.j2", Kind.ONCE),

@@ -275,8 +275,10 @@ def pinned_gcp_plugin(layout: Layout) -> tuple[str, str]:
     if not sha256:
         raise SetupError(
             f"{layout.own_releases or layout.releases.name} has no line for {archive}",
-            hint="add its published SHA-256 (docs/dependencies.md)"
-            if layout.own_releases or not layout.environment
+            hint="add its published SHA-256 (README.md, step 3)"
+            if layout.own_releases
+            else "add its published SHA-256 (docs/maintainers.md)"
+            if not layout.environment
             else "vt setup --deploy --releases FILE, with a line as sha256sum prints it",
         )
     return version, sha256

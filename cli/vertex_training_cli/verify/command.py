@@ -46,8 +46,8 @@ def verify(
 
     Preflight, up, its job to the end, a second up, drift, an edit while the job runs, destroy. It
     writes a line for each field, state and code that was observed, and those that differ from a
-    run on the local cloud, without secrets, people and names of projects. docs/bootstrap.md has
-    the stack file and what it costs.
+    run on the local cloud, without secrets, people and names of projects. docs/examples/first-run
+    has the stack file and what it costs.
 
     It refuses a stack that has or protects anything, has jobs, is one of production, or whose jobs
     can cost more than --max-usd. If a step fails, the stack is destroyed all the same.

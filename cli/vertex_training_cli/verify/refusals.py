@@ -27,7 +27,7 @@ SUBMISSIONS: Final = 3
 #: Names that a throw-away stack does not have.
 _PROD: Final = re.compile(r"(^|[-_.])(prod|prd|production|live)\d*([-_.]|$)")
 
-_HINT: Final = "use a throw-away project and the stack file of docs/bootstrap.md"
+_HINT: Final = "use a throw-away project and the stack file in docs/examples/first-run"
 
 
 @dataclass(frozen=True, slots=True)

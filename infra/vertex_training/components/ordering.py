@@ -125,7 +125,7 @@ class Scope:
         return pulumi.ResourceOptions(parent=self.parent) if self.parent else None
 
 
-#: A stack file's own components, whose names in the state are an interface (docs/state.md).
+#: A stack file's own components, whose names in the state are an interface (docs/architecture.md).
 TOP: Final = Scope()
 
 

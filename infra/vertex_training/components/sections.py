@@ -273,7 +273,7 @@ class NetworkArgs(TypedDict):
     dns_peering: NotRequired[Input[Mapping[str, Input[DnsPeeringArgs]]]]
     """Private Service Connect: private names that jobs look up, by a name of one's own."""
     nat: NotRequired[Input[bool]]
-    """Cloud NAT for the subnet's machines. Jobs do not use it: see docs/networks.md."""
+    """Cloud NAT for the subnet's machines. Jobs do not use it: see docs/environments.md."""
     allow: NotRequired[Input[Mapping[str, Input[AllowArgs]]]]
     """Allowed traffic of the machines of jobs in the network, by name."""
     avoid: NotRequired[Input[Sequence[Input[str]]]]

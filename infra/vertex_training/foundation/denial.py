@@ -132,7 +132,7 @@ class Denial(pulumi.ComponentResource):
             f"{self._name}-tag-value",
             parent=key.id,
             short_name=PROTECTED,
-            description="docs/bootstrap.md",
+            description="bootstrap/README.md",
             opts=pulumi.ResourceOptions(parent=self),
         )
 

@@ -55,7 +55,7 @@ class Advance(pulumi.ComponentResource):
             project=settings.project,
             role_id=f"training_{name}_{settings.stack.replace('-', '_')}",
             title=f"Training: {name} ({settings.stack})",
-            description="What submitting a slot of a schedule needs; docs/bootstrap.md",
+            description="What submitting a slot of a schedule needs; bootstrap/README.md",
             permissions=conditions.of_submitters(),
             stage="GA",
             opts=opts,
@@ -151,7 +151,7 @@ class Identity(pulumi.ComponentResource):
             # Ids of roles have no dashes, and stay taken for weeks after a role is deleted.
             role_id=f"training_{name}_{self._settings.stack.replace('-', '_')}",
             title=f"Training: {name} ({self._settings.stack})",
-            description="What the training stack's resource types need; docs/bootstrap.md",
+            description="What the training stack's resource types need; bootstrap/README.md",
             permissions=list(permissions),
             stage="GA",
             opts=self._child,

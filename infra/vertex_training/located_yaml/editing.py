@@ -305,7 +305,7 @@ def _with_fix(text: str, found: tuple[yaml.Node, int], path: Path, mend: Mend) -
     if mend.action == "split":
         return split(text, path)
     if mend.action == "script":
-        return _with_script(text, path[:-2], int(mend.to))
+        return _with_script(text, path[:-2], int(str(mend.to)))
     if mend.action == "remove":
         return _without(text, parent, index)
     if mend.action == "rename":
@@ -324,7 +324,7 @@ def _expected(before: Any, path: Path, mend: Mend) -> Any:
     after = copy.deepcopy(before)
     if mend.action == "script":
         container = _at(after, path[:-2])
-        field, index, items = _script_items(container, int(mend.to))
+        field, index, items = _script_items(container, int(str(mend.to)))
         container[field] = [*container[field][:index], *items]
         if field == "command":
             container.pop("args", None)

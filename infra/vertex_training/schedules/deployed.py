@@ -2,7 +2,7 @@
 
 The state is the one record of a schedule: what a review showed and ``up`` deployed. An object in
 the control bucket would be a copy that whoever submits jobs can write
-(docs/adr/0095-one-command-does-what-is-due.md).
+(decision 95).
 """
 
 from __future__ import annotations

@@ -410,7 +410,7 @@ class Job(JobOptions):
         if self.messages and self.backend != "batch":
             raise ValueError(
                 "messages are written by Batch alone: add backend: batch, or use alerts in place "
-                "of messages (docs/alerts.md)"
+                "of messages (docs/jobs.md)"
             )
         return self
 

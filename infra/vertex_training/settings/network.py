@@ -158,7 +158,7 @@ class Network(Section):
     dns_peering: dict[Key, DnsPeering] = {}
     """Private Service Connect: private names that jobs look up, by a name of one's own."""
     nat: bool = False
-    """Cloud NAT for the subnet's machines. Jobs do not use it: see docs/networks.md."""
+    """Cloud NAT for the subnet's machines. Jobs do not use it: see docs/environments.md."""
     allow: dict[Key, Allow] = {}
     """Allowed traffic of the machines of jobs in the network, by name."""
     avoid: list[Cidr] = []

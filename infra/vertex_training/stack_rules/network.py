@@ -45,7 +45,7 @@ def network_mode(settings: Settings) -> Iterator[Problem]:
         key = to_camel(name)
         wanted = ONLY_IN.get(name, network.mode)
         if network.mode == "none":
-            hint = "mode: peering or mode: psc; docs/networks.md compares them"
+            hint = "mode: peering or mode: psc; docs/environments.md compares them"
             yield Problem("says nothing in mode none", "", hint, ("network", key))
         elif wanted != network.mode:
             yield Problem(

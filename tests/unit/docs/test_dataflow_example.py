@@ -1,4 +1,4 @@
-"""The example of docs/data.md runs here, in an environment of its own with Beam in it."""
+"""The example of docs/examples/dataflow runs here, in an environment of its own with Beam in it."""
 
 import os
 import re
@@ -11,7 +11,7 @@ import pytest
 from tests.fixture_project import SAMPLES
 
 ROOT = Path(__file__).parents[3]
-PAGE = (ROOT / "docs/data.md").read_text()
+PAGE = (ROOT / "docs/examples/dataflow/README.md").read_text()
 EXAMPLE = ROOT / "docs/examples/dataflow/pipeline.py"
 PYTHON = ROOT / ".vt-local/beam/bin/python"
 CSV = "survived,sex,age\n1,female,38\n0,male,\n0,male,22\n1,female,4\n"

@@ -1,4 +1,4 @@
-"""docs/state.md names what states and records hold, as the code writes it."""
+"""docs/architecture.md names what states and records hold, as the code writes it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from vertex_training.customjob.provider import CustomJobProvider
 from vertex_training.serving.declared import ENDPOINT_LABEL, MODEL_LABEL
 from vertex_training.serving.provider import DeployedModelsProvider, ModelVersionProvider
 
-PAGE: Final = (ROOT / "docs" / "state.md").read_text()
+PAGE: Final = (ROOT / "docs" / "architecture.md").read_text()
 TYPE: Final = re.compile(r'"(vertextraining:[\w:]+)"')
 INFRA: Final = ROOT / "infra" / "vertex_training"
 

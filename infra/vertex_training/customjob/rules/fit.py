@@ -28,7 +28,7 @@ def _network(job: Job) -> NetworkFacts | None:
     return job.context.stack.network if job.context.stack else None
 
 
-@rule("network-foreign", "docs/networks.md", "warning")
+@rule("network-foreign", "docs/environments.md#networks", "warning")
 def network_foreign(job: Job) -> Iterator[Finding]:
     """The job uses the stack's network or attachment; of others nothing can be checked."""
     network = _network(job)
@@ -63,7 +63,7 @@ def network_one_a_region(job: Job) -> Iterator[Finding]:
             return
 
 
-@rule("range-foreign", "docs/networks.md", "warning")
+@rule("range-foreign", "docs/environments.md#networks", "warning")
 def range_foreign(job: Job) -> Iterator[Finding]:
     """Reserved ranges are those of the stack's network; of others nothing can be checked."""
     network = _network(job)
@@ -147,7 +147,7 @@ def _room(prefixes: Iterable[int | None], nodes: int) -> int | None:
 
 
 RESERVATIONS: Final = GUIDES + "training/use-reservations"
-OURS: Final = "docs/networks.md#reservations"
+OURS: Final = "docs/environments.md#reservations"
 
 
 def _known(job: Job) -> Mapping[str, ReservationFacts]:

@@ -279,7 +279,7 @@ def concerns(mine: JobFacts, others: Mapping[str, JobFacts]) -> bool:
 def outputs_clash(one: str, other: str) -> bool:
     """Whether two jobs with these output directories write to the same places.
 
-    A directory that holds the request id is new for every submission.
+    A directory that holds the request id differs for every request.
 
     >>> outputs_clash("gs://b/x", "gs://b/x/"), outputs_clash("gs://b/x/model", "gs://b/x")
     (True, True)

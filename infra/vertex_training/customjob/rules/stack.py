@@ -114,7 +114,7 @@ def _texts(job: Job) -> Iterator[tuple[Path, str]]:
             yield (*pool.task_path, "packageUris", index), uri
 
 
-DOCS: Final = "docs/networks.md#limits"
+DOCS: Final = "docs/environments.md#limits"
 STRATEGY: Final = ("jobSpec", "scheduling", "strategy")
 TIMEOUT: Final = ("jobSpec", "scheduling", "timeout")
 

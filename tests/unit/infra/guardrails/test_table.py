@@ -14,9 +14,7 @@ from vertex_training.guardrails.policy import Policy, load
 POLICIES: Final = {policy.id: policy for policy in load()}
 TABLE: Final = yaml.safe_load((cases.ROOT / "tests/policy/table.yaml").read_text("utf-8"))
 ROWS: Final = {
-    line.split("`")[1]: line
-    for line in policy_tables().splitlines()
-    if line.startswith("| `")
+    line.split("`")[1]: line for line in policy_tables().splitlines() if line.startswith("| `")
 }
 
 

@@ -25,7 +25,7 @@ PASSING = {n for n, c in COMMANDS.items() if c.context_settings.get("ignore_unkn
 
 
 def table():
-    section = PAGE.read_text().partition("### Exit codes")[2].partition("\n## ")[0]
+    section = PAGE.read_text().partition("\n## Exit codes\n")[2].partition("\n## ")[0]
     return {row[1]: row[2] for row in re.finditer(r"^\| `vt (.+?)` \| (.+) \|$", section, re.M)}
 
 
