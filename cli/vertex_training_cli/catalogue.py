@@ -27,14 +27,17 @@ WIDTH_OF_TABLE: Final = 110
 
 def catalogue(
     accelerator: Annotated[
-        str, typer.Option("--accelerator", "-a", help="A type or a part of it: L4, H100, A100.")
+        str,
+        typer.Option(
+            "--accelerator", "-a", help="Accelerator or a part of its name: L4, H100, A100."
+        ),
     ] = "",
-    region: Annotated[str, typer.Option("--region", "-r", help="Only what this region has.")] = "",
-    format_: Annotated[
-        Format, typer.Option("--format", "-f", help="How the catalogue is written.")
-    ] = Format.TEXT,
+    region: Annotated[
+        str, typer.Option("--region", "-r", help="Only machine types of this region.")
+    ] = "",
+    format_: Annotated[Format, typer.Option("--format", "-f", help="Output format.")] = Format.TEXT,
 ) -> None:
-    """Machine types for training jobs: accelerators, regions and list prices, with their dates.
+    """List machine types for training jobs: accelerators, regions, dated list prices.
 
     Example: `vt catalogue --region europe-west4 --accelerator L4`.
     """

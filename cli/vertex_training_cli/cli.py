@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 from vertex_training_cli.status import extra_hint
 
@@ -16,7 +16,7 @@ from typer.completion import get_completion_inspect_parameters
 
 from vertex_training_cli.failures import exit_codes
 from vertex_training_cli.help import completion
-from vertex_training_cli.help.verbs import VerbGroup
+from vertex_training_cli.help.verbs import MARKUP, WIDTH, VerbGroup
 from vertex_training_cli.process import prepare
 
 
@@ -36,15 +36,18 @@ class CommandLine(typer.Typer):
         sys.exit(run_check(files))
 
 
+_SUMMARY: Final = (
+    "Write, run, review and deploy training jobs on Vertex AI, or rehearse them locally."
+)
 app = CommandLine(
     name="vt",
     cls=VerbGroup,
-    help="Train on Vertex AI: the local cloud, and what helps to write and review jobs.",
+    help=_SUMMARY,
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
-    rich_markup_mode="markdown",
-    context_settings={"help_option_names": ["-h", "--help"]},
+    rich_markup_mode=MARKUP,
+    context_settings={"help_option_names": ["-h", "--help"], "terminal_width": WIDTH},
 )
 if completion.is_asked_for():
     get_completion_inspect_parameters()  # on its way it makes the shells known
@@ -61,14 +64,13 @@ def _show_version(wanted: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
+@app.callback(help=_SUMMARY)
 def main(
     _version: Annotated[
         bool,
         typer.Option("--version", is_eager=True, callback=_show_version, help="Print the version."),
     ] = False,
 ) -> None:
-    """Train on Vertex AI: the local cloud, and what helps to write and review jobs."""
     prepare()
 
 

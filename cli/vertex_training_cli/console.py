@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 from vertex_training_cli.engine.values import redact
 
 #: Columns where there is no terminal: what is searched there, line by line, must not be folded.
-_PLAIN_WIDTH: Final = 10_000
+PLAIN_WIDTH: Final = 10_000
 #: Longest word of a cell that is kept whole where columns have to share a narrow terminal.
 _MAX_WORD: Final = 20
 #: Heading of the column that goes below the first one where there is no room for both.
@@ -43,7 +43,7 @@ def console() -> Console:
     """A console on stdout. Text is shown as it is: brackets and colons in it mean nothing."""
     from rich.console import Console  # as below: the command `check` needs no more than text
 
-    width = None if sys.stdout.isatty() else _PLAIN_WIDTH
+    width = None if sys.stdout.isatty() else PLAIN_WIDTH
     return Console(highlight=False, markup=False, emoji=False, width=width)
 
 

@@ -39,16 +39,15 @@ REQUEST_ID: Final = "${job.requestId}"
 
 
 def diff(
-    one: Annotated[str, typer.Argument(help="A stack (Pulumi.ONE.yaml).")],
-    other: Annotated[str, typer.Argument(help="The stack to compare it with.")],
-    format_: Annotated[
-        Format, typer.Option("--format", "-f", help="How differences are told.")
-    ] = Format.TEXT,
+    one: Annotated[str, typer.Argument(help="Stack, of file Pulumi.ONE.yaml.")],
+    other: Annotated[str, typer.Argument(help="Stack to compare it with.")],
+    format_: Annotated[Format, typer.Option("--format", "-f", help="Output format.")] = Format.TEXT,
 ) -> None:
-    """Show what differs between two stacks: settings, and the requests of their jobs.
+    """Compare the settings of two stacks and the requests of their jobs.
 
-    What differs only because names carry the project and the stack is no difference. Exit code, as
-    of diff: 0 the same, 1 they differ, 2 trouble.
+    Differences by the names of project and stack alone are left out.
+
+    Exit code, as of diff(1): 0 equal, 1 different, 2 an error.
     """
     root = root_of(Path.cwd())
     if root is None:

@@ -57,15 +57,18 @@ class IamFormat(enum.StrEnum):
 def iam(
     stacks: Annotated[
         list[str] | None,
-        typer.Argument(help="Environments; all that bootstrap/ has if absent.", metavar="STACK..."),
+        typer.Argument(help="Environments. Default: all of bootstrap/.", metavar="STACK..."),
     ] = None,
     format_: Annotated[
-        IamFormat, typer.Option("--format", "-f", metavar="FORMAT", help="table, json or markdown.")
+        IamFormat,
+        typer.Option(
+            "--format", "-f", metavar="FORMAT", help="Output format: table, json or markdown."
+        ),
     ] = IamFormat.TABLE,
 ) -> None:
-    """Show who can do what: every grant that bootstrap and the stacks declare.
+    """List every grant that bootstrap and the stacks declare: member, role, resource.
 
-    Nothing is asked of the cloud. Exit codes: 0 done, 1 a file has mistakes, 2 wrong usage.
+    The cloud is not read. Exit code: 0, 1 if a file has mistakes, 2 for wrong usage.
     """
     here = Path.cwd()
     root = here if project_files.names(here) else root_of(here) or here

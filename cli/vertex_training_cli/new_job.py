@@ -7,21 +7,19 @@ from typing import Annotated, Any, Final
 
 import typer
 
-from vertex_training import stack as stacks
 from vertex_training.errors import CheckUnavailableError, CommandError
-from vertex_training.settings import stack_files
 from vertex_training.settings.model import Settings
+from vertex_training.stack import settings_of
 from vertex_training_cli.engine import paths
 from vertex_training_cli.importing import proposal
 from vertex_training_cli.importing.command import offer
 from vertex_training_cli.importing.imported import REQUEST_ID, ImportedJob, to_key
 from vertex_training_cli.importing.sources import SourceContents
 from vertex_training_cli.options import StackOfJob, Write
+from vertex_training_cli.run.script import EXECUTOR
 
 #: The module of the sample package.
 MODULE: Final = "task"
-#: An image that packages run in, without GPUs.
-EXECUTOR: Final = "us-docker.pkg.dev/vertex-ai/training/pytorch-xla.2-4.py310:latest"
 #: A bucket that a stack without any gets.
 NEW_BUCKET: Final = "artifacts"
 
@@ -58,21 +56,23 @@ def job(
     name: Annotated[str, typer.Argument(help="Name of the job: a-z, 0-9 and hyphens.")],
     stack: StackOfJob = "local",
     image: Annotated[
-        str, typer.Option("--image", help="An image, or one of the stack's images by its name.")
+        str, typer.Option("--image", help="Image URI, or the name of an image of the stack.")
     ] = "",
     write: Write = False,
 ) -> None:
-    """Make a sample job: its file, its code and the entries of the stack, to be edited.
+    """Create a sample job to edit: job file, code and entries of the stack file.
 
-    With --image it runs that image, else a package of this checkout, for which a first file is
-    made. Nothing that is there is overwritten. Exit code: 0 in order, 1 mistakes, 2 not made.
+    The job runs --image, else a package of this checkout, for which a first file is created.
+    Existing files are not overwritten.
+
+    Exit code: 0, 1 if the result has mistakes, 2 if nothing was created.
 
     Example: `vt new job tune --image trainer --write`.
     """
     root = paths.root_of(Path.cwd())
     if root is None:
         raise CheckUnavailableError("no Pulumi.yaml here or above: a stack needs a project")
-    settings = stacks.read_settings(stack_files.read_raw(stacks.SCHEMA, root, stack), root)
+    settings = settings_of(root, stack)
     if to_key(name) in settings.jobs:
         raise CommandError(f"{stack} has a job {name} already.", "choose another name")
     if (root / "jobs" / f"{name}.yaml").exists():

@@ -9,10 +9,13 @@ from typing import Annotated, Final
 import typer
 
 SelectedStack = Annotated[
-    str | None, typer.Option("--stack", "-s", help="Default: the selected stack, else local.")
+    str | None,
+    typer.Option("--stack", "-s", help="Stack. Default: the selected one, else `local`."),
 ]
-StackOfFile = Annotated[str, typer.Option("--stack", "-s", help="The stack (Pulumi.STACK.yaml).")]
-StackOfJob = Annotated[str, typer.Option("--stack", "-s", help="The stack that gets the job.")]
+StackOfFile = Annotated[
+    str, typer.Option("--stack", "-s", help="Stack, of file Pulumi.STACK.yaml.")
+]
+StackOfJob = Annotated[str, typer.Option("--stack", "-s", help="Stack to add the job to.")]
 Write = Annotated[bool, typer.Option("--write", help="Write the files, after showing the diff.")]
 
 
@@ -23,7 +26,7 @@ class Format(StrEnum):
     JSON = "json"
 
 
-FormatOption = Annotated[Format, typer.Option("--format", help="How it is written.")]
+FormatOption = Annotated[Format, typer.Option("--format", help="Output format.")]
 
 _DURATION: Final = re.compile(r"([1-9][0-9]{0,5})([smhd])")
 _SECONDS: Final = {"s": 1, "m": 60, "h": 3600, "d": 86400}

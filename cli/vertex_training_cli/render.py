@@ -35,24 +35,24 @@ class RequestFormat(StrEnum):
 
 
 def render(
-    job: Annotated[
-        str, typer.Argument(help="Name of a job or tuning job in the stack, or a file.")
-    ],
+    job: Annotated[str, typer.Argument(help="Job or tuning job of the stack, or a job file.")],
     stack: StackOfFile,
     format_: Annotated[
-        RequestFormat, typer.Option("--format", "-f", help="How the request is written.")
+        RequestFormat, typer.Option("--format", "-f", help="Output format.")
     ] = RequestFormat.JSON,
     as_sent: Annotated[
-        bool, typer.Option("--as-sent", help="With the labels the stack adds when it sends it.")
+        bool, typer.Option("--as-sent", help="Include the labels that the stack adds.")
     ] = False,
     rung: Annotated[
-        int, typer.Option(min=1, metavar="N", help="Of a ladder; 1 is the file itself.")
+        int, typer.Option(min=1, metavar="N", help="Rung of the ladder; 1 is the file itself.")
     ] = 1,
 ) -> None:
-    """Print the exact request a job file becomes in a stack; equal input gives equal bytes.
+    """Print the request that a stack sends for a job file. Equal input gives equal bytes.
 
-    JSON is canonical (REST's names, sorted keys, no spaces): without the line end it is the text
-    that the request's digest is of. Exit code: 0 done, 1 mistakes, 2 it could not run.
+    JSON is canonical (names of the REST API, sorted keys, no spaces): without the line end it is
+    the text of the request's digest.
+
+    Exit code: 0, 1 if the file has mistakes, 2 if it cannot be read.
 
     Example: `vt render titanic --stack dev --format json`.
     """

@@ -14,23 +14,23 @@ from typing import Annotated, Any, Final
 import typer
 import yaml
 
-from vertex_training import stack as stacks
 from vertex_training.customjob.protocol.ports import REQUEST_ID_LABEL
 from vertex_training.customjob.request.job_file import REQUEST_ID
 from vertex_training.errors import CommandError, ConfigError, Mend, did_you_mean
 from vertex_training.errors import Path as FieldPath
 from vertex_training.located_yaml import document, editing
 from vertex_training.located_yaml.editing import set_value
-from vertex_training.settings import stack_files
 from vertex_training.settings.model import Settings
 from vertex_training.settings.project_files import file_name
 from vertex_training.settings.stack_files import read_config
-from vertex_training_cli.engine import stacks as engine_stacks
+from vertex_training.stack import settings_of
+from vertex_training_cli.engine import stacks
 from vertex_training_cli.engine.stacks import StackRef
 from vertex_training_cli.importing.command import offer
-from vertex_training_cli.importing.imported import POOLS, SPECS, TASKS, ImportedJob
+from vertex_training_cli.importing.imported import SPECS, ImportedJob
 from vertex_training_cli.importing.proposal import Proposal, named_files
 from vertex_training_cli.options import SelectedStack, Write
+from vertex_training_cli.run.submission import tasks_of
 
 #: Where an output directory stands in the spec of a job, in both spellings.
 OUTPUTS: Final = (
@@ -43,19 +43,19 @@ def rerun(
     job: Annotated[str, typer.Argument(metavar="JOB", help="Name in the stack.")],
     stack: SelectedStack = None,
     args: Annotated[
-        str, typer.Option("--args", help="Arguments that change, as one text: '--epochs=3'.")
+        str, typer.Option("--args", help="Changed arguments as one text: '--epochs=3'.")
     ] = "",
     resume: Annotated[
         bool,
-        typer.Option("--resume", help="Go on from the newest checkpoint of the run before."),
+        typer.Option("--resume", help="Continue from the newest checkpoint of the previous run."),
     ] = False,
     write: Write = False,
 ) -> None:
-    """Ask for one more run of a job or tuning job: raises `run`, and changes arguments.
+    """Change files so that a job or tuning job runs once more, with other arguments.
 
-    Nothing is sent: the diff is shown, and what --write writes is submitted by the next `up`.
-    With --resume, the run gets the output directory of the newest submission, where its code finds
-    the checkpoints in AIP_CHECKPOINT_DIR.
+    It raises `run` in the stack file. Nothing is submitted: the diff is shown, --write writes it,
+    and the next `vt up` submits the run. With --resume the run gets the output directory of the
+    newest submission, and its code finds the checkpoints in AIP_CHECKPOINT_DIR.
 
     Example: `vt jobs rerun titanic --args '--epochs=300' --write`.
     """
@@ -63,9 +63,8 @@ def rerun(
 
 
 def _proposal(job: str, stack: str | None, args: str, *, resume: bool) -> Proposal:
-    ref = engine_stacks.find(stack)
-    raw = stack_files.read_raw(stacks.SCHEMA, ref.root, ref.stack)
-    settings = stacks.read_settings(raw, ref.root)
+    ref = stacks.find(stack)
+    settings = settings_of(ref.root, ref.stack)
     _ensure_known(job, settings)
     if job in settings.schedules:
         hint = f"`vt run {job}` submits it once, beside them"
@@ -201,23 +200,10 @@ def with_arguments(text: str, words: list[tuple[str, str]], file: str) -> str:
 
 def _places(content: Any, flag: str, value: str) -> Iterator[tuple[FieldPath, str]]:
     """Where a flag has its value, and what is to stand there."""
-    for path, words in _arguments(content):
+    for path, task in tasks_of(content):
+        words = task["args"] if isinstance(task.get("args"), list) else []
         for index, word in enumerate(words):
             if str(word).startswith(f"{flag}="):
-                yield (*path, index), f"{flag}={value}"
+                yield (*path, "args", index), f"{flag}={value}"
             elif word == flag and index + 1 < len(words):
-                yield (*path, index + 1), value
-
-
-def _arguments(content: Any) -> Iterator[tuple[FieldPath, list[Any]]]:
-    path: FieldPath = ()
-    for names in (SPECS, POOLS):
-        key = next((name for name in names if isinstance(content, Mapping) and name in content), "")
-        if key:
-            content, path = content[key], (*path, key)
-    for index, pool in enumerate(content if isinstance(content, list) else []):
-        for task in TASKS:
-            if isinstance(pool, Mapping) and isinstance(pool.get(task), Mapping):
-                words = pool[task].get("args")
-                if isinstance(words, list):
-                    yield (*path, index, task, "args"), words
+                yield (*path, "args", index + 1), value

@@ -16,12 +16,12 @@ from vertex_training_cli.toolchain.layout import Layout
 from vertex_training_cli.toolchain.main import install, installed, report
 from vertex_training_cli.toolchain.python_env import create_environment, find_uv
 
-Check = Annotated[bool, typer.Option("--check", help="Only say what is in place.")]
+Check = Annotated[
+    bool, typer.Option("--check", help="Print what is installed, and install nothing.")
+]
 Deploy = Annotated[
     bool,
-    typer.Option(
-        "--deploy", help="Take only what is pinned by SHA-256, and the gcp plugin as well."
-    ),
+    typer.Option("--deploy", help="Install only what is pinned by SHA-256, and the gcp plugin."),
 ]
 
 Releases = Annotated[
@@ -29,19 +29,20 @@ Releases = Annotated[
     typer.Option(
         "--releases",
         metavar="FILE",
-        help="More SHA-256 of official archives, as sha256sum prints them.",
+        help="File with more SHA-256 of official archives, as sha256sum prints them.",
     ),
 ]
 
 
 def setup(check: Check = False, deploy: Deploy = False, releases: Releases = None) -> None:
-    """Install pulumi and its plugins beside vt, in the same virtual environment.
+    """Install pulumi and its plugins into the virtual environment of vt.
 
-    The packages of the policy pack get an environment inside of it, each by its hash.
+    The policy pack gets an environment of its own, with hashes checked. pulumi is taken from PATH,
+    from the official release, or built with Go: the first that works. In a checkout,
+    `make setup` runs this command.
 
-    From PATH, from the official release, or built with Go, whichever works first. In a checkout of
-    this project `make setup` does it. Environment: VT_CACHE_DIR (what is downloaded or built is
-    kept there), VT_PULUMI_SOURCE=auto|path|official|build.
+    Environment variables: VT_CACHE_DIR (folder of downloads and builds),
+    VT_PULUMI_SOURCE=auto|path|official|build.
 
     Example: `VT_PULUMI_SOURCE=path vt setup`.
     """

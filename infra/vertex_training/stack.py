@@ -283,6 +283,16 @@ def with_packages(settings: Settings, root: Path, schema: Schema[Settings] = SCH
     return made
 
 
+def settings_of(root: Path, stack: str) -> Settings:
+    """Read the settings of a stack of the project in ``root``, and no package or job file.
+
+    Raises:
+        ConfigError: with every mistake found.
+        UnknownStackError: the stack has no file.
+    """
+    return read_settings(stack_files.read_raw(SCHEMA, root, stack), root)
+
+
 def read_settings(
     raw: Mapping[str, Any], root: Path, schema: Schema[Settings] = SCHEMA
 ) -> Settings:

@@ -54,18 +54,48 @@ def jobs(checkout: Checkout, name: str) -> list[JobRecord]:
     return [each for each in table.list() if each.labels.get("vt-job") == name]
 
 
-def test_script_in_plain_folder_runs_with_its_modules(checkout: Checkout, tmp_path: Path) -> None:
+def test_script_in_plain_folder_runs_with_its_folder(checkout: Checkout, tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text(SCRIPT)
-    (tmp_path / "beside.py").write_text("GREETING = 'hello from beside'\n")
+    (tmp_path / "beside.py").write_text("GREETING = open('data/deep/greeting.txt').read()\n")
+    (tmp_path / "data/deep").mkdir(parents=True)
+    (tmp_path / "data/deep/greeting.txt").write_text("hello from beside")
+    (tmp_path / "secret.pem").symlink_to("/etc/hostname")
+    (tmp_path / "requirements.txt").write_text("numpy==1.26.4\n")
     plain = Checkout(tmp_path, checkout.home)
     (tmp_path / ".venv").symlink_to(checkout.path / ".venv")
     done = plain.run("vt", "run", "train.py", "--", "--epochs=3")
     assert "hello from beside --epochs=3" in done.stdout
+    assert "installing script-" in done.stdout
     assert "SUCCEEDED" in done.stderr
+    assert "left out of the run: secret.pem (a link out of the folder)" in done.stderr
+    (tmp_path / "train.py").write_text(f"{SCRIPT}\n# edited\n")
     failed = plain.run("vt", "run", "train.py", "--", "--fail", expect=7)
+    assert "installing" not in failed.stdout
     assert "FAILED" in failed.stderr
     assert "Traceback" not in failed.stderr
     assert [each.labels["vt-run"] for each in jobs(checkout, "run_train")] == ["2", "1"]
+
+
+def test_piped_output_has_the_order_of_the_log(checkout: Checkout, tmp_path: Path) -> None:
+    (tmp_path / "order.py").write_text(
+        "import sys, time\nprint('first', flush=True)\ntime.sleep(12)\n"
+        "for number in range(3000): print(number)\nprint('warned', file=sys.stderr)\n"
+        "time.sleep(1)\nraise SystemExit('last')\n"
+    )
+    line = [str(checkout.path / ".venv/bin/vt"), "run", "order.py"]
+    env = {**os.environ, "VT_LOCAL_HOME": str(checkout.home)}
+    piped = subprocess.run(
+        line, cwd=tmp_path, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+        check=False,
+    )  # fmt: skip
+    assert piped.returncode == 1
+    stored = subprocess.run(
+        [line[0], "jobs", "logs", "run_order"], cwd=tmp_path, env=env, capture_output=True,
+        text=True, check=True,
+    )  # fmt: skip
+    lines = piped.stdout.splitlines()
+    assert [each for each in lines if not each.startswith("vt: ")] == stored.stdout.splitlines()
+    assert lines[-1].startswith("vt: run_order: FAILED")
 
 
 def test_runs_of_scripts_are_in_the_list_of_the_checkout_and_of_a_plain_folder(
@@ -128,24 +158,34 @@ def test_runs_are_found_without_a_local_stack(checkout: Checkout, tmp_path: Path
     assert "Pulumi.dve.yaml" in refused
 
 
-def test_terminated_run_prints_how_to_cancel_its_job(checkout: Checkout, tmp_path: Path) -> None:
+@pytest.mark.parametrize("ended_by", [signal.SIGTERM, signal.SIGHUP])
+def test_terminated_run_prints_how_to_cancel_its_job_or_cancels_it(
+    checkout: Checkout, tmp_path: Path, ended_by: signal.Signals
+) -> None:
     (tmp_path / "long.py").write_text("import time\ntime.sleep(600)\n")
     line = [str(checkout.path / ".venv/bin/vt"), "run", "long.py"]
     env = {**os.environ, "VT_LOCAL_HOME": str(checkout.home)}
-    process = subprocess.Popen(line, cwd=tmp_path, env=env, stderr=subprocess.PIPE, text=True)
-    assert process.stderr is not None
-    next(text for text in process.stderr if "submitted run_long" in text)
-    time.sleep(1)
-    process.terminate()
-    told = process.stderr.read()
-    assert process.wait(timeout=60) == 143
-    command = re.search(r"goes on; `vt (jobs cancel [^`]+)` cancels it", told)
-    assert command, told
-    done = subprocess.run(
-        [line[0], *command[1].split(), "--yes"],
-        cwd=tmp_path, env=env, capture_output=True, text=True, check=True,
-    )  # fmt: skip
-    assert "asked to cancel" in done.stderr
+    for options in ([], ["--cancel-on-exit"]):
+        process = subprocess.Popen(
+            [*line, *options], cwd=tmp_path, env=env, stderr=subprocess.PIPE, text=True
+        )
+        assert process.stderr is not None
+        next(text for text in process.stderr if "submitted run_long" in text)
+        time.sleep(1)
+        process.send_signal(ended_by)
+        told = process.stderr.read()
+        assert process.wait(timeout=60) == 143
+        command = re.search(r"goes on; `vt (jobs cancel [^`]+)` cancels it", told)
+        if options:
+            assert "CANCELLED" in told
+            continue
+        assert command, told
+        done = subprocess.run(
+            [line[0], *command[1].split(), "--yes"],
+            cwd=tmp_path, env=env, capture_output=True, text=True, check=True,
+        )  # fmt: skip
+        assert "asked to cancel" in done.stderr
+        subprocess.run([line[0], "jobs", "wait", "run_long"], cwd=tmp_path, env=env, check=False)
 
 
 def test_a_job_file_of_a_stack_runs_alone_and_stays_out_of_its_state(stack: SmallStack) -> None:

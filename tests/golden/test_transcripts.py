@@ -52,7 +52,9 @@ def each(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Each]:
 
 
 #: Commands that the output of others names, by how they are printed.
-_HINT: Final = re.compile(r"`vt ([^`]+)`|^(?:logs|console) +vt (.+?) *$", re.MULTILINE)
+_HINT: Final = re.compile(
+    r"`vt ([^`]+)`|^(?:logs|console)? +vt (?!local down)(.+?) *$", re.MULTILINE
+)
 
 
 def printed_hints(text: str) -> list[str]:

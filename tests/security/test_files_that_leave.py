@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import json
+import os
+import tarfile
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, Final
@@ -18,11 +21,12 @@ from tests.unit.vt.data import test_data
 from tests.unit.vt.data.test_data import bucket, front, home
 from tests.unit.vt.images.conftest import programs, registry, root, vt, write_stack
 from vertex_training.customjob.google.logs import LogLine
-from vertex_training.errors import ConfigError
+from vertex_training.errors import CommandError, ConfigError
 from vertex_training.secret_rules import files
 from vertex_training.stack import load
 from vertex_training_cli.cli import app
 from vertex_training_cli.jobs import log as job_log
+from vertex_training_cli.run import code
 
 __all__ = ["bucket", "front", "home", "programs", "registry", "root", "vt"]
 TOKEN: Final = "hf_" + "canaryCANARY7" * 3
@@ -294,3 +298,58 @@ def test_as_many_bytes_as_the_bounds_allow_are_looked_at(monkeypatch: pytest.Mon
     assert read == ["a", "c", "e"]
     assert found.unscanned == ("b", "d")
     assert found.problems == ()
+
+
+def test_code_of_a_script_has_regular_files_of_its_folder_alone(tmp_path: Path) -> None:
+    """Links out of it, devices, ignored and large files, keys and caches stay here."""
+    folder, outside = tmp_path / "checkout" / "job", tmp_path / "outside"
+    outside.mkdir()
+    (outside / "other.txt").write_text("x")
+    texts = {
+        "../.git/HEAD": "", "../.gitignore": "*.ckpt\n", ".gitignore": "data/\n!data.py\n",
+        ".vtignore": "big/*\n!big/kept.txt\n", "train.py": LEAKS["report.py"][0],
+        "data.py": "", "data/x.csv": "", "sub/deep/er/y.csv": "1", "a.ckpt": "", "big/kept.txt": "",
+        "big/z": "", "id_rsa": "", "key.json": LEAKS["key.json"][0],
+        ".env": "A=1", ".hidden/x": "", "__pycache__/m.pyc": "", "env/pyvenv.cfg": "",
+    }  # fmt: skip
+    for name, text in texts.items():
+        file = folder / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
+    os.truncate(folder / "data.py", code.MAX_FILE)
+    with (folder / "huge.bin").open("wb") as huge:
+        huge.truncate(1 << 40)
+    os.mkfifo(folder / "pipe")
+    for name, target in {
+        "out": outside, "out.txt": outside / "other.txt", "zero": "/dev/zero", "loop": "loop",
+        "within.csv": "sub/deep/er/y.csv", "folder": "sub", "none": "missing",
+    }.items():  # fmt: skip
+        (folder / name).symlink_to(target)
+    found = code.collect(folder / "train.py", [])
+    expected = {"train.py", "data.py", "sub/deep/er/y.csv", "within.csv", "big/kept.txt"}
+    assert {*found.files} == expected
+    assert {*found.left_out} == {
+        *("out", "out.txt", "zero", "loop", "none", "folder", "pipe", "huge.bin", ".env"),
+        *("a.ckpt", "data/", "big/z", "id_rsa", "key.json"),
+    }
+    assert "\n" not in found.note
+    with tarfile.open(fileobj=io.BytesIO(found.archive())) as archive:
+        assert {entry.name for entry in archive if entry.isreg()} == expected
+    added = code.collect(folder / "train.py", [folder / "data", folder / ".env", outside])
+    assert {*added.files} - expected == {"data/x.csv", ".env", "outside/other.txt"}
+    assert not {"data/", ".env"} & {*added.left_out}
+    (folder / "requirements.txt").touch()
+    alone = code.collect(folder / "train.py", [], alone=True)
+    assert {*alone.files} == {"train.py", "requirements.txt"}
+    for path, told in {folder / "pipe": "a device or a pipe", tmp_path / "no": "no file"}.items():
+        with pytest.raises(CommandError, match=told):
+            code.collect(folder / "train.py", [path])
+
+
+def test_code_of_a_script_in_a_folder_with_too_much_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "train.py").touch()
+    for number in range(1 + code.MAX_TOTAL // code.MAX_FILE):
+        (tmp_path / f"{number}.bin").touch()
+        os.truncate(tmp_path / f"{number}.bin", code.MAX_FILE)
+    with pytest.raises(CommandError, match=r"at most .* and 100 MiB.*\.vtignore.*--no-code"):
+        code.collect(tmp_path / "train.py", [])

@@ -8,23 +8,36 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
+#: Panels of ``vt --help``, in order: title -> verbs and groups.
+PANELS: Final[Mapping[str, tuple[str, ...]]] = {
+    "Jobs": (
+        *("check", "run", "jobs", "tensorboard", "new", "import", "render", "catalogue"),
+        *("models", "endpoints", "data"),
+    ),
+    "Review and deploy": (
+        *("review", "preflight", "up", "images", "promote", "diff", "drift", "iam"),
+        *("approval", "deploy", "destroy"),
+    ),
+    "Local cloud": ("local",),
+    "Repository and setup": ("setup", "init", "upgrade", "verify", "github"),
+}
 #: Path of a group -> its help. The first is ``vt``.
 GROUPS: Final[Mapping[str, str]] = {
     "": "",
-    "new": "New jobs from a template, shown as a diff first.",
-    "jobs": "Jobs and tuning jobs of a stack, in Vertex AI or in the local cloud.",
-    "images": "Images of a stack: build, pin, list, check.",
-    "models": "Models of a stack in the registry, and the runs behind their versions.",
-    "endpoints": "Endpoints of a stack: what they serve, and predictions.",
-    "data": "Folders of data, to and from a bucket of the stack.",
-    "data snapshots": "Results of queries in BigQuery that the stack keeps: list, compare, delete.",
-    "github": "For workflows: comments, approvals and issues, through GitHub's command gh.",
+    "new": "Create a job from a template, after showing the diff.",
+    "jobs": "List, show, compare, follow and cancel jobs, in Vertex AI or in the local cloud.",
+    "images": "Build, pin, list and check the container images of a stack.",
+    "models": "List models in the registry, and compare the runs behind their versions.",
+    "endpoints": "List endpoints, wait for a deployment, and send predictions.",
+    "data": "Copy folders of data to and from a bucket of the stack.",
+    "data snapshots": "List, compare and delete the stack's snapshots of BigQuery queries.",
+    "github": "Post comments, approvals and issues from workflows, through GitHub's `gh`.",
     "local": (
-        "Google Cloud on this machine: rehearse a stack with no account and no network.\n\n"
-        "Files lie in VT_LOCAL_HOME (default: .vt-local in the checkout)."
+        "Run Google Cloud on this machine: rehearse a stack without an account or a network.\n\n"
+        "Its files are in VT_LOCAL_HOME (default: .vt-local in the checkout)."
     ),
-    "local fault": "Faults on purpose: lost answers, refusals, stock-outs, preemptions.",
-    "local secret": "Values of secrets in the local cloud.",
+    "local fault": "Inject faults: lost answers, refusals, stock-outs, preemptions.",
+    "local secret": "Set values of secrets in the local cloud.",
 }
 #: Path of a verb -> its function, in this package. A module is imported when its verb is called.
 VERBS: Final[Mapping[str, str]] = {

@@ -9,6 +9,7 @@ import functools
 import importlib
 import importlib.util
 import inspect
+import sys
 from collections.abc import Iterable, Iterator
 from difflib import get_close_matches
 from importlib.abc import InspectLoader
@@ -19,12 +20,17 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
+from vertex_training_cli.console import PLAIN_WIDTH
 from vertex_training_cli.failures import FAILED, exit_codes
 from vertex_training_cli.help import completion
-from vertex_training_cli.help.table import GROUPS, VERBS
+from vertex_training_cli.help.table import GROUPS, PANELS, VERBS
 
-#: Verbs that pass options which they do not know on to another program.
+#: Verbs that pass unknown options on to another program.
 PASSING: Final = ("up", "destroy")
+#: How help is written: with panels on a terminal, else as plain text.
+MARKUP: Final = "markdown" if sys.stdout and sys.stdout.isatty() else None
+#: Columns of plain text, which is not folded.
+WIDTH: Final = None if MARKUP else PLAIN_WIDTH
 
 
 class Verb(TyperCommand):
@@ -34,7 +40,13 @@ class Verb(TyperCommand):
         self.path = path
         module, _, self.function = VERBS[path].partition(":")
         self.module = f"vertex_training_cli.{module}"
-        super().__init__(path.rpartition(" ")[2], help=_summary(self.module, self.function))
+        name = path.rpartition(" ")[2]
+        super().__init__(
+            name,
+            help=_summary(self.module, self.function),
+            rich_markup_mode=MARKUP,
+            rich_help_panel=_panel(path),
+        )
 
     def load(self) -> TyperCommand:
         """The whole command, with its parameters."""
@@ -42,7 +54,7 @@ class Verb(TyperCommand):
             function = getattr(importlib.import_module(self.module), self.function)
         if completion.is_asked_for():
             completion.give_names(function)
-        app = typer.Typer(add_completion=False, rich_markup_mode="markdown")
+        app = typer.Typer(add_completion=False, rich_markup_mode=MARKUP)
         passing = self.path in PASSING
         app.command(
             self.name,
@@ -69,8 +81,24 @@ class VerbGroup(TyperGroup):
                 name=name,
                 help=GROUPS[inner],
                 no_args_is_help=True,
-                rich_markup_mode="markdown",
+                rich_markup_mode=MARKUP,
+                rich_help_panel=_panel(inner),
             )
+        if not path:
+            order = [name for names in PANELS.values() for name in names]
+            self.commands = {name: self.commands[name] for name in order}
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """Write the commands as plain text, below the titles of their panels."""
+        panels = dict[str, list[tuple[str, str]]]()
+        for name in self.list_commands(ctx):
+            command = self.commands[name]
+            summary = " ".join((command.help or "").partition("\n\n")[0].split())
+            title: Any = getattr(command, "rich_help_panel", None) or "Commands"
+            panels.setdefault(title, []).append((name, summary))
+        for title, rows in panels.items():
+            with formatter.section(title):
+                formatter.write_dl(rows)
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """The verb of a line. One that is not here is looked for in all groups."""
@@ -81,6 +109,10 @@ class VerbGroup(TyperGroup):
             hint = f" Did you mean {', '.join(map(repr, near))}?" if near else ""
             ctx.fail(f"No such command {args[0]!r}.{hint}")
         return super().resolve_command(ctx, args)
+
+
+def _panel(path: str) -> str | None:
+    return next((title for title, names in PANELS.items() if path in names), None)
 
 
 def _below(path: str, table: Iterable[str]) -> Iterator[tuple[str, str]]:

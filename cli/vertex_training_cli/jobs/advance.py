@@ -239,18 +239,19 @@ STEPS: Final[Sequence[Step]] = (submit_due, climb_ladders, stop_idle, report_lat
 def advance(
     stack: SelectedStack = None,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Say what is due, and do nothing.")
+        bool, typer.Option("--dry-run", help="Print what is due, and change nothing.")
     ] = False,
     at: Annotated[
-        str, typer.Option(metavar="TIME", help="As at this time, like 2026-11-30T06:00Z.")
+        str, typer.Option(metavar="TIME", help="Act as at this time, such as 2026-11-30T06:00Z.")
     ] = "",
     format_: FormatOption = Format.TEXT,
 ) -> None:
-    """Submit slots and rungs that are due, stop idle jobs, report late ones; made for a timer.
+    """Submit due slots and rungs, stop idle jobs and report late ones. Run it by a timer.
 
-    Does what the state has, not the files here. Run it as often as you like, also twice at once: a
-    slot is submitted once. --at is for the local cloud, and for --dry-run. Exit code: 0 done, 1
-    something was refused or is not certain.
+    It reads the deployed state, not the files of this checkout. It may run at any time, also twice
+    at once: each slot is submitted once. --at is for the local cloud and for --dry-run.
+
+    Exit code: 0, or 1 if a submission was refused or is in doubt.
     """
     ref = stacks.find(stack)
     moment = _moment(at) if at else None

@@ -21,7 +21,7 @@ from vertex_training_cli.engine.stacks import StackRef
 from vertex_training_cli.jobs import compare, deployed, log, view
 from vertex_training_cli.jobs.compare import Compared
 from vertex_training_cli.jobs.metrics import MetricsReader
-from vertex_training_cli.jobs.service import Jobs
+from vertex_training_cli.jobs.service import Jobs, declared_elsewhere
 from vertex_training_cli.options import Format, FormatOption, SelectedStack, matching, seconds
 from vertex_training_cli.status import print_status
 
@@ -30,13 +30,14 @@ if TYPE_CHECKING:
 
 #: Exit code when the deadline passed, as of timeout(1).
 TIME_IS_UP: Final = 124
-#: Exit code where a question cannot be asked.
+#: Exit code if a confirmation cannot be requested.
 REFUSED: Final = 2
 _LABEL: Final = re.compile(r"([a-z][a-z0-9_-]{0,62})=([a-z0-9_-]{0,63})")
 _REPLICA: Final = re.compile(r"workerpool[0-9]+-[0-9]+|task-[0-9]+")
 
 JobArgument = Annotated[
-    str, typer.Argument(metavar="JOB", help="Name in the stack (newest run), id, or resource name.")
+    str,
+    typer.Argument(metavar="JOB", help="Name in the stack (its newest run), id or resource name."),
 ]
 
 
@@ -57,17 +58,21 @@ def _jobs_of(stack: str | None) -> Jobs:
 def list_(
     stack: SelectedStack = None,
     all_stacks: Annotated[
-        bool, typer.Option("--all", help="All jobs of the project and region, not this stack's.")
+        bool,
+        typer.Option(
+            "--all", help="List all jobs of the project and region, also those of others."
+        ),
     ] = False,
     state: Annotated[
-        list[str] | None, typer.Option(help="Only in this state, like running; repeatable.")
+        list[str] | None, typer.Option(help="Only jobs in this state, such as running; repeatable.")
     ] = None,
     label: Annotated[
-        list[str] | None, typer.Option(help="Only with this label, like team=ml; repeatable.")
+        list[str] | None,
+        typer.Option(help="Only jobs with this label, such as team=ml; repeatable."),
     ] = None,
-    limit: Annotated[int, typer.Option(min=1, help="How many, newest first.")] = 20,
+    limit: Annotated[int, typer.Option(min=1, help="Maximum number of jobs, newest first.")] = 20,
     metrics: Annotated[
-        bool, typer.Option("--metrics", help="With the numbers that each job wrote.")
+        bool, typer.Option("--metrics", help="Also show the numbers in each job's metrics.json.")
     ] = False,
     format_: FormatOption = Format.TEXT,
 ) -> None:
@@ -92,7 +97,7 @@ def show_(
 ) -> None:
     """Show one job with its metrics, or a tuning job with its trials.
 
-    As JSON the whole message, as REST has it.
+    --format json prints the complete message of the REST API.
     """
     found = _jobs_of(stack)
     as_json = format_ is Format.JSON
@@ -102,15 +107,17 @@ def show_(
 
 
 def compare_(
-    job: Annotated[list[str], typer.Argument(metavar="JOB...", help="As for `vt jobs show`.")],
+    job: Annotated[
+        list[str], typer.Argument(metavar="JOB...", help="Jobs, by name, id or resource name.")
+    ],
     stack: SelectedStack = None,
     format_: FormatOption = Format.TEXT,
 ) -> None:
     """Compare jobs: parameters that differ, metrics, curves, duration, cost at list prices.
 
-    Metrics are the numbers of metrics.json below the output directory, curves the columns of a
-    file that ends in history.csv, and both TensorBoard's scalars; of a tuning job, those of its
-    best trial.
+    Metrics are the numbers in metrics.json below the output directory, curves the columns of a
+    file whose name ends in history.csv; of a tuning job, the metrics of its best trial.
+    `vt tensorboard` shows what jobs wrote for TensorBoard.
 
     Example: `vt jobs compare titanic run_titanic --format json`.
     """
@@ -124,18 +131,22 @@ def logs(
     job: JobArgument,
     stack: SelectedStack = None,
     follow: Annotated[
-        bool, typer.Option("--follow", "-f", help="Go on until the job has ended.")
+        bool, typer.Option("--follow", "-f", help="Continue until the job has ended.")
     ] = False,
     replica: Annotated[
-        str | None, typer.Option(help="Only of this one, like workerpool0-0.")
+        str | None, typer.Option(help="Only lines of this replica, such as workerpool0-0.")
     ] = None,
     trial: Annotated[
-        str | None, typer.Option(help="Only of this trial of a tuning job, like 3.")
+        str | None, typer.Option(help="Only lines of this trial of a tuning job, such as 3.")
     ] = None,
-    tail: Annotated[int | None, typer.Option(min=1, help="Only the last lines.")] = None,
+    tail: Annotated[
+        int | None, typer.Option(min=1, help="Number of lines from the end of the log.")
+    ] = None,
     format_: FormatOption = Format.TEXT,
 ) -> None:
-    """Print what a job's replicas wrote. Exit code 0 whatever became of the job.
+    """Print the log of a job's replicas.
+
+    Exit code: 0 whether or not the job succeeded.
 
     Example: `vt jobs logs titanic --replica workerpool1-0`.
     """
@@ -154,14 +165,14 @@ def logs(
 def artifacts(
     job: JobArgument,
     folder: Annotated[
-        Path | None, typer.Argument(help="Fetch them into this folder; without it: list them.")
+        Path | None, typer.Argument(help="Download the files into this folder. Default: list them.")
     ] = None,
     stack: SelectedStack = None,
     replace: Annotated[
         bool, typer.Option("--replace", help="Replace files that differ from the bucket's.")
     ] = False,
 ) -> None:
-    """List what a job wrote below its output directory, or fetch it.
+    """List or download the files in a job's output directory.
 
     Example: `vt jobs artifacts titanic ./results --stack dev`.
     """
@@ -178,19 +189,22 @@ def artifacts(
 
 
 def wait(
-    job: Annotated[list[str], typer.Argument(metavar="JOB...", help="As for `vt jobs show`.")],
+    job: Annotated[
+        list[str], typer.Argument(metavar="JOB...", help="Jobs, by name, id or resource name.")
+    ],
     stack: SelectedStack = None,
     goal: Annotated[
-        AwaitedState, typer.Option("--for", metavar="GOAL", help="running or succeeded.")
+        AwaitedState,
+        typer.Option("--for", metavar="GOAL", help="State to wait for: running or succeeded."),
     ] = AwaitedState.SUCCEEDED,
-    deadline: Annotated[str, typer.Option(help="How long: 90s, 30m, 2h, 1d.")] = "1h",
+    deadline: Annotated[str, typer.Option(help="Maximum time: 90s, 30m, 2h, 1d.")] = "1h",
 ) -> None:
-    """Wait for jobs, all at once; progress goes to stderr.
+    """Wait until jobs have succeeded, or run. Progress is printed to stderr.
 
     Example: `vt jobs wait titanic other --for running`.
 
-    Exit code: 0 they got there, 1 one ended otherwise, 124 time was up. A job is never touched:
-    Ctrl-C ends the waiting alone.
+    Exit code: 0 if all jobs reached the state, 1 if a job ended otherwise, 124 after the deadline.
+    Ctrl-C ends the wait and leaves the jobs running.
     """
     limit = seconds(deadline, "--deadline")
     found = _jobs_of(stack)
@@ -204,11 +218,16 @@ def wait(
 
 
 def cancel(
-    job: Annotated[list[str], typer.Argument(metavar="JOB...", help="As for `vt jobs show`.")],
+    job: Annotated[
+        list[str], typer.Argument(metavar="JOB...", help="Jobs, by name, id or resource name.")
+    ],
     stack: SelectedStack = None,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")] = False,
 ) -> None:
-    """Cancel jobs; asks first, and without a terminal wants --yes. Ended jobs are left alone."""
+    """Cancel jobs after confirmation. Without a terminal, --yes is required.
+
+    Jobs that have ended are not changed.
+    """
     found = _jobs_of(stack)
     chosen = [found.find(one) for one in job]
     live = [one for one in chosen if not view.has_ended(one)]
@@ -224,7 +243,7 @@ def cancel(
 
 def _confirm(names: list[str]) -> None:
     if not sys.stdin.isatty():
-        print_status("nobody can be asked here: add --yes. Nothing was cancelled.")
+        print_status("there is no terminal to confirm it. Nothing was cancelled. Hint: add --yes")
         raise typer.Exit(REFUSED)
     try:
         agreed = typer.confirm(f"Cancel {', '.join(names)}?", err=True)
@@ -237,12 +256,12 @@ def _confirm(names: list[str]) -> None:
 
 #: Columns of metrics in a list.
 MOST_METRICS: Final = 4
-#: After the state of a job that ran on something else than it asked for.
+#: Follows the state of a job that ran on other than the requested machine or Python.
 MARK: Final = "*"
 
 
 def known_state(text: str) -> str:
-    """A state as the API names it, without its prefix.
+    """Return a state as the API names it, without its prefix.
 
     Raises:
         typer.BadParameter: there is no such state.
@@ -266,7 +285,7 @@ def print_jobs(
     log: Callable[[str], None],
     reader: MetricsReader | None = None,
 ) -> None:
-    """Print the newest ``limit`` jobs; with ``reader``, also what they measured."""
+    """Print the newest ``limit`` jobs; with ``reader``, also their metrics."""
     now = datetime.now(UTC)
     measured = reader.of_all(jobs[:limit]) if reader else {}
     if as_json:
@@ -277,7 +296,7 @@ def print_jobs(
         print(json_document(entries))
         return
     if not jobs:
-        log("no such jobs")
+        log(f"no such jobs{declared_elsewhere(ref, 'jobs', 'vt jobs list')}")
         return
     runs = view.run_texts(jobs)
     marks = {job.name for job in jobs[:limit] if substitutes_of(job, ref)}
@@ -300,7 +319,7 @@ def print_jobs(
     heads = (*(key.upper() for key in used), *names)
     console().print(table(*heads, rows=rows))
     if marks:
-        log(f"{MARK} not on the machine or Python that it asked for: `vt jobs show` says on what")
+        log(f"{MARK} ran on another machine or Python than requested: see `vt jobs show`")
     if len(jobs) > limit:
         log(f"{len(jobs) - limit} older ones are not shown (--limit)")
 
@@ -317,7 +336,7 @@ def print_compared(found: Sequence[Compared], *, as_json: bool) -> None:
 def print_job(
     job: AnyJob, ref: StackRef, *, as_json: bool, reader: MetricsReader | None = None
 ) -> None:
-    """Print all that is known of a job; with ``reader``, also what it measured."""
+    """Print the facts of a job; with ``reader``, also its metrics."""
     if as_json:
         print(json_document(view.message(job)))
         return
@@ -338,7 +357,7 @@ def print_job(
 
 
 def _why_cancelled(job: AnyJob, ref: StackRef) -> str:
-    """What its record says of a cancellation; empty if it says nothing, as of most jobs."""
+    """Return the recorded reason of a cancellation; empty for most jobs."""
     if not any(pool.machine_spec.accelerator_count for pool in view.spec_of(job).worker_pool_specs):
         return ""  # `idleStop` leaves it alone: to read the state takes a second
     try:
@@ -348,7 +367,7 @@ def _why_cancelled(job: AnyJob, ref: StackRef) -> str:
 
 
 def substitutes_of(job: AnyJob, ref: StackRef) -> list[str]:
-    """What a job of the local cloud ran on in place of what it asked for."""
+    """Return what a job of the local cloud ran on in place of what it requested."""
     if not ref.is_local:
         return []
     from localgcp.home import Home

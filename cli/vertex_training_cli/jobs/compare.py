@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from vertex_training.catalog import costs
 from vertex_training_cli.engine.values import redact
 from vertex_training_cli.jobs import view
+from vertex_training_cli.jobs.deployed import RUN_CODE
 from vertex_training_cli.jobs.metrics import MetricsReader
 from vertex_training_cli.jobs.service import kind_of
 
@@ -88,7 +89,8 @@ def parameters(job: Mapping[str, Any]) -> dict[str, str]:
         found[f"pool {number}"] = text
         task = pool.get("pythonPackageSpec") or pool.get("containerSpec") or {}
         found |= {key: value for key, value in _flags(task).items() if key not in found}
-        code = task.get("packageUris") or [task.get("imageUri", "")]
+        code = [each.get("value") for each in task.get("env", []) if each.get("name") == RUN_CODE]
+        code = code or task.get("packageUris") or [task.get("imageUri", "")]
         found.setdefault("code", " ".join(str(uri).rpartition("/")[2] for uri in code))
     return redact(found)
 

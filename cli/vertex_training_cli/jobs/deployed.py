@@ -10,7 +10,6 @@ import os
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
-from vertex_training import stack as stacks
 from vertex_training.customjob.google.job_service import enum_name
 from vertex_training.customjob.kinds import KINDS
 from vertex_training.customjob.protocol.ports import (
@@ -30,7 +29,8 @@ from vertex_training.errors import (
     UnknownStackError,
 )
 from vertex_training.schedules.deployed import schedule_id
-from vertex_training.settings import project_files, renames, stack_files
+from vertex_training.settings import project_files, renames
+from vertex_training.stack import settings_of
 from vertex_training_cli.engine.plan import JOBS, WITH_REQUEST, Plan
 from vertex_training_cli.engine.pulumi_cli import PulumiCli
 from vertex_training_cli.engine.stacks import StackRef, find_unchecked
@@ -112,6 +112,8 @@ def _deployed(job: AnyJob, ref: StackRef) -> Mapping[str, Any] | None:
 
 #: How the names of jobs begin that ``vt run`` submits. No key of a stack file has an underscore.
 RUN_PREFIX: Final = "run_"
+#: Variable of a script's run: the archive with its code.
+RUN_CODE: Final = "VT_CODE"
 
 
 def find_orphaned_jobs(
@@ -239,8 +241,7 @@ def _moves(
 def _declared(stack: StackRef) -> set[str] | None:
     """Names that the jobs of a stack file have in the state; None if it cannot be read."""
     try:
-        raw = stack_files.read_raw(stacks.SCHEMA, stack.root, stack.stack)
-        settings = stacks.read_settings(raw, stack.root)
+        settings = settings_of(stack.root, stack.stack)
     except (ConfigError, UnknownStackError, OSError):
         return None
     sections = [renames.first_keys(settings, (kind.section,)) for kind in KINDS]

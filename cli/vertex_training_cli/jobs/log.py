@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 #: Seconds between two reads. Cloud Logging allows 60 reads a minute in a project.
 CLOUD_PAUSE: Final = 5.0
-LOCAL_PAUSE: Final = 0.5
+LOCAL_PAUSE: Final = 0.25
 
 
 def show(
@@ -73,6 +73,14 @@ def show(
         log(f"nothing is in the log of job {view.title(job)}, which is {view.state(job)}")
 
 
+def follow(jobs: Jobs, job: AnyJob, report: Callable[[str], None]) -> None:
+    """Print a job's log until the job has ended. A log that cannot be read is reported."""
+    try:
+        show(jobs, job, replica=None, follow=True, tail=None, as_json=False, log=report)
+    except OperatorError as error:
+        report(f"the log cannot be read; the job goes on: {error}")
+
+
 def _chosen(job: AnyJob, trial: str | None, *, follow: bool) -> list[tuple[str, str, str]]:
     """Name, id and resource name of the trials whose logs are wanted, by their numbers."""
     message = view.message(job)
@@ -109,7 +117,13 @@ def _lines(
     if not follow:
         return reader.lines(number, replica)
     pause = LOCAL_PAUSE if ref.is_local else CLOUD_PAUSE
-    return reader.follow(number, replica, ended=ended, pause=lambda: time.sleep(pause))
+    return reader.follow(
+        number,
+        replica,
+        ended=ended,
+        pause=lambda: time.sleep(pause),
+        report=lambda error: print_status(f"the log is read again: {error}"),
+    )
 
 
 def _writer(*, as_json: bool, several: bool) -> Callable[[LogLine, str], None]:

@@ -1,8 +1,7 @@
-"""What a job measured: numbers of its ``metrics.json``, and curves of its ``*history.csv``.
+"""Measurements of a job: numbers in its ``metrics.json``, and curves in its ``*history.csv``.
 
-Both are looked for below the output directory; of several, the one nearest to it is taken. They win
-over a TensorBoard scalar of the same name, which is a curve, and its newest value a number. Of a
-tuning job: the final measurement of its best trial.
+Both are searched for below the output directory; of several files, the one nearest to it is read.
+Of a tuning job: the final measurement of its best trial.
 """
 
 from __future__ import annotations
@@ -17,8 +16,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 from vertex_training.errors import OperatorError
-from vertex_training_cli.jobs import scalars, view
-from vertex_training_cli.jobs.objects import LOGS, Objects, StoredFile
+from vertex_training_cli.jobs import view
+from vertex_training_cli.jobs.objects import Objects
 
 if TYPE_CHECKING:
     from vertex_training.customjob.google.job_service import AnyJob
@@ -32,80 +31,48 @@ _AT_ONCE: Final = 8
 #: Lines of a history that are read.
 _LINES: Final = 100_000
 #: Numbers and curves of a job that are read: a table of all that a job can name takes minutes.
-MOST_NAMES: Final = scalars.MOST_TAGS
+MOST_NAMES: Final = 1000
 
 
 class MetricsReader:
-    """Reads what jobs of a project measured. What cannot be read is logged, once."""
+    """Reads the measurements of a project's jobs. The first failure to read is logged."""
 
     def __init__(self, project: str, log: Callable[[str], None]) -> None:
         self._project, self._log = project, log
-        self._told = False
-        self._scalars_of: dict[str, tuple[list[StoredFile], dict[str, list[float]]]] = {}
+        self._has_failed = False
 
     @cached_property
     def _objects(self) -> Objects:
         return Objects(self._project)
 
     def metrics(self, job: AnyJob) -> dict[str, float]:
-        """The job's numbers; empty if it wrote none."""
+        """Return the job's numbers; empty if it wrote none."""
         if view.is_tuning(job):
             best = next(iter(view.trials_of(view.message(job))), None)
             return dict(best.metrics) if best else {}
-        found = numbers(parsed(self._read(job, METRICS)))
-        newest = {tag: values[-1] for tag, values in self._scalars(job).items()}
-        return numbers({**found, **newest, **found})
+        return numbers(parsed(self._read(job, METRICS)))
 
     def of_all(self, jobs: Sequence[AnyJob]) -> dict[str, dict[str, float]]:
-        """Resource name -> numbers, of all jobs at once."""
+        """Return the numbers of several jobs, by resource name."""
         with ThreadPoolExecutor(_AT_ONCE) as pool:
-            found = pool.map(self.metrics, jobs)
-            return {job.name: each for job, each in zip(jobs, found, strict=True)}
+            names = [job.name for job in jobs]
+            return dict(zip(names, pool.map(self.metrics, jobs), strict=True))
 
     def curves(self, job: AnyJob) -> dict[str, list[float]]:
-        """Values of each column of the job's history, the first column left out: it counts."""
-        if view.is_tuning(job):
-            return {}
-        found = columns(self._read(job, HISTORY))
-        return {**found, **self._scalars(job), **found}
+        """Return the columns of the job's history but the first one, which counts."""
+        return {} if view.is_tuning(job) else columns(self._read(job, HISTORY))
 
     def _read(self, job: AnyJob, name: str) -> bytes:
-        where = _output(job)
-        if not where:
+        folder = str(view.spec_of(job).base_output_directory.output_uri_prefix)
+        if not folder:
             return b""
         try:
-            return self._objects.nearest(where, name)
+            return self._objects.nearest(folder, name)
         except OperatorError as error:
-            self._log_once(error)
+            if not self._has_failed:
+                self._log(f"no metrics: {error}")
+            self._has_failed = True
             return b""
-
-    def _scalars(self, job: AnyJob) -> dict[str, list[float]]:
-        """TensorBoard scalars; read again once a file has changed."""
-        folder = f"{_output(job)}/{LOGS}"
-        if not _output(job):
-            return {}
-        known, found = self._scalars_of.get(folder, ([], {}))
-        try:
-            files, more = self._objects.files(folder, scalars.EVENTS)
-            if files == known:
-                return found
-            found, unread = scalars.read(self._objects, folder, files, more=more)
-        except OperatorError as error:
-            self._log_once(error)
-            return found
-        self._scalars_of[folder] = files, found
-        if unread:
-            self._log(f"TensorBoard logs of {view.title(job)}: {'; '.join(unread)}")
-        return found
-
-    def _log_once(self, error: OperatorError) -> None:
-        if not self._told:
-            self._told = True
-            self._log(f"no metrics: {error}")
-
-
-def _output(job: AnyJob) -> str:
-    return str(view.spec_of(job).base_output_directory.output_uri_prefix).rstrip("/")
 
 
 def numbers(data: Any) -> dict[str, float]:

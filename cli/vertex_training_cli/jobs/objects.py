@@ -34,7 +34,7 @@ CHECKPOINTS: Final = "checkpoints/"
 LOGS: Final = "logs/"
 _ONE_PAGE: Final[dict[str, Any]] = {
     "page_size": MOST,
-    "fields": "items(name,size,updated),nextPageToken",
+    "fields": "items(name,updated),nextPageToken",
     "timeout": TIMEOUT,
     "retry": None,
 }
@@ -50,16 +50,6 @@ class ObjectListing:
     """Whether there are more than were listed."""
     newest: datetime | None
     """When the newest of those listed was written."""
-
-
-@dataclass(frozen=True, slots=True)
-class StoredFile:
-    """An object below a folder."""
-
-    name: str
-    """Below that folder."""
-    size: int
-    updated: datetime | None
 
 
 class Objects:
@@ -125,36 +115,6 @@ class Objects:
             # As it is stored: the client would unpack a compressed one whole.
             stored = blob.download_as_bytes(end=MOST_BYTES, raw_download=True, timeout=TIMEOUT)
         return _unpacked(stored)
-
-    def files(self, folder: str, part: str) -> tuple[list[StoredFile], bool]:
-        """Objects below a ``gs://`` folder with ``part`` in their last name.
-
-        Only the first ``MOST`` objects are looked at; and whether there are more.
-
-        Raises:
-            OperatorError: it cannot be listed.
-        """
-        bucket, prefix = _parts(folder)
-        with _readable(bucket):
-            listed = self._client.list_blobs(bucket, prefix=prefix, **_ONE_PAGE)
-            found = [
-                StoredFile(blob.name.removeprefix(prefix), blob.size or 0, blob.updated)
-                for blob in next(listed.pages, ())
-                if part in blob.name.rpartition("/")[2]
-            ]
-        return found, bool(listed.next_page_token)
-
-    def end_of(self, uri: str, size: int, count: int) -> bytes:
-        """The last ``count`` of an object's first ``size`` bytes.
-
-        Raises:
-            OperatorError: it cannot be read.
-        """
-        bucket, name = _parts(uri)
-        bounds: dict[str, Any] = {"raw_download": True, "timeout": TIMEOUT, "retry": None}
-        with _readable(bucket):
-            blob = self._client.bucket(bucket).blob(name)
-            return blob.download_as_bytes(start=size - count, end=size - 1, **bounds)
 
 
 def _unpacked(stored: bytes) -> bytes:

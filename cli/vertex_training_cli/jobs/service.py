@@ -40,7 +40,8 @@ from vertex_training.customjob.protocol.ports import (
     program_label,
 )
 from vertex_training.errors import CommandError, OperatorError, did_you_mean
-from vertex_training_cli.engine.stacks import StackRef
+from vertex_training_cli.engine.stacks import StackRef, find_unchecked
+from vertex_training_cli.help import completion
 from vertex_training_cli.status import print_line
 
 if TYPE_CHECKING:
@@ -242,3 +243,15 @@ def labels_of(job: AnyJob) -> dict[str, str]:
 
 def _created(job: AnyJob) -> tuple[int, str]:
     return type(job).pb(job).create_time.ToNanoseconds(), job.name
+
+
+def declared_elsewhere(ref: StackRef, section: str, command: str) -> str:
+    """Return which other stack file has entries of a section, as a hint; empty if none has.
+
+    For a stack of the local cloud, only others of it count, and so for stacks of Google Cloud.
+    """
+    for name in completion.stacks(ref.root):
+        is_alike = find_unchecked(ref.root, name).is_local == ref.is_local
+        if name != ref.stack and is_alike and completion.keys(ref.root, name, section):
+            return f"; stack {name} declares some: `{command} --stack {name}`"
+    return ""

@@ -43,14 +43,14 @@ def tensorboard(
         bool, typer.Option("--install", help="Install TensorBoard by hash, and show nothing.")
     ] = False,
 ) -> None:
-    """Open TensorBoard on what jobs wrote to AIP_TENSORBOARD_LOG_DIR, until Ctrl-C.
+    """Run TensorBoard on the logs of jobs (AIP_TENSORBOARD_LOG_DIR) until Ctrl-C.
 
-    In the local cloud it follows jobs that run; from a bucket of Google Cloud the logs are fetched
-    once. TensorBoard has an environment of its own, below the cache folder, which --install makes.
+    In the local cloud it follows running jobs. From Google Cloud the logs are downloaded once.
+    --install creates TensorBoard's own environment in the cache folder.
 
     Example: `vt tensorboard titanic 1234567890 --port 7007`.
 
-    Exit code: 1 if it is not installed, or no job has logs.
+    Exit code: 1 if TensorBoard is not installed or no job has logs.
     """
     own = ToolEnvironment("tensorboard", PINS)
     if install:

@@ -11,7 +11,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import Annotated, Any, Final
 
 import typer
 import yaml
@@ -31,12 +31,8 @@ from vertex_training.errors import CommandError, did_you_mean
 from vertex_training.naming import is_local
 from vertex_training.settings.project_files import file_name
 from vertex_training_cli.engine import locks, stacks
-from vertex_training_cli.engine.stacks import StackRef
 from vertex_training_cli.setup import install_once
 from vertex_training_cli.status import print_status
-
-if TYPE_CHECKING:
-    from vertex_training.settings.model import Settings
 
 
 @contextmanager
@@ -66,12 +62,12 @@ def start(
         PrebuiltImages | None,
         typer.Option(
             metavar="WHICH",
-            help="nearest: the nearest version stands in for a prebuilt image that is not here; "
-            "exact: none does. Kept, and applies to jobs that start later.",
+            help="What runs for a prebuilt image whose version is not installed: the `nearest` "
+            "version, or with `exact` none: the job fails. Kept for jobs that start later.",
         ),
     ] = None,
 ) -> None:
-    """Start the local cloud; does nothing if it runs."""
+    """Start the local cloud if it does not run."""
     with private_files():
         home = Home.find()
         info = lifecycle.start(home, print_status)
@@ -83,24 +79,24 @@ def start(
 
 
 def stop() -> None:
-    """Stop the local cloud and keep its files. A job that runs fails; waiting jobs go on later."""
+    """Stop the local cloud and keep its files. Running jobs fail, waiting jobs start later."""
     with private_files():
         print_status("stopped" if lifecycle.stop(Home.find()) else "nothing was running")
 
 
 def down(
     clean: Annotated[
-        bool, typer.Option("--clean", help="Remove its files too: stacks, buckets, jobs, logs.")
+        bool, typer.Option("--clean", help="Also delete its files: stacks, buckets, jobs, logs.")
     ] = False,
 ) -> None:
-    """Cancel all jobs and stop everything that was started."""
+    """Cancel all jobs and stop the local cloud."""
     with private_files():
         take_down(Home.find(), clean=clean, report=print_status)
 
 
 def shell(
     command: Annotated[
-        str | None, typer.Option("--command", "-c", help="Run this instead of a shell.")
+        str | None, typer.Option("--command", "-c", help="Command to run in place of a shell.")
     ] = None,
 ) -> None:
     """Open a shell in which pulumi and Google's clients use the local cloud.
@@ -115,13 +111,13 @@ def shell(
 
 def bigquery(
     install: Annotated[
-        bool, typer.Option("--install", help="Install the engine by hash, once.")
+        bool, typer.Option("--install", help="Install the engine, with hashes checked.")
     ] = False,
 ) -> None:
-    """Say whether BigQuery's engine is installed, which runs the local cloud's queries.
+    """Print whether the engine for BigQuery queries of the local cloud is installed.
 
-    It is DuckDB with SQLGlot, in an environment of its own below the cache folder. Each local
-    cloud of this machine uses it; none has to be started again.
+    It is DuckDB with SQLGlot, in an environment of its own in the cache folder. All local clouds of
+    this machine use it, without a restart.
 
     Exit code: 1 if it is not installed.
     """
@@ -261,8 +257,10 @@ def add_value(name: str, stack: str) -> int:
 
     Raises CommandError: there is no such stack or secret, or the value is none.
     """
+    from vertex_training.stack import settings_of  # takes its time, which other commands save
+
     ref = stacks.find(stack)
-    settings = stack_settings(ref)
+    settings = settings_of(ref.root, ref.stack)
     if name not in settings.secrets:
         text = f"stack {ref.stack} has no secret {name!r}."
         raise CommandError(text, did_you_mean(name, settings.secrets))
@@ -283,14 +281,6 @@ def add_value(name: str, stack: str) -> int:
     return secretmanager.add_version(home.secrets, project, secret, value)
 
 
-def stack_settings(ref: StackRef) -> Settings:
-    """The settings of a stack; no package is built, and no job file is read."""
-    from vertex_training import stack
-    from vertex_training.settings import stack_files
-
-    return stack.read_settings(stack_files.read_raw(stack.SCHEMA, ref.root, ref.stack), ref.root)
-
-
 def _read(name: str) -> bytes:
     if sys.stdin.isatty():
         return getpass.getpass(f"Value of {name}: ").encode()
@@ -298,13 +288,15 @@ def _read(name: str) -> bytes:
 
 
 def set_value(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="As in `secrets` of the stack file.")],
+    name: Annotated[
+        str, typer.Argument(metavar="NAME", help="Name in `secrets` of the stack file.")
+    ],
     stack: Annotated[str, typer.Option("--stack", "-s", help="Stack of the secret.")] = "local",
 ) -> None:
-    """Give a secret its next value: typed at a prompt, or all of stdin, byte for byte.
+    """Add a version to a secret: a value typed at a prompt, or all bytes of stdin.
 
-    The value is in no argument, log or state. Jobs whose account may read the secret get it from
-    Secret Manager of the local cloud; in the cloud: `gcloud secrets versions add`.
+    No argument, log or state contains the value. Jobs read it from Secret Manager of the local
+    cloud if their account has access. In Google Cloud: `gcloud secrets versions add`.
 
     Example: `vt local secret set wandb-api-key < key.txt`.
     """

@@ -24,6 +24,7 @@ import yaml
 from localgcp.home import Home
 from vertex_training.errors import CommandError, ImageBuildError
 from vertex_training.settings.project_files import file_name
+from vertex_training.stack import settings_of
 from vertex_training_cli.console import console, show_facts
 from vertex_training_cli.engine import stacks
 from vertex_training_cli.engine.stacks import StackRef
@@ -108,7 +109,7 @@ def _with_images(
     names = ", ".join(form.images)
     reason = image_form.missing(home)
     if not reason:
-        settings = image_form.settings_of(ref.root, form.stack)
+        settings = settings_of(ref.root, form.stack)
         registry.connect(ref, report, start=True)
         try:
             return form, dict(image_form.built_pins(settings, form, ref))

@@ -16,7 +16,7 @@ from vertex_training_cli.local.commands import private_files
 from vertex_training_cli.status import print_status
 
 _Replica = Annotated[
-    str, typer.Option(help="Of kill (default: workerpool0-0) and preempt (default: all).")
+    str, typer.Option(help="Replica for kill (default: workerpool0-0) and preempt (default: all).")
 ]
 
 
@@ -24,51 +24,47 @@ def add(
     service: Annotated[str, typer.Argument(metavar="SERVICE")],
     kind: Annotated[str, typer.Argument(metavar="KIND")],
     method: Annotated[
-        str, typer.Option(help="Only this method: CreateCustomJob, objects.insert, objects.*")
+        str,
+        typer.Option(help="Only calls of this method: CreateCustomJob, objects.insert, objects.*"),
     ] = "*",
     match: Annotated[
-        str,
-        typer.Option(
-            help="Only where a job's name, label, id, list filter, BUCKET/OBJECT or path has it."
-        ),
+        str, typer.Option(help="Only calls with this text in name, label, id, filter or path.")
     ] = "",
-    when: Annotated[str, typer.Option(help="before or after the call has had its effect.")] = (
+    when: Annotated[str, typer.Option(help="`before` or `after` the effect of the call.")] = (
         "before"
     ),
-    code: Annotated[str, typer.Option(help="Of an error: UNAVAILABLE on jobs, 503 on storage.")] = (
-        ""
-    ),
-    seconds: Annotated[float | None, typer.Option(help="How long, for kinds that last.")] = None,
-    replica: _Replica = "",
-    nth: Annotated[int, typer.Option(help="Begin with the nth call that fits.")] = 1,
-    times: Annotated[
-        int | None, typer.Option(help="How often; 0: until cleared. Default: depends on KIND.")
+    code: Annotated[
+        str, typer.Option(help="Code of an error: UNAVAILABLE on jobs, 503 on storage.")
+    ] = (""),
+    seconds: Annotated[
+        float | None, typer.Option(help="Duration, for kinds that have one.")
     ] = None,
-    probability: Annotated[float, typer.Option(help="Chance that it happens to a call.")] = 1.0,
-    seed: Annotated[int, typer.Option(help="The same seed gives the same choices.")] = 0,
+    replica: _Replica = "",
+    nth: Annotated[int, typer.Option(help="Begin with the nth matching call.")] = 1,
+    times: Annotated[
+        int | None,
+        typer.Option(help="Number of times; 0: until cleared. Default: depends on KIND."),
+    ] = None,
+    probability: Annotated[float, typer.Option(help="Probability for each call.")] = 1.0,
+    seed: Annotated[int, typer.Option(help="Seed of the random choices.")] = 0,
     patch: Annotated[
-        str, typer.Option(help="Of patch: fields of the answer that are otherwise.", metavar="JSON")
+        str, typer.Option(help="Fields of the answer that patch replaces.", metavar="JSON")
     ] = "{}",
     value: Annotated[
-        float | None, typer.Option(help="Of utilization: what accelerators do, 0 to 1.")
+        float | None, typer.Option(help="Utilization of accelerators, 0 to 1.")
     ] = None,
 ) -> None:
-    """Add a fault; prints its id.
+    """Add a fault and print its id.
 
-    SERVICE is jobs, models (calls of models, endpoints and predictions), operations (what these
-    calls began), storage (Cloud Storage), or one that is only asked, before a job is replaced and
-    by `vt preflight`: iam, compute, serviceusage, cloudbilling and others. KIND, on jobs, models
-    and storage:
-
-    error (--code), drop (no answer), delay (--seconds), reset (connection closed), truncate (half
-    an answer), hold (until `vt local fault release`).
-
-    On operations: error, delay, hold. On jobs alone: stale (--seconds: lists lack younger jobs),
-    short-pages, lost-page, lost-record, stockout (--seconds: wait so long; else FAILED), preempt
-    (jobs with strategy SPOT), kill; the last two take --replica, and happen once a job has run for
-    --seconds. On those that are asked: deny (no permission, no reservation, a quota of 0), patch
-    (--patch is merged into the answer), error, delay. On monitoring also utilization (--value for
-    the last --seconds).
+    SERVICE is jobs, models (with endpoints and predictions), operations (of models and endpoints),
+    storage, or one that is only read: iam, compute, serviceusage, cloudbilling, monitoring, others.
+    KIND on jobs, models and storage: error (--code), drop (no answer), delay (--seconds), reset
+    (connection closed), truncate (half an answer), hold (until `vt local fault release`); on
+    operations: error, delay, hold; on jobs alone: stale (lists lack jobs younger than --seconds),
+    short-pages, lost-page, lost-record, stockout (wait for --seconds, else the job fails), preempt
+    (strategy SPOT) and kill, which accept --replica and happen after --seconds; on others: deny (no
+    permission or reservation, quota 0), patch (--patch changes the answer), error, delay; on
+    monitoring also utilization (--value for the last --seconds).
 
     Example: `vt local fault add jobs preempt --match titanic`.
     """
@@ -92,7 +88,7 @@ def _json(text: str) -> object:
 def show(
     json_: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
 ) -> None:
-    """Show the faults, how often each happened, and the calls they hold."""
+    """List faults, how often each happened, and the calls they hold."""
     with private_files():
         entries = FaultTable(Home.find().faults).entries()
     if json_:
@@ -111,13 +107,13 @@ def show(
 def clear(
     fault_id: Annotated[int | None, typer.Argument(metavar="ID", show_default=False)] = None,
 ) -> None:
-    """Remove one fault, or all. A call that one holds ends without having gone on."""
+    """Remove one fault, or all. Calls that a removed fault holds are aborted."""
     with private_files():
         print_status(f"{clear_faults(Home.find(), fault_id)} cleared")
 
 
 def release(fault_id: Annotated[int, typer.Argument(metavar="ID")]) -> None:
-    """Let the calls go on that a fault holds. It holds no further ones."""
+    """Continue the calls that a fault holds. The fault holds no further calls."""
     with private_files():
         for call in FaultTable(Home.find().faults).release(fault_id):
             print_status(f"released {call}")
@@ -125,8 +121,11 @@ def release(fault_id: Annotated[int, typer.Argument(metavar="ID")]) -> None:
 
 def wait(
     fault_id: Annotated[int, typer.Argument(metavar="ID")],
-    timeout: Annotated[float, typer.Option(help="Seconds.")] = 60.0,
+    timeout: Annotated[float, typer.Option(help="Maximum time in seconds.")] = 60.0,
 ) -> None:
-    """Wait until a fault holds a call, and print that call. Exit code 1 if none came in time."""
+    """Wait until a fault holds a call, and print that call.
+
+    Exit code: 1 after the timeout.
+    """
     with private_files():
         print(FaultTable(Home.find().faults).wait_held(fault_id, timeout))

@@ -33,7 +33,6 @@ from vertex_training import stack as stacks_of_program
 from vertex_training.errors import CommandError, ImageBuildError
 from vertex_training.images import identity, pins
 from vertex_training.images.pins import is_inside
-from vertex_training.settings import stack_files
 from vertex_training.settings.model import Settings
 from vertex_training.settings.project_files import file_name
 from vertex_training_cli.engine import stacks
@@ -173,7 +172,7 @@ def _build(
     registry.connect(ref, report, start=True)
     lifecycle.start(home, report)
     write_form(known, () if known.keys() == form.images.keys() else ("jobs",))
-    settings = settings_of(ref.root, form.stack)
+    settings = stacks_of_program.settings_of(ref.root, form.stack)
     waiting = [name for name in form.images if not _is_built(settings, name, ref.root)]
     for name in waiting:
         if reason := _obstacle(ref.root / form.images[name]):
@@ -240,12 +239,6 @@ def _reaches_cpu_wheels() -> bool:
     except (OSError, subprocess.TimeoutExpired):
         return False
     return done.returncode == 0
-
-
-def settings_of(root: Path, stack: str) -> Settings:
-    """The settings of a stack file that was written."""
-    raw = stack_files.read_raw(stacks_of_program.SCHEMA, root, stack)
-    return stacks_of_program.read_settings(raw, root)
 
 
 def pinned_images(root: Path, form: ImageForm) -> dict[str, dict[str, str]]:

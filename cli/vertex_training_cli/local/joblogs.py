@@ -39,21 +39,21 @@ _TRIAL_NAME: Final = re.compile(r"(?P<tuning>.+)-trial-(?P<number>\d+)", re.DOTA
 def logs(
     job: Annotated[
         str | None,
-        typer.Argument(help="Id, display name or name in the stack; default: the newest job."),
+        typer.Argument(help="Id, display name or name in the stack. Default: the newest job."),
     ] = None,
     follow: Annotated[
-        bool, typer.Option("--follow", "-f", help="Go on until the job ends.")
+        bool, typer.Option("--follow", "-f", help="Continue until the job has ended.")
     ] = False,
     replica: Annotated[str, typer.Option(help="Replica of the job.")] = PRIMARY,
     trial: Annotated[
-        str | None, typer.Option(help="Trial of a tuning job; default: each in turn.")
+        str | None, typer.Option(help="Trial of a tuning job. Default: one after the other.")
     ] = None,
 ) -> None:
-    """Print the log of a job's replica, or of the trials of a tuning job.
+    """Print the log of a replica of a job, or of the trials of a tuning job.
 
     Example: `vt local logs titanic-search --trial 3`.
 
-    Exit code 0 whatever became of the job, 1 if there is no such job, trial or log.
+    Exit code: 0 whether or not the job succeeded, 1 if there is no such job, trial or log.
     """
     with private_files():
         show(Home.find(), job, replica, follow=follow, trial=trial)

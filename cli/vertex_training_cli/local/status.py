@@ -27,7 +27,10 @@ LAST: Final = 5
 
 
 def status() -> None:
-    """Show the server, its ports, the resources and the jobs. Exit code 1 if it does not run."""
+    """Show the server, its ports, resources and jobs.
+
+    Exit code: 1 if the server does not run.
+    """
     with private_files():
         raise typer.Exit(0 if show(Home.find()) else 1)
 

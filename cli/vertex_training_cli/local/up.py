@@ -44,27 +44,28 @@ SUCCEEDED: Final = "SUCCEEDED"
 
 
 def up(
-    stack: Annotated[str, typer.Option("--stack", "-s", help="Stack to bring up.")] = "local",
-    wait: Annotated[bool, typer.Option(help="Wait until all jobs of the stack ended.")] = True,
+    stack: Annotated[str, typer.Option("--stack", "-s", help="Stack to deploy.")] = "local",
+    wait: Annotated[bool, typer.Option(help="Wait until all jobs of the stack have ended.")] = True,
     images: Annotated[
         bool,
         typer.Option(
             "--images",
-            help="Run jobs as images, in stack STACK-image, if this machine can build them.",
+            help="Run jobs as container images, in stack STACK-image, where they can be built.",
         ),
     ] = False,
     endpoints: Annotated[
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="Then make the models and endpoints of FILE, in stack STACK-endpoint.",
+            help="Then deploy the models and endpoints of FILE, in stack STACK-endpoint.",
         ),
     ] = None,
 ) -> None:
-    """Start the local cloud, run `pulumi up`, wait for the jobs, show what came out.
+    """Start the local cloud, run `pulumi up`, wait for the jobs and show the results.
 
-    Exit code 0 only if `pulumi up` and all jobs succeeded. An `up` that changes nothing submits
-    nothing.
+    An `up` without changes submits nothing.
+
+    Exit code: 0 if `pulumi up` and all jobs succeeded.
     """
     with private_files():
         home = Home.find()
@@ -72,19 +73,24 @@ def up(
             raise typer.Exit(run(home, stack, wait=wait, images=images, report=print_status))
         from vertex_training_cli.local import endpoint_form
 
-        train = partial(run, home, wait=True, report=print_status)
+        train = partial(run, home, wait=True, report=print_status, last=False)
         then = partial(_bring_up, home, report=print_status)
-        raise typer.Exit(endpoint_form.run(home, stack, endpoints, train, then, print_status))
+        code = endpoint_form.run(home, stack, endpoints, train, then, print_status)
+        served = f"{stack}{endpoint_form.SUFFIX}"
+        lists = [f"vt {each} list --stack {served}" for each in ("endpoints", "models")]
+        show_next_steps([*lists, "vt local down"])
+        raise typer.Exit(code)
 
 
 def run(
     home: Home, stack: str, *, wait: bool, report: Report,
-    images: bool = False, only: Collection[str] | None = None,
+    images: bool = False, only: Collection[str] | None = None, last: bool = True,
 ) -> int:  # fmt: skip
     """The exit code: pulumi's if it failed, 1 if a job did not succeed, else 0.
 
     ``images``: jobs run as images where this machine can build them.
     ``only``: the jobs that are waited for, shown and counted; without it, all of the stack.
+    ``last``: print what one may do next.
 
     Raises CommandError if there is no such stack here, the cloud does not start, or the stack is in
     use.
@@ -103,7 +109,18 @@ def run(
         watch(home, jobs, wanted)
     _show_counts(stack, state)
     where.connect_clients()
-    return _show_jobs(home, wanted, jobs)
+    code = _show_jobs(home, wanted, jobs)
+    if last:
+        name = next((job.name for job in wanted), "")
+        logs = [f"vt jobs logs {name} --stack {stack}"] if name else []
+        show_next_steps([*logs, f"vt jobs list --stack {stack}", "vt local down"])
+    return code
+
+
+def show_next_steps(commands: Sequence[str]) -> None:
+    """Print the commands that one may type next."""
+    console().print()
+    show_facts(console(), ("NEXT", ""), [("", command) for command in commands])
 
 
 def _bring_up(home: Home, stack: str, report: Report) -> int:

@@ -1,8 +1,9 @@
-"""``vt run``: one job, submitted once and followed to its end; nothing else is brought up.
+"""``vt run``: one job, submitted once and followed until it ends. Nothing else is deployed.
 
 ================  ====================================================================
-``command``       arguments, Ctrl-C and exit codes
+``command``       arguments, signals and exit codes
 ``submission``    from a job of a stack, or a job file, to one submission of it
 ``script``        a Python file without a stack: a stack of its own in the local cloud
+``code``          the files of a script's folder, as an archive for the job
 ================  ====================================================================
 """

@@ -7,22 +7,23 @@ import signal
 import sys
 import threading
 import time
+from collections.abc import Sequence
 from concurrent.futures import Future
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final, NoReturn
 
 import typer
 
-from vertex_training.errors import CommandError
+from vertex_training.errors import CommandError, OperatorError
 from vertex_training.naming import CONTROL
 from vertex_training.stack import Stack
 from vertex_training.stack import load as load_stack
 from vertex_training_cli.engine import stacks
 from vertex_training_cli.engine.values import redact
+from vertex_training_cli.failures import NOT_POSSIBLE
 from vertex_training_cli.importing.imported import to_key
 from vertex_training_cli.jobs import log, view
-from vertex_training_cli.jobs.command import REFUSED
 from vertex_training_cli.jobs.service import Jobs
 from vertex_training_cli.options import SelectedStack
 from vertex_training_cli.run import submission
@@ -37,61 +38,85 @@ if TYPE_CHECKING:
 _EXIT_CODE: Final = re.compile(r"exited with a non-zero status of (\d+)")
 _CANCEL_SECONDS: Final = 120.0
 _POLL_SECONDS: Final = 0.5
+#: Reads of the job's state that may fail in a row, each with its own retries.
+_MAX_FAILURES: Final = 5
 _INTERRUPTED: Final = 130
 _TERMINATED: Final = 143
 
-Wanted = Annotated[
+JobToRun = Annotated[
     str, typer.Argument(metavar="JOB", help="Job of the stack, a job file, or a script (.py).")
 ]
 Words = Annotated[
     list[str] | None,
-    typer.Argument(metavar="[-- ARGS...]", help="Arguments: they replace equal flags of the file."),
+    typer.Argument(
+        metavar="[-- ARGS...]",
+        help="Arguments of the code. A flag that the job file has already is replaced.",
+    ),
+]
+Added = Annotated[
+    list[Path] | None,
+    typer.Option("--with", help="Also this file or folder, for a script; repeatable."),
 ]
 
 
+class _TerminatedError(SystemExit):
+    """This process got SIGTERM, or SIGHUP because its terminal was closed."""
+
+
 def run(
-    job: Wanted,
+    job: JobToRun,
     args: Words = None,
     stack: SelectedStack = None,
     name: Annotated[
-        str, typer.Option("--name", help="Another name, to run it beside itself.")
+        str, typer.Option("--name", help="Another name, to run the job beside a live run of it.")
     ] = "",
     detach: Annotated[
-        bool, typer.Option("--detach", "-d", help="Submit it, print its id, and follow nothing.")
+        bool, typer.Option("--detach", "-d", help="Submit the job, print its id, and return.")
     ] = False,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask what it may cost.")] = False,
+    yes: Annotated[
+        bool, typer.Option("--yes", "-y", help="Do not ask to confirm the maximum cost.")
+    ] = False,
+    with_: Added = None,
+    no_code: Annotated[
+        bool, typer.Option("--no-code", help="Send the script without its folder.")
+    ] = False,
+    cancel_on_exit: Annotated[
+        bool, typer.Option("--cancel-on-exit", help="Also cancel the job at SIGTERM or SIGHUP.")
+    ] = False,
 ) -> None:
-    """Run one job and follow its log to its end; nothing else of the stack is brought up.
+    """Run one job and follow its log until it ends. Nothing else of the stack is deployed.
 
-    A script needs no stack: it runs in the local cloud. Ctrl-C cancels the job, a second one leaves
-    it. Exit code: that of the job, 1 if it ended without one, 2 not submitted, 130 cancelled.
+    A script needs no stack: it runs in the local cloud, with the files of its folder that neither
+    .gitignore nor .vtignore names. Each live run of a script has a name of its own.
+
+    Ctrl-C cancels the job. A second Ctrl-C exits without waiting for the cancellation.
+
+    Exit code: that of the job's code, 1 if the job ended without one, 2 if it was not submitted,
+    130 if it was cancelled.
 
     Examples: `vt run titanic -- --epochs=3`, `vt run train.py -- --learning-rate=0.1`.
     """
-    words, file = args or [], Path(job)
+    words, file, added = args or [], Path(job), with_ or []
     name = name and to_key(name)
+    is_script = file.suffix == ".py"
+    if not is_script and (added or no_code):
+        raise CommandError("--with and --no-code are options for a script (.py).")
     with _turn(file):
-        if file.suffix == ".py":
-            jobs, loaded, prepared = _script(file, words, stack, name)
+        if is_script:
+            jobs, loaded, prepared = _script(file, words, stack, name, added, alone=no_code)
         else:
-            ref = stacks.find(stack)
-            ref.connect_clients()
-            jobs, loaded = Jobs(ref), load_stack(ref.root, ref.stack)
-            _ensure_usable(ref, loaded)
-            prepared = submission.prepare(loaded, jobs, job, words, name)
-        tell(prepared, loaded.settings)
+            jobs, loaded, prepared = _job(job, words, stack, name)
+        print_notes(prepared, loaded.settings)
         if not (jobs.ref.is_local or yes):
             _confirm(prepared)
-        resource, interrupted = _submit(prepared, loaded)
+        _raise_at_termination()
+        resource, stopped_by = _submit(prepared, loaded)
     number = resource.rpartition("/")[2]
     print_status(f"submitted {prepared.request.submission.job}: {number}")
-    if interrupted:
-        raise typer.Exit(_cancel(jobs, resource))
-    if detach:
+    if detach and stopped_by is None:
         print(number)
         return
-    signal.signal(signal.SIGTERM, lambda *_: _leave(jobs, number))
-    raise typer.Exit(_follow(jobs, resource))
+    raise typer.Exit(_follow(jobs, resource, stopped_by, cancel_on_exit=cancel_on_exit))
 
 
 def _turn(file: Path) -> AbstractContextManager[None]:
@@ -103,18 +128,37 @@ def _turn(file: Path) -> AbstractContextManager[None]:
     return script.turn(print_status)
 
 
-def _script(
-    file: Path, words: list[str], stack: str | None, name: str
+def _job(
+    job: str, words: list[str], stack: str | None, name: str
 ) -> tuple[Jobs, Stack, PreparedRun]:
-    from vertex_training_cli.run import script
+    ref = stacks.find(stack)
+    ref.connect_clients()
+    jobs, loaded = Jobs(ref), load_stack(ref.root, ref.stack)
+    _ensure_usable(ref, loaded)
+    return jobs, loaded, submission.prepare(loaded, jobs, job, words, name)
+
+
+def _script(
+    file: Path,
+    words: list[str],
+    stack: str | None,
+    name: str,
+    added: Sequence[Path],
+    *,
+    alone: bool,
+) -> tuple[Jobs, Stack, PreparedRun]:
+    from vertex_training_cli.run import code, script
 
     if stack:
         raise CommandError("a script has a stack of its own.", "name a job or a job file")
     if not file.is_file():
         raise CommandError(f"there is no file {file}.")
+    files = code.collect(file, added, alone=alone)
     ref = script.find(print_status)
     loaded = load_stack(ref.root, ref.stack)
-    return Jobs(ref), loaded, script.prepare(file, words, ref, loaded, name)
+    if files.note:
+        print_status(files.note)
+    return Jobs(ref), loaded, script.prepare(file, words, files, ref, loaded, name)
 
 
 def _ensure_usable(ref: stacks.StackRef, loaded: Stack) -> None:
@@ -129,32 +173,45 @@ def _ensure_usable(ref: stacks.StackRef, loaded: Stack) -> None:
         raise CommandError(text, f"`{command} --stack {ref.stack}`, once")
 
 
-def tell(prepared: PreparedRun, settings: Settings) -> None:
-    """Print what is doubtful about a run, and what limits do not hold of it."""
+def print_notes(prepared: PreparedRun, settings: Settings) -> None:
+    """Print the warnings about a run, and which limits do not apply to it."""
     for warning in prepared.warnings:
         print_status(redact(warning))
     limits = (settings.limits, *(team.limits for team in settings.teams.values()))
-    if any(each.in_usd for each in limits):
+    if any(limit.in_usd for limit in limits):
         cost = f"{prepared.request.submission.job} costs at most {prepared.costs_at_most}"
-        print_status(f"{cost}; limits in USD hold for each run, and add no runs up")
+        print_status(f"{cost}; limits in USD apply to each run alone")
 
 
 def _confirm(prepared: PreparedRun) -> None:
     cost = f"{prepared.request.submission.job} costs at most {prepared.costs_at_most}"
     if not sys.stdin.isatty():
-        print_status(f"{cost}; nobody can be asked here: add --yes. Nothing was submitted.")
-        raise typer.Exit(REFUSED)
+        text = "there is no terminal to confirm it. Nothing was submitted. Hint: add --yes"
+        print_status(f"{cost}; {text}")
+        raise typer.Exit(NOT_POSSIBLE)
     if not typer.confirm(f"{cost}. Submit it?", err=True):
-        raise typer.Exit(REFUSED)
+        raise typer.Exit(NOT_POSSIBLE)
 
 
-def _submit(prepared: PreparedRun, loaded: Stack) -> tuple[str, bool]:
-    """The job's resource name, and whether a Ctrl-C came before it was known.
+def _raise_at_termination() -> None:
+    """Make SIGTERM and SIGHUP exceptions: by default they end the process without a message."""
 
-    In a thread: an interrupt would end the protocol before its answer, and the job would go on.
+    def terminate(*_: object) -> NoReturn:
+        raise _TerminatedError(_TERMINATED)
+
+    signal.signal(signal.SIGTERM, terminate)
+    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # nohup(1)
+        signal.signal(signal.SIGHUP, terminate)
+
+
+def _submit(prepared: PreparedRun, loaded: Stack) -> tuple[str, BaseException | None]:
+    """Return the job's resource name, and the interruption that came before it was known.
+
+    It runs in a thread: an interruption would end the protocol before its answer, and the job would
+    go on.
 
     Raises:
-        KeyboardInterrupt: at the second one; what is on its way is left.
+        KeyboardInterrupt: at the second one; the submission is not awaited.
     """
     sent: Future[str] = Future()
 
@@ -166,50 +223,56 @@ def _submit(prepared: PreparedRun, loaded: Stack) -> tuple[str, bool]:
 
     threading.Thread(target=send, daemon=True).start()
     try:
-        return sent.result(), False
-    except KeyboardInterrupt:
+        return sent.result(), None
+    except (KeyboardInterrupt, _TerminatedError) as stopped_by:
         job = prepared.request.submission.job
-        what = "is being submitted, and cancelled after that"
-        print_status(f"{job} {what}; Ctrl-C once more leaves it")
-        return sent.result(), True
+        if isinstance(stopped_by, KeyboardInterrupt):
+            text = f"{job} is being submitted and is cancelled after that"
+            print_status(f"{text}; Ctrl-C again exits without waiting")
+        return sent.result(), stopped_by
 
 
-def _follow(jobs: Jobs, resource: str) -> int:
-    """Print the job's log until it ends; the exit code."""
+def _follow(
+    jobs: Jobs, resource: str, stopped_by: BaseException | None, *, cancel_on_exit: bool
+) -> int:
+    """Print the job's log until it ends, unless it was interrupted before; return the exit code."""
     try:
-        found = jobs.get(resource)
-        if not view.is_tuning(found):
-            log.show(
-                jobs, found, replica=None, follow=True, tail=None, as_json=False, log=print_status
-            )
+        if stopped_by is not None:
+            raise stopped_by
+        submitted = jobs.get(resource)
+        if not view.is_tuning(submitted):
+            log.follow(jobs, submitted, print_status)
         ended = _wait(jobs, resource)
     except KeyboardInterrupt:
         return _cancel(jobs, resource)
+    except _TerminatedError:
+        if cancel_on_exit:
+            _cancel(jobs, resource)
+        else:
+            number = resource.rpartition("/")[2]
+            print_status(f"job {number} goes on; {_cancel_command(jobs, number)} cancels it")
+        return _TERMINATED
     print_status(f"{view.title(ended)}: {view.state(ended)} {redact(ended.error.message)}".rstrip())
     return exit_code(view.state(ended), ended.error.message)
 
 
 def exit_code(state: str, error: str) -> int:
-    """That of the job's replica which failed first; 1 if it ended otherwise without success."""
+    """Return that of the replica that failed first; 1 if the job failed without one."""
     if state in ("SUCCEEDED", "PARTIALLY_SUCCEEDED"):
         return 0
-    found = _EXIT_CODE.search(error)
-    return int(found[1]) if state == "FAILED" and found else 1
+    code = _EXIT_CODE.search(error)
+    return int(code[1]) if state == "FAILED" and code else 1
 
 
 def _cancel(jobs: Jobs, resource: str) -> int:
     number = resource.rpartition("/")[2]
     command = _cancel_command(jobs, number)
-    print_status(f"cancelling {number}; Ctrl-C once more leaves it ({command})")
+    with suppress(OSError):  # the terminal may be closed
+        print_status(f"cancelling {number}; Ctrl-C again exits without waiting ({command})")
     jobs.cancel(jobs.get(resource))
     ended = _wait(jobs, resource, _CANCEL_SECONDS)
     print_status(f"{view.title(ended)}: {view.state(ended)}")
     return _INTERRUPTED
-
-
-def _leave(jobs: Jobs, number: str) -> NoReturn:
-    print_status(f"job {number} goes on; {_cancel_command(jobs, number)} cancels it")
-    raise SystemExit(_TERMINATED)
 
 
 def _cancel_command(jobs: Jobs, number: str) -> str:
@@ -217,8 +280,21 @@ def _cancel_command(jobs: Jobs, number: str) -> str:
 
 
 def _wait(jobs: Jobs, resource: str, limit: float = float("inf")) -> AnyJob:
-    """The job, once it has ended or the time is up."""
-    ends = time.monotonic() + limit
-    while not view.has_ended(found := jobs.get(resource)) and time.monotonic() < ends:
+    """Return the job, once it has ended or the time is up.
+
+    Raises:
+        OperatorError: the service did not answer ``_MAX_FAILURES`` times in a row.
+    """
+    ends, failures = time.monotonic() + limit, 0
+    while True:
+        try:
+            job, failures = jobs.get(resource), 0
+            if view.has_ended(job) or time.monotonic() >= ends:
+                return job
+        except OperatorError as error:
+            failures += 1
+            if failures == 1:
+                print_status(f"the job's state cannot be read and is read again: {error}")
+            if failures == _MAX_FAILURES:
+                raise
         time.sleep(_POLL_SECONDS if jobs.ref.is_local else log.CLOUD_PAUSE)
-    return found

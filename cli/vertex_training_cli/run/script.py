@@ -7,12 +7,14 @@ code goes into a bucket, and no run changes the stack.
 from __future__ import annotations
 
 import fcntl
+import hashlib
 import itertools
 import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Sequence
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -27,28 +29,33 @@ from vertex_training_cli.engine.stacks import StackRef, find_scripts, local_clou
 from vertex_training_cli.engine.stacks import find as find_stack
 from vertex_training_cli.importing.imported import REQUEST_ID, key_of
 from vertex_training_cli.jobs import view
-from vertex_training_cli.jobs.deployed import RUN_PREFIX
+from vertex_training_cli.jobs.deployed import RUN_CODE, RUN_PREFIX
 from vertex_training_cli.jobs.service import Jobs
-from vertex_training_cli.new_job import EXECUTOR
 from vertex_training_cli.run import submission
+from vertex_training_cli.run.code import Code
 from vertex_training_cli.run.submission import PreparedRun
 
 if TYPE_CHECKING:
     from vertex_training.customjob.google.job_service import AnyJob
 
 STACK: Final = "local"
-#: Files beside the script that go with it.
-_TAKEN: Final = ("*.py", "requirements.txt")
-#: The package that a script becomes.
+#: The package that starts a script. Its requirements are those of the script.
 MODULE: Final = "script"
-#: Starts a script as ``python SCRIPT`` does: its folder is the first to be looked in for modules.
-START: Final = """\
-import pathlib, runpy, sys
+#: An image that packages run in, without GPUs.
+EXECUTOR: Final = "us-docker.pkg.dev/vertex-ai/training/pytorch-xla.2-4.py310:latest"
+#: Variable of a run, beside that of the archive of its code: the script in it.
+_SCRIPT: Final = "VT_SCRIPT"
+#: Unpacks the code and becomes the script, as ``python SCRIPT`` in its folder is. It is the same
+#: for all scripts, so that an edit installs nothing.
+START: Final = f"""\
+import os, sys, tarfile
 
-folder = pathlib.Path(__file__).parent
-sys.path.insert(0, str(folder))
-sys.argv[0] = str(folder / {name!r})
-runpy.run_path(sys.argv[0], run_name="__main__")
+safe = {{"filter": "data"}} if hasattr(tarfile, "data_filter") else {{}}
+with tarfile.open(os.environ.pop("{RUN_CODE}")) as code:
+    code.extractall("code", **safe)
+os.chdir("code")
+script = os.path.abspath(os.environ.pop("{_SCRIPT}"))
+os.execv(sys.executable, [sys.executable, script, *sys.argv[1:]])
 """
 _FILES: Final = {
     "Pulumi.yaml": """\
@@ -114,31 +121,38 @@ def find(log: Callable[[str], None]) -> StackRef:
 
 
 def prepare(
-    script: Path, words: Sequence[str], ref: StackRef, stack: Stack, name: str
+    script: Path, words: Sequence[str], files: Code, ref: StackRef, stack: Stack, name: str
 ) -> PreparedRun:
-    """The next run of a script.
+    """The next run of a script, with ``files`` as its code.
 
     Raises:
-        CommandError: a run of this name is live.
+        CommandError: a run of this name is live, or a file cannot be read.
         ConfigError: its requirements cannot be packaged.
     """
     submitted = Jobs(ref).list()
     key = name or _free_name(key_of(script.stem), submitted)
     job = RUN_PREFIX + key
     run = submission.next_run(submitted, job, ref.stack)
-    folder = ref.root / "jobs" / key / MODULE
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir(parents=True)
-    for file in {each for pattern in _TAKEN for each in script.parent.glob(pattern)}:
-        shutil.copyfile(file, folder / file.name)
-    (folder / "__init__.py").touch()
-    if script.name != "__main__.py":
-        (folder / "__main__.py").write_text(START.format(name=script.name), encoding="utf-8")
-    package = packages.build_all({key: f"jobs/{key}/{MODULE}"}, ref.root)[key]
-    uri = f"gs://{stack.settings.names.bucket('code')}/{package.file}"
-    place = stack.submission(job, run)
-    content = _document(key, uri, words)
-    return submission.of_document(content, place, stack, {uri: package.content})
+    starter = _starter(files.files.get(packages.REQUIREMENTS), script.parent)
+    archive = files.archive()
+    code = f"code-{hashlib.sha256(archive).hexdigest()[:16]}.tar"
+    bucket = stack.settings.names.bucket("code")
+    uris = {f"gs://{bucket}/{starter.file}": starter.content, f"gs://{bucket}/{code}": archive}
+    variables = {RUN_CODE: f"/gcs/{bucket}/{code}", _SCRIPT: script.name}
+    content = _document(key, next(iter(uris)), words, variables)
+    return submission.of_document(content, stack.submission(job, run), stack, uris)
+
+
+def _starter(requirements: Path | None, folder: Path) -> packages.Package:
+    """Return the package that starts a script, with the requirements beside the script."""
+    with tempfile.TemporaryDirectory() as made:
+        package = Path(made) / MODULE
+        package.mkdir()
+        (package / "__init__.py").touch()
+        (package / "__main__.py").write_text(START)
+        if requirements is not None:
+            shutil.copyfile(requirements, package / packages.REQUIREMENTS)
+        return packages.build(MODULE, package, str(folder))
 
 
 def _free_name(key: str, jobs: Sequence[AnyJob]) -> str:
@@ -148,12 +162,15 @@ def _free_name(key: str, jobs: Sequence[AnyJob]) -> str:
     return next(each for each in names if RUN_PREFIX + each not in live)
 
 
-def _document(key: str, uri: str, words: Sequence[str]) -> dict[str, Any]:
+def _document(
+    key: str, uri: str, words: Sequence[str], variables: Mapping[str, str]
+) -> dict[str, Any]:
     task = {"executorImageUri": EXECUTOR, "packageUris": [uri], "pythonModule": MODULE}
+    env = [{"name": name, "value": value} for name, value in variables.items()]
     pool = {
         "replicaCount": 1,
         "machineSpec": {"machineType": "n1-standard-4"},
-        "pythonPackageSpec": {**task, "args": list(words)} if words else task,
+        "pythonPackageSpec": {**task, "env": env, **({"args": list(words)} if words else {})},
     }
     return {
         "serviceAccount": "${serviceAccounts.trainer}",

@@ -8,7 +8,7 @@ happen once, and its labels name stack, job and run
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -28,6 +28,7 @@ from vertex_training.errors import (
     OperatorError,
     did_you_mean,
 )
+from vertex_training.errors import Path as FieldPath
 from vertex_training.naming import CONTROL
 from vertex_training.settings import cron
 from vertex_training.settings.model import Job
@@ -217,7 +218,7 @@ def add_arguments(content: Any, words: Sequence[str], file: str) -> None:
     Raises:
         CommandError: it has none.
     """
-    tasks = list(_tasks(content))
+    tasks = [task for _, task in tasks_of(content)]
     if not tasks:
         raise CommandError(f"{file} has no task that takes arguments.", "leave out what follows --")
     for task in tasks:
@@ -248,11 +249,14 @@ def _flag(word: str) -> str:
     return word.partition("=")[0]
 
 
-def _tasks(content: Any) -> list[dict[str, Any]]:
-    """The tasks of a CustomJob, of its ``jobSpec`` alone, or of a tuning job."""
+def tasks_of(content: Any) -> Iterator[tuple[FieldPath, dict[str, Any]]]:
+    """Yield the tasks of a CustomJob, of its ``jobSpec`` alone, or of a tuning job, by paths."""
+    path: FieldPath = ()
     for names in (SPECS, SPECS, POOLS):
         key = next((n for n in names if isinstance(content, Mapping) and n in content), None)
-        content = content[key] if key else content
-    pools = content if isinstance(content, list) else []
-    found = [pool.get(key) for pool in pools if isinstance(pool, Mapping) for key in TASKS]
-    return [task for task in found if isinstance(task, dict)]
+        if key:
+            content, path = content[key], (*path, key)
+    for index, pool in enumerate(content if isinstance(content, list) else []):
+        for key in TASKS:
+            if isinstance(pool, Mapping) and isinstance(pool.get(key), dict):
+                yield (*path, index, key), pool[key]

@@ -24,6 +24,7 @@ from vertex_training.settings import renames
 from vertex_training_cli.console import console, json_document, json_text, plain, table
 from vertex_training_cli.engine.stacks import StackRef
 from vertex_training_cli.jobs.command import TIME_IS_UP
+from vertex_training_cli.jobs.service import declared_elsewhere
 from vertex_training_cli.options import Format, FormatOption, SelectedStack, seconds
 from vertex_training_cli.serving import rows, service
 from vertex_training_cli.status import print_status
@@ -45,7 +46,7 @@ EndpointArgument = Annotated[
 
 
 def list_(stack: SelectedStack = None, format_: FormatOption = Format.TEXT) -> None:
-    """List the stack's endpoints: split, versions, reachability."""
+    """List the stack's endpoints: traffic split, versions and reachability."""
     ref = service.connected(stack)
     runs = {
         each.name: f"run {each.run}" for each in service.ModelReader(ref).versions() if each.run
@@ -55,7 +56,8 @@ def list_(stack: SelectedStack = None, format_: FormatOption = Format.TEXT) -> N
         print(json_document(entries))
         return
     if not entries:
-        print_status("no endpoints")
+        hint = declared_elsewhere(ref, "endpoints", "vt endpoints list")
+        print_status(f"no endpoints in stack {ref.stack}{hint}")
         return
     cells = [
         (each["endpoint"], split_text(each["split"]), each["reach"], each["address"], each["id"])
@@ -69,13 +71,13 @@ def wait(
         list[str], typer.Argument(metavar="NAME...", help="Names in the stack file.")
     ],
     stack: SelectedStack = None,
-    deadline: Annotated[str, typer.Option(help="How long: 90s, 30m, 2h, 1d.")] = "30m",
+    deadline: Annotated[str, typer.Option(help="Maximum time: 90s, 30m, 2h, 1d.")] = "30m",
 ) -> None:
-    """Wait until endpoints serve what the stack file declares: versions and split.
+    """Wait until endpoints serve the versions and the traffic split of the stack file.
 
     Example: `vt endpoints wait titanic --deadline 1h`.
 
-    Exit code: 0 they do, 124 time was up; what is missing is printed.
+    Exit code: 0, or 124 after the deadline; the differences are printed.
     """
     limit, ref = seconds(deadline, "--deadline"), service.connected(stack)
     declared, found = _declared(ref), service.Endpoints(ref)
@@ -95,7 +97,7 @@ def wait(
         if not left:
             return
         if time.monotonic() >= ends:
-            print_status(f"time was up: {', '.join(left)}")
+            print_status(f"the deadline passed: {', '.join(left)}")
             raise typer.Exit(TIME_IS_UP)
         time.sleep(PAUSE)
 
@@ -103,14 +105,19 @@ def wait(
 def predict(
     endpoint: EndpointArgument,
     input_: Annotated[
-        Path, typer.Option("--input", "-i", metavar="FILE", help="A JSON value a line; - is stdin.")
+        Path,
+        typer.Option(
+            "--input", "-i", metavar="FILE", help="File with one JSON value a line; - is stdin."
+        ),
     ],
     stack: SelectedStack = None,
 ) -> None:
-    """Ask an endpoint for predictions: a line of JSON for each row, in order.
+    """Send rows to an endpoint and print its predictions: one line of JSON a row, in order.
 
-    Rows go in batches within the size of a request. A row that has no answer has a line
-    with its `error` and `line`, and is named on stderr. Exit code: 0 all rows are answered, else 1.
+    Rows are sent in batches. For a row without an answer, the line has its `error` and `line`, and
+    stderr names it.
+
+    Exit code: 0 if all rows have an answer, else 1.
 
     Example: `vt endpoints predict titanic -i - < rows.jsonl`.
     """

@@ -12,7 +12,7 @@ from vertex_training.errors import CommandError
 from vertex_training_cli.console import console, json_document, show_facts, table
 from vertex_training_cli.jobs import command, compare
 from vertex_training_cli.jobs.metrics import MetricsReader
-from vertex_training_cli.jobs.service import Jobs
+from vertex_training_cli.jobs.service import Jobs, declared_elsewhere
 from vertex_training_cli.options import Format, FormatOption, SelectedStack
 from vertex_training_cli.review.jobs import shown_image
 from vertex_training_cli.serving.service import ModelReader, Version, connected
@@ -27,15 +27,17 @@ ModelArgument = Annotated[str, typer.Argument(metavar="MODEL", help="Name in the
 
 def list_(stack: SelectedStack = None, format_: FormatOption = Format.TEXT) -> None:
     """List the stack's models with their versions, the newest first."""
-    found = ModelReader(connected(stack)).versions()
+    ref = connected(stack)
+    versions = ModelReader(ref).versions()
     if format_ is Format.JSON:
-        print(json_document([asdict(each) for each in found]))
-    elif not found:
-        print_status("no models")
+        print(json_document([asdict(each) for each in versions]))
+    elif not versions:
+        hint = declared_elsewhere(ref, "models", "vt models list")
+        print_status(f"no models in stack {ref.stack}{hint}")
     else:
         cells = [
             (each.model, each.number, each.run, each.job, each.created, shown_image(each.image))
-            for each in found
+            for each in versions
         ]
         console().print(table(*map(str.upper, COLUMNS), rows=cells))
 
@@ -43,7 +45,7 @@ def list_(stack: SelectedStack = None, format_: FormatOption = Format.TEXT) -> N
 def show_(
     model: ModelArgument, stack: SelectedStack = None, format_: FormatOption = Format.TEXT
 ) -> None:
-    """Show a model's versions: run, image, artifacts, aliases."""
+    """Show the versions of a model: run, image, artifacts and aliases."""
     found = ModelReader(connected(stack)).of_model(model)
     if format_ is Format.JSON:
         print(json_document([asdict(each) for each in found]))

@@ -1,8 +1,9 @@
 """The job's own packages: fetched from the bucket, installed on top of the executor environment.
 
-The job gets an environment of its own in its folder. A ``.pth`` file lets it see what the executor
-has, and what it installs comes first. pip counts what it sees there as installed, so a package
-whose requirements the image has needs no network.
+The job gets an environment of its own in its folder, or shares one with jobs that have the same
+packages if all their requirements are pinned. A ``.pth`` file lets it see what the executor has,
+and what it installs comes first. pip counts what it sees there as installed, so a package whose
+requirements the image has needs no network.
 
 Building a package runs its code (``setup.py``). That code gets neither variables of this machine
 nor the package index of the user, whose address may hold a password.
@@ -12,12 +13,17 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import subprocess
 import threading
+import zipfile
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
+from email.parser import HeaderParser
 from pathlib import Path
 from typing import Final
+
+from packaging.requirements import InvalidRequirement, Requirement
 
 from localgcp.errors import JobCancelledError, PackageError
 from localgcp.home.environment import installer_environment
@@ -26,6 +32,8 @@ from localgcp.system.folders import delete_folder, make_folder
 
 _COMMON: Final = ("-m", "pip", "--disable-pip-version-check", "--no-input", "--no-cache-dir")
 
+#: A specifier of one version.
+_PINNED: Final = re.compile(r"===?[^,*]+")
 #: Seconds between two looks at the cancel, while another job builds the same.
 _LOOK_SECONDS: Final = 0.1
 
@@ -105,8 +113,8 @@ def _build_environment(python: Path, tmp: Path) -> dict[str, str]:
     }
 
 
-#: Of this process: a lock a digest.
-_locks: Final[defaultdict[str, threading.Lock]] = defaultdict(threading.Lock)
+#: Of this process: a lock a folder.
+_locks: Final[defaultdict[Path, threading.Lock]] = defaultdict(threading.Lock)
 
 
 def built_wheels(
@@ -120,31 +128,64 @@ def built_wheels(
 
     Trials of a tuning job have the same packages. Building runs their code, which takes longer than
     installing what came of it. A package is built anew when it, its name or the executor changes.
-    One server at a time uses the folder.
 
     Raises what ``build`` raises, and JobCancelledError while another job builds the same.
     """
-    key = _digest(executor, files)
-    target = folder / key
-    lock = _locks[key]
+    target = folder / _digest(executor, files)
+    _make_once(target, build, cancelled)
+    return sorted(target.glob("*.whl"))
+
+
+def shared_environment(
+    wheels: Sequence[Path], make: Callable[[Path], None], cancelled: threading.Event
+) -> Path | None:
+    """Return an environment with these wheels, kept beside them; ``make`` makes a missing one.
+
+    None if a requirement of them is not pinned: what satisfies it is decided anew for each job.
+
+    Raises what ``make`` raises, and JobCancelledError while another job makes the same.
+    """
+    if not wheels or not all(map(_is_pinned, wheels)):
+        return None
+    target = wheels[0].parent.with_suffix(".environment")
+    _make_once(target, make, cancelled)
+    return target
+
+
+def _make_once(target: Path, make: Callable[[Path], None], cancelled: threading.Event) -> None:
+    """Fill a folder once. A file beside it, written last, says that it is complete.
+
+    One server at a time uses the folder; what a killed one left is made anew.
+    """
+    lock, complete = _locks[target], target.with_name(f"{target.name}.complete")
     while not lock.acquire(timeout=_LOOK_SECONDS):
         if cancelled.is_set():
             raise JobCancelledError
     try:
-        if not target.is_dir():
-            partial = target.with_suffix(".partial")
-            delete_folder(partial)  # of a server that was killed
-            partial.mkdir(parents=True)
-            build(partial)
-            partial.rename(target)  # all or nothing
+        if not complete.exists():
+            delete_folder(target)
+            target.mkdir(parents=True)
+            make(target)
+            complete.touch()
     finally:
         lock.release()
-    return sorted(target.glob("*.whl"))
+
+
+def _is_pinned(wheel: Path) -> bool:
+    """Whether all requirements of a wheel name one version, as ``numpy==1.26.4`` does."""
+    with zipfile.ZipFile(wheel) as archive:
+        metadata = [name for name in archive.namelist() if name.endswith(".dist-info/METADATA")]
+        text = "".join(archive.read(name).decode(errors="replace") for name in metadata[:1])
+    try:
+        lines = map(Requirement, HeaderParser().parsestr(text).get_all("Requires-Dist", []))
+        return all(line.url is None and _PINNED.fullmatch(str(line.specifier)) for line in lines)
+    except InvalidRequirement:
+        return False
 
 
 def _digest(executor: str, files: Sequence[Path]) -> str:
-    found = hashlib.sha256(executor.encode())
+    digest = hashlib.sha256(executor.encode())
     for file in files:
         content = hashlib.sha256(file.read_bytes()).hexdigest()
-        found.update(f"\0{file.name}\0{content}".encode())
-    return found.hexdigest()
+        digest.update(f"\0{file.name}\0{content}".encode())
+    return digest.hexdigest()

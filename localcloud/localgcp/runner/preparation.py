@@ -64,26 +64,29 @@ class Preparation:
         self._say(f"{image} is stood in for by an environment with {executor.framework}")
         base = self._environment(executor, image)
         number = f"-{len(self._pythons)}" if self._pythons else ""
-        files = packages.fetch(
-            list(uris), self.folder / f"packages{number}", self.cloud.storage_url
-        )
-        python = packages.layer(base, self.folder / f"venv{number}")
-        self._install(python, files, base.name)
+        files = packages.fetch(list(uris), self.folder / f"packages{number}", self.storage_url)
+        python = self._with_packages(base, files, self.folder / f"venv{number}")
         self._pythons[(image, *uris)] = python
         return python
 
-    def _install(self, python: Path, files: list[Path], executor: str) -> None:
+    def _with_packages(self, base: Path, files: list[Path], own: Path) -> Path:
+        """Return the Python of an environment with packages: a shared one, or the job's ``own``."""
         names = ", ".join(file.name for file in files)
 
         def build(target: Path) -> None:
             self.log.append(f"building {names}")
-            packages.build(python, files, target, self.tmp, self._run)
+            packages.build(packages.layer(base, own), files, target, self.tmp, self._run)
 
-        wheels = packages.built_wheels(
-            self.cloud.home.wheels, executor, files, build, self.cancelled
-        )
-        self.log.append(f"installing {names}")
-        packages.install(python, wheels, self.tmp, self._run)
+        def install(folder: Path) -> None:
+            self.log.append(f"installing {names}")
+            python = packages.layer(base, folder)
+            packages.install(python, wheels, self.tmp, self._run)
+
+        wheels = packages.built_wheels(self.home.wheels, base.name, files, build, self.cancelled)
+        shared = packages.shared_environment(wheels, install, self.cancelled)
+        if shared is None:
+            install(own)
+        return (shared or own) / "bin" / "python"
 
     def _image(self, container: Mapping[str, Any], name: str, folders: Folders) -> Program:
         if text := self.cloud.containers.refusal(self.record.spec):

@@ -32,6 +32,8 @@ _GROUP: Final = "group0"
 _TASK: Final = re.compile(rf"task/.+-{_GROUP}-([0-9]+)/")
 #: How far back ``follow`` reads again: entries of several replicas arrive out of order.
 OVERLAP: Final = timedelta(seconds=10)
+#: Polls of ``follow`` that fail in a row before it ends, each with its own retries.
+MAX_FAILURES: Final = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,23 +86,36 @@ class JobLogs:
         *,
         ended: Callable[[], bool],
         pause: Callable[[], None],
+        report: Callable[[OperatorError], None],
     ) -> Iterator[LogLine]:
-        """Lines as they arrive, until ``ended()`` and two further polls returned no new line.
+        """Yield lines as they arrive, until ``ended()`` and two further polls had no new line.
 
         Entries reach Cloud Logging some seconds after they were written, so the last ones arrive
-        after the job has ended.
+        after the job has ended. After the first answer, a poll that fails is reported and repeated.
+
+        Raises:
+            OperatorError: the first poll failed, or ``MAX_FAILURES`` in a row.
         """
         seen: dict[str, datetime] = {}
-        quiet = 0
+        quiet, failures, over, answered = 0, 0, False, False
         while True:
-            over = ended()
             before = len(seen)
             since = max(seen.values()) - OVERLAP if seen else None
-            for entry in self._entries(_filter(job_id, replica, since), "timestamp asc"):
-                if entry.insert_id not in seen:
-                    seen[entry.insert_id] = _time(entry)
-                    yield from _lines(entry)
-            quiet = quiet + 1 if over and len(seen) == before else 0
+            try:
+                over = ended()
+                for entry in self._entries(_filter(job_id, replica, since), "timestamp asc"):
+                    is_new = entry.insert_id not in seen
+                    seen[entry.insert_id] = _time(entry)  # the local cloud corrects late lines
+                    if is_new:
+                        yield from _lines(entry)
+                answered, failures = True, 0
+            except OperatorError as error:
+                failures += 1
+                if not (answered or seen) or failures == MAX_FAILURES:
+                    raise
+                if failures == 1:
+                    report(error)
+            quiet = quiet + 1 if over and not failures and len(seen) == before else 0
             if quiet >= 2:
                 return
             if since:

@@ -9,10 +9,10 @@ from typing import Any
 import yaml
 
 
-def in_turn(*values: Any) -> Callable[[], Any]:
+def in_turn(*values: Any) -> Callable[..., Any]:
     """Return a function that returns the values one after the other, the last one repeatedly."""
     left = list(values)
-    return lambda: left.pop(0) if len(left) > 1 else left[0]
+    return lambda *_: left.pop(0) if len(left) > 1 else left[0]
 
 
 def filled(value: Any, names: Mapping[str, Any]) -> Any:

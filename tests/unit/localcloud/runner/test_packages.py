@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import threading
+import zipfile
 from pathlib import Path
 
 import pytest
 
 from localgcp.errors import JobCancelledError, PackageError
-from localgcp.runner.packages import built_wheels, fetch
+from localgcp.runner.packages import built_wheels, fetch, shared_environment
 from tests.unit.localcloud.conftest import Cloud, wait_until
 
 
@@ -87,3 +88,28 @@ def test_jobs_that_begin_at_once_share_one_build_and_one_that_waits_can_be_cance
         thread.join()
     assert found == [["half.whl", "whole.whl"]] * 3
     assert build.count == 1
+
+
+@pytest.mark.parametrize(
+    ("requirements", "shared"),
+    [([], True), (["a==1", "b[c]===2; python_version>'3'"], True), (["a==1", "b>=2"], False),
+     (["a==1.*"], False), (["a"], False), (["a @ https://x/a.whl"], False), (["?"], False)],
+)  # fmt: skip
+def test_jobs_share_an_environment_whose_requirements_are_pinned(
+    tmp_path: Path, requirements: list[str], shared: bool
+) -> None:
+    wheel, build = tmp_path / "key" / "code-1.whl", Builds()
+    wheel.parent.mkdir()
+    lines = "".join(f"Requires-Dist: {each}\n" for each in requirements)
+    with zipfile.ZipFile(wheel, "w") as archive:
+        archive.writestr("code-1.dist-info/METADATA", f"Name: code\n{lines}\nRequires-Dist: x\n")
+    build.failing = True  # as if the server was killed in the middle
+    if shared:
+        with pytest.raises(OSError, match="no"):
+            shared_environment([wheel], build, threading.Event())
+    build.failing = False
+    for _ in range(2):
+        made = shared_environment([wheel], build, threading.Event())
+        assert (made is not None) is shared
+        assert made is None or names(sorted(made.iterdir())) == ["half.whl", "whole.whl"]
+    assert build.count == 2 * shared

@@ -10,7 +10,7 @@ import typer
 from typer.testing import CliRunner
 
 from vertex_training_cli.cli import app
-from vertex_training_cli.help.table import GROUPS, VERBS
+from vertex_training_cli.help.table import GROUPS, PANELS, VERBS
 
 ROOT = typer.main.get_command(app)
 FRAME = re.compile("[─╭╮╰╯│]")
@@ -34,7 +34,8 @@ def docstring(path):
 def shown(path, width):
     done = CliRunner().invoke(app, [*path.split(), "--help"], env={"COLUMNS": str(width)})
     assert done.exit_code == 0
-    return FRAME.sub(" ", done.output)
+    assert not FRAME.search(done.output)  # as for any output that is no terminal
+    return done.output.replace("`", "")
 
 
 @pytest.mark.parametrize("path", VERBS)
@@ -55,3 +56,11 @@ def test_examples_are_of_their_verb_and_its_options(path):
 
 def test_table_has_every_verb_and_group():
     assert set(VERBS | GROUPS) == set(ALL)
+
+
+def test_verbs_are_grouped_below_titles():
+    text = shown("", 80)
+    places = [text.index(f"\n{title}:\n") for title in PANELS]
+    assert places == sorted(places)
+    names = [line.split()[0] for line in text[places[0] :].splitlines() if line.startswith("  ")]
+    assert names == [name for names in PANELS.values() for name in names]

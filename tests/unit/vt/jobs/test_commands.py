@@ -79,7 +79,7 @@ def test_only_a_confirmed_cancellation_cancels_a_job(
     vt: Vt, cloud: Cloud, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     long = until_running(cloud, submit(cloud, "sleep 600", "long"))
-    told = "nobody can be asked here: add --yes. Nothing was cancelled."
+    told = "there is no terminal to confirm it. Nothing was cancelled. Hint: add --yes"
     assert told in vt("cancel", "long", code=2).stderr
     stdin = "typer.testing._NamedTextIOWrapper.isatty"
     monkeypatch.setattr(stdin, lambda stream: stream.name == "<stdin>")

@@ -12,7 +12,7 @@ from vertex_training.customjob.request import job_file
 from vertex_training.customjob.request.job_file import JobRequest
 from vertex_training.customjob.rules import Context
 from vertex_training.errors import CommandError
-from vertex_training_cli.run.command import tell
+from vertex_training_cli.run.command import print_notes
 from vertex_training_cli.run.submission import PreparedRun, add_arguments, with_words
 
 
@@ -51,8 +51,8 @@ def test_a_file_without_a_task_is_refused(content: object) -> None:
 def test_a_run_says_that_limits_do_not_add_runs_up(
     sections: dict[str, Any], told: bool, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    tell(PreparedRun(request_of("train"), (), {}), planned(**sections).declared)
-    line = "costs at most $36.71 in 168 h; limits in USD hold for each run, and add no runs up"
+    print_notes(PreparedRun(request_of("train"), (), {}), planned(**sections).declared)
+    line = "costs at most $36.71 in 168 h; limits in USD apply to each run alone"
     assert (line in capsys.readouterr().err) is told
 
 

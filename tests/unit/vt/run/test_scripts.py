@@ -71,8 +71,8 @@ def test_a_cost_on_google_is_confirmed_by_a_person(
         assert ended.value.exit_code == 2
     told = "run_a costs at most $1"
     assert asked == [(f"{told}. Submit it?", True)] * terminal
-    alone = f"vt: {told}; nobody can be asked here: add --yes. Nothing was submitted.\n"
-    assert capsys.readouterr().err == ("" if terminal else alone)
+    alone = "there is no terminal to confirm it. Nothing was submitted. Hint: add --yes"
+    assert capsys.readouterr().err == ("" if terminal else f"vt: {told}; {alone}\n")
 
 
 @pytest.mark.parametrize("interrupts", [0, 1, 2])
@@ -97,6 +97,7 @@ def test_an_interruption_of_a_submission_waits_for_its_answer_and_then_cancels(
             command._submit(prepared, stack)
         answer.set()
     else:
-        assert command._submit(prepared, stack) == (JOB, interrupts == 1)
-    told = "vt: a is being submitted, and cancelled after that; Ctrl-C once more leaves it\n"
-    assert capsys.readouterr().err == (told if interrupts else "")
+        name, stopped_by = command._submit(prepared, stack)
+        assert (name, isinstance(stopped_by, KeyboardInterrupt)) == (JOB, interrupts == 1)
+    told = "vt: a is being submitted and is cancelled after that; Ctrl-C again exits without"
+    assert capsys.readouterr().err == (f"{told} waiting\n" if interrupts else "")

@@ -89,8 +89,11 @@ def test_an_endpoint_of_another_stack_is_not_this_stacks(vt: Vt, world: World) -
     assert "stack local has no endpoint 'doubler'" in told
     told = vt("endpoints", "predict", "234567890", "-i", "-", code=1).stderr
     assert "has no endpoint '234567890'" in told
-    assert "no endpoints" in vt("endpoints", "list").stderr
-    assert "no models" in vt("models", "list").stderr
+    other = Path("Pulumi.other.yaml")
+    other.write_text(f"{other.read_text()[:-2]}, vertex-training:endpoints: {{doubler: {{}}}}}}\n")
+    told = vt("endpoints", "list").stderr
+    assert "no endpoints in stack local; stack other declares some: `vt endpoints list " in told
+    assert vt("models", "list").stderr == "vt: no models in stack local\n"
 
 
 def test_an_endpoint_that_serves_nothing_is_said(vt: Vt, world: World) -> None:
