@@ -25,15 +25,15 @@ SAMPLES: Final = ROOT / "jobs"
 PRODUCT_IN_JOBS: Final = ("lib", "job.schema.json")
 #: Code and data of samples.
 SAMPLE_FOLDERS: Final = (
-    *("arr_coc", "data", "ddp", "flash_attention", "gemma_finetune", "parameter_server"),
-    *("spot_resume", "titanic"),
+    *("arr_coc", "data", "ddp", "gemma_finetune", "parameter_server"),
+    *("spot_resume", "titanic", "transformer"),
 )
 #: Job files that are samples. Those that a company adds are judged by ``vt check`` alone.
 SAMPLE_JOBS: Final = (
     *("arr-coc-a100-reduction", "arr-coc-cpu", "ddp", "flash-attention-h100-any"),
     *("flash-attention-h100-four-nodes", "flash-attention-h100-specific", "gemma-finetune-l4"),
     *("parameter-server", "spot-resume", "titanic", "titanic-image", "titanic-t4"),
-    *("titanic-tuning", "two-h100"),
+    *("titanic-tuning", "transformer", "two-h100"),
 )
 #: An entry for each ``reading_samples`` that is entered.
 _reading: list[bool] = []

@@ -75,6 +75,7 @@ LOCKS: Final[Mapping[str, Mapping[str, Callable[[str], str]]]] = {
     "parameter_server/image.in": {"image.lock": _as_compiled},
     "arr_coc/image.in": {"image.lock": _without_torch},
     "gemma_finetune/image.in": {"image.lock": _without_torch},
+    "transformer/image.in": {"image.lock": _as_compiled},
 }
 
 

@@ -97,7 +97,7 @@ def with_levels(plan: Plan, config: PolicyConfig) -> Plan:
 
 
 def problems(levels: Mapping[str, str]) -> list[Problem]:
-    """Warnings of levels for policies that are not there, where one of ours was probably meant.
+    """Return problems of levels for a name close to that of one of our policies.
 
     Others are of policies of the repository's own, which only a preview has.
     """
@@ -110,7 +110,6 @@ def problems(levels: Mapping[str, str]) -> list[Problem]:
             name,
             f"did you mean '{meant}'?",
             ("policyLevels", name),
-            level="warning",
         )
         for name in levels
         if name not in known and (meant := nearest(name, known, 0.8))
@@ -135,7 +134,7 @@ def _of_stack(root: Path, stack: str) -> PolicyConfig:
 
 
 def _of_file(file: Path) -> PolicyConfig:
-    hint = '{"POLICY": {"enforcementLevel": "advisory"}}, as in docs/policies.md'
+    hint = '{"POLICY": {"enforcementLevel": "advisory"}}, as in docs/review.md'
     try:
         content = json.loads(file.read_text(encoding="utf-8"))
     except OSError as failed:

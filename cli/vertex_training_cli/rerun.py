@@ -1,7 +1,7 @@
 """``vt jobs rerun``: a run more, with other arguments, as a change of files and never as a call.
 
 What runs is what the files say, so that a review sees it and the next ``up`` repeats nothing
-(docs/adr/0039-a-rerun-is-a-change-of-files.md).
+(decision 39).
 """
 
 from __future__ import annotations

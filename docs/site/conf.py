@@ -1,12 +1,14 @@
 """How `make site` turns the pages of docs/ into a site with search, by Sphinx.
 
 The pages stay plain Markdown that GitHub shows as it is. A link to a file outside of docs/ becomes
-a download of that file; a link to a page or heading that does not exist fails the build.
+a download of that file; a link to a page or heading that does not exist fails the build. The
+tables of rules, policies and keys of stack files are added here, from the code.
 """
 
 import json
 import re
 
+from tools.generate.reference import TABLES
 from vertex_training.host import Host
 
 project = "Vertex AI training, declared"
@@ -33,6 +35,13 @@ SCHEMA = json.loads(Host().schema or "")
 
 def setup(app):
     app.connect("autodoc-process-docstring", list_arguments)
+    app.connect("source-read", add_tables)
+
+
+def add_tables(_app, page, text):
+    """The tables of the reference, below the head of their page."""
+    if page in TABLES:
+        text[0] += "\n" + TABLES[page]()
 
 
 def list_arguments(_app, what, _name, described, _options, lines):

@@ -1,4 +1,4 @@
-"""What a program asks of the Pulumi engine around it: its config, and a plain end."""
+"""The program's interface to the Pulumi engine: config, and an end without a traceback."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What goes wrong, as values and as exceptions, with texts that a person can act on.
+"""Problems as values and as exceptions, with texts that tell the reader what to do.
 
 A mistake in a file is a :class:`Problem`: a value with its place, formatted once, when it is
 printed. Exceptions that reach a person have one tree::
@@ -75,17 +75,18 @@ class Location:
 
 @dataclass(frozen=True, slots=True)
 class Mend:
-    """What certainly mends a problem, as an edit of the entry at its path."""
+    """A certain fix of a problem, as an edit of the entry at its path."""
 
-    action: Literal["rename", "value", "remove", "move", "split"]
-    to: str | int | bool = ""
-    """The new key, or the new value."""
+    action: Literal["rename", "value", "remove", "move", "split", "script", "env"]
+    to: str | int | bool | tuple[tuple[str, str], ...] = ""
+    """The new key or value; of ``script`` the number of words in front of it; of ``env`` the name
+    and the value of each variable."""
     at: Path = ()
     """The entry, if it is not the one at the problem's path."""
     target: Path = ()
     """The mapping that an entry moves to."""
     guessed: bool = False
-    """Whether it is right only if nothing else is wrong because of it."""
+    """True if the fix is right only if it causes no other problem."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,15 +97,15 @@ class Problem:
     value: str = ""
     """The offending value; empty if showing it adds nothing, or if it could be a secret."""
     hint: str = ""
-    """What to write instead."""
+    """Advice: what to write instead."""
     path: Path = ()
-    """Where in the document; empty if the text has it."""
+    """Path in the document; empty if the text has it."""
     location: Location = Location()
     rule: str = ""
     """Id of the broken rule, as ``vt check --rules`` lists it; empty outside of job files."""
     level: Level = "error"
     mend: Mend | None = dataclasses.field(default=None, compare=False, repr=False)
-    """How ``vt check --fix`` mends it, if that is certain. Its value may be a secret."""
+    """Edit for ``vt check --fix``, if the fix is certain. Its value may be a secret."""
 
     def at(self, location: Location) -> Problem:
         """The same problem at ``location``."""
@@ -112,7 +113,7 @@ class Problem:
 
     @property
     def statement(self) -> str:
-        """What is wrong with what: ``buckets.data: what is wrong``."""
+        """Return subject and mistake: ``buckets.data: what is wrong``."""
         return f"{dotted(self.path)}: {self.what}" if self.path else self.what
 
     @property
@@ -132,7 +133,7 @@ class TrainingError(Exception):
 
 
 class ConfigError(TrainingError):
-    """What a person wrote cannot be used. Carries every problem found, not only the first."""
+    """Input of a person cannot be used. Has every problem, not only the first."""
 
     def __init__(self, problems: Iterable[Problem]) -> None:
         self.problems = tuple(problems)

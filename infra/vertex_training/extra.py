@@ -67,7 +67,7 @@ def load(root: Path) -> Extra:
 
 
 def _unusable(file: Path, folder: Path, package: Path) -> Problem | None:
-    """What stands there and cannot be imported: as nothing, it would take all of it away."""
+    """Return why an existing file cannot be imported; ignoring it would destroy resources."""
     for path in (file, folder, package):
         if path.is_symlink() and not path.exists():
             name = path.relative_to(folder.parent).as_posix()
@@ -167,7 +167,7 @@ def _own_frames(error: BaseException, root: Path) -> Iterator[Location]:
 
 
 def _is_own(path: Path, root: Path) -> bool:
-    """Whether a file is the team's: below ``root``, and neither installed nor this package."""
+    """Return whether a file is the team's: below ``root``, not installed, not this package's."""
     path = path.resolve()
     ours = Path(__file__).resolve().parent
     apart = (ours, root.resolve() / ".venv", *(p for p in _INSTALLED if p != root.resolve()))
@@ -229,7 +229,7 @@ def _watch_types() -> list[str]:
 
 
 def _is_job(resource: pulumi.Resource) -> bool:
-    """Whether a resource is a job, whose provider is the program's."""
+    """Return whether a resource is a job, whose provider is the program's."""
     return isinstance(resource, CustomJob)
 
 

@@ -51,6 +51,13 @@ from vertex_training.training_environment import TrainingEnvironment
 NAME: Final = "vertex-training"
 #: Of generated packages; without one they would carry Pulumi's name.
 NAMESPACE: Final = "vertextraining"
+#: What registries show. No address here is one that somebody else could register (decision 126).
+ABOUT: Final = {
+    "publisher": "vertex-training maintainers",
+    "homepage": "https://docs.cloud.google.com/vertex-ai/docs/training/overview",
+    "logoUrl": "data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 16 16'%3E"
+    "%3Cpath d='M2 3l6 10 6-10' fill='none' stroke='%234285f4' stroke-width='3'/%3E%3C/svg%3E",
+}
 COMPONENTS: Final[list[type[pulumi.ComponentResource]]] = [
     GpuReservation,
     TrainingAccount,
@@ -109,6 +116,7 @@ class Host(ComponentProvider):
         self.schema = json.dumps(
             {
                 **_for_all_languages(json.loads(self.schema or "")),
+                **ABOUT,
                 "description": about["Summary"],
                 "license": about["License-Expression"],
                 "keywords": (about["Keywords"] or "").split(","),

@@ -49,7 +49,7 @@ PUBLIC_LABEL: Final = "vt-public"
 MOST_LABELS: Final = 64
 
 #: The id of what the stack makes and the service numbers; the number takes its place when a job is
-#: sent (docs/adr/0070-a-job-names-its-tensorboard-when-it-is-sent.md).
+#: sent (decision 70).
 SERVICE_CHOSEN: Final = "0"
 
 #: How IAM members begin that a stack file may name.
@@ -92,6 +92,8 @@ _MEMBER: Final = re.compile(
     r"/(?:\*|[a-z][a-z0-9_.]*/[!-~]+)"
     r"|principalSet://cloudresourcemanager\.googleapis\.com/"
     r"(?P<parent>(?:projects|folders|organizations)/[0-9]+)/type/[A-Za-z]+"
+    r"|project(?:Owner|Editor|Viewer):(?:(?P<team_number>[0-9]+)|(?P<team>[a-z][a-z0-9-]+))"
+    r"|(?:view|routine|dataset):(?P<reader>[a-z][a-z0-9-]+)(?:\.\w+){1,2}"
 )
 
 #: A principal of any form: a stack without ``limits.memberDomains`` may name the latest ones.
@@ -119,7 +121,7 @@ SOURCES: Final = "images/"
 
 
 def is_local(project: str) -> bool:
-    """Whether a project lives in the local cloud: such projects meet it, and no others do."""
+    """Return whether a project is one of the local cloud, which only such projects reach."""
     return project.startswith(LOCAL_PREFIX)
 
 
@@ -282,7 +284,9 @@ def deployer(project: str, stack: str) -> str:
 
 
 def domain_of_member(member: str) -> str:
-    """The domain of an IAM member; the project of Google's accounts and of pools for workloads.
+    """Return the domain of an IAM member or an entry of an access list; else its project.
+
+    Google's accounts, pools for workloads, teams of a project and authorized views have a project.
 
     A pool for people has no project: it is the name of the pool. Empty if the member has none of
     these forms, and so belongs to nobody that a list of domains can name.
@@ -298,15 +302,15 @@ def domain_of_member(member: str) -> str:
         member = deleted[1]
     if (found := _MEMBER.fullmatch(member)) is None:
         return ""
-    if number := found["number"] or found["pool_number"]:
+    if number := found["number"] or found["pool_number"] or found["team_number"]:
         return f"projects/{number}"
-    if found["project"]:
-        return f"{found['project']}.iam.gserviceaccount.com"
+    if project := found["project"] or found["team"] or found["reader"]:
+        return f"{project}.iam.gserviceaccount.com"
     return found["domain"] or found["whole"] or found["pool"] or found["parent"]
 
 
 def is_member(member: str) -> bool:
-    """Whether a stack file may name this IAM member: ASCII, one address or a principal.
+    """Return whether a stack file may name this IAM member: ASCII, one address or a principal.
 
     >>> is_member("group:ml@example.com"), is_member("user:a@evil.com/@example.com")
     (True, False)
@@ -317,7 +321,7 @@ def is_member(member: str) -> bool:
 
 
 def is_service_agent(member: str) -> bool:
-    """Whether an IAM member is a service agent of Google's, which all stacks of a project share.
+    """Return whether an IAM member is a Google service agent, which all stacks of a project share.
 
     >>> is_service_agent("serviceAccount:service-12@gcp-sa-aiplatform.iam.gserviceaccount.com")
     True
@@ -333,13 +337,13 @@ def own_domains(project: str, number: str, others: Iterable[str]) -> list[str]:
 
 
 def is_of_domains(member: str, patterns: Iterable[str]) -> bool:
-    """Whether a member's domain matches one of these, as ``*.example.com`` does."""
+    """Return whether a member's domain matches one of these, as ``*.example.com`` does."""
     domain = domain_of_member(member).lower()
     return domain != "" and any(fnmatch.fnmatchcase(domain, each.lower()) for each in patterns)
 
 
 def is_own_label(key: str) -> bool:
-    """Whether the program sets this label itself, on resources or on jobs."""
+    """Return whether the program sets this label itself, on resources or on jobs."""
     return key in OWN_LABELS or key.startswith(JOB_LABEL_PREFIX)
 
 
@@ -353,7 +357,7 @@ def stack_of_repository(repository: str) -> str:
 
 
 def label_problem(key: str, value: str) -> str | None:
-    """What is wrong with a label, or None.
+    """Return the mistake in a label, or None.
 
     https://docs.cloud.google.com/resource-manager/docs/labels-overview: "goog" is theirs.
     """

@@ -58,12 +58,12 @@ def _in_table(host: str, port: int) -> str:
 
 
 class _Guard:
-    """Who may call the server at ``port``."""
+    """Return the allowed callers of the server at ``port``."""
 
     port = 0
 
     def allows(self, peer: str) -> bool:
-        """Whether the client at ``peer``, as gRPC shows it, is of this user or root."""
+        """Return whether the client at ``peer``, as gRPC shows it, is of this user or root."""
         if not _TABLE.exists():
             return True
         family, host, port = [*peer.split(":"), "", ""][:3]

@@ -39,15 +39,13 @@ from vertex_training.components.iam import (
     log_external_grants,
 )
 from vertex_training.components.identities import JobIdentity
-from vertex_training.components.monitoring import log_publishers, make_monitoring
+from vertex_training.components.monitoring import log_publishers, make_monitoring, make_tensorboard
 from vertex_training.components.network import make_network
 from vertex_training.components.ordering import TOP, Protection, Scope
 from vertex_training.components.registry import ImageBuilds, Registry
 from vertex_training.components.secrets import Secrets
 from vertex_training.components.serving import make_serving, serving_outputs
-from vertex_training.components.snapshots import make_snapshots, snapshot_outputs
-from vertex_training.components.storage import Packages, Storage
-from vertex_training.components.tensorboard import make_tensorboard
+from vertex_training.components.storage import Packages, Storage, make_snapshots, snapshot_outputs
 from vertex_training.components.training import (
     Training,
     job_outputs,
@@ -163,14 +161,14 @@ def make_job_grants(
     apis: Apis,
     made: Sequence[pulumi.Resource],
 ) -> list[Grants]:
-    """What jobs need; on Batch as their accounts, which are ``made`` before, as images are."""
+    """Return the prerequisites of jobs; on Batch also their accounts, which are ``made`` before."""
     on_batch = any(request.kind is BATCH_JOB for request in requests.values())
     needs = [apis.agent, *(made if on_batch else ())]
     return grants_beside(JOB_GRANTS, scope.child("job"), stack.job_grants(requests), needs)
 
 
 def declare_key_access(scope: Scope, settings: Settings, apis: Apis) -> list[Grants]:
-    """Who may encrypt with the stack's own key; nothing where it has none.
+    """Return the grants of the stack's own key; nothing without one.
 
     What is encrypted waits for it. Makes no key: neither a key nor its ring can ever be deleted.
     """

@@ -45,7 +45,7 @@ def config() -> Mapping[str, str]:
 
 
 def awaited(value: Awaitable[T]) -> T:
-    """What a program, which cannot await, gets of ``value``. The SDK's ``invoke`` uses it, too.
+    """Return the result of an awaitable to code that cannot await, as the SDK's ``invoke`` does.
 
     Raises what ended the registration of a resource. The SDK leaves its outputs pending for ever
     where the engine has gone: it first logs the failure, to that engine. A program of its own the
@@ -79,7 +79,7 @@ def names_of_run() -> dict[str, str]:
 
 
 def is_mocked() -> bool:
-    """Whether the program runs in a unit test, without an engine."""
+    """Return whether the program runs in a unit test, without an engine."""
     return isinstance(pulumi.runtime.settings.get_monitor(), MockMonitor)
 
 
@@ -89,7 +89,7 @@ def children_of(component: pulumi.ComponentResource) -> Iterable[pulumi.Resource
 
 
 def is_engine_alive() -> bool:
-    """Whether the engine that started this provider process still accepts connections.
+    """Return whether the engine that started this provider process still accepts connections.
 
     A provider outlives a killed engine and continues with its call. It must not begin to send a
     request then: the next ``pulumi up`` may already run. The engine gives a provider its own gRPC

@@ -34,8 +34,7 @@ from vertex_training.plan.facts import (
 )
 from vertex_training.plan.grants import GrantRequest
 from vertex_training.plan.network import NetworkPlan, network_grants, plan_network
-from vertex_training.plan.objects import kept_objects
-from vertex_training.plan.packages import Package
+from vertex_training.plan.packages import Package, kept_objects
 from vertex_training.plan.reservations import ReservationPlan, plan_reservations, reservation_grants
 from vertex_training.plan.serving import plan_endpoints, plan_versions
 from vertex_training.plan.stack_grants import batch_grants, image_grants, job_grants
@@ -62,7 +61,7 @@ class Stack:
     packages: Mapping[str, Package]
     """The built packages, by key."""
     schema: Schema[Settings] = SCHEMA
-    """How the settings were given, which messages follow."""
+    """Schema of the settings' source, which messages follow."""
 
     @functools.cached_property
     def declared(self) -> Settings:
@@ -102,14 +101,14 @@ class Stack:
 
     @functools.cached_property
     def references(self) -> Mapping[str, Any]:
-        """What ``${kind.name}`` stands for in a job file."""
+        """Return the values of ``${kind.name}`` in a job file."""
         plans = (self.network, self.reservations, self.packages, self.snapshots)
         table = reference_table(self.declared, *plans)
         return renames.with_new_keys(self.settings, table)
 
     @functools.cached_property
     def context(self) -> Context:
-        """What is around every job of this stack, other jobs aside."""
+        """Return the surroundings of every job of this stack, other jobs aside."""
         facts = stack_facts(self.declared, self.network, self.reservations)
         modules = {
             self.references[f"packages.{key}"]: package.modules
@@ -127,7 +126,7 @@ class Stack:
         )
 
     def by_new_keys(self, section: tuple[str, ...], found: Mapping[str, Any]) -> dict[str, Any]:
-        """What has first keys, by the keys of the stack file; the stack's own entries stay."""
+        """Return values by the keys of the stack file in place of first keys."""
         new = {first: key for key, first in renames.first_keys(self.settings, section).items()}
         return {new.get(first, first): value for first, value in found.items()}
 
@@ -190,7 +189,7 @@ class Stack:
         return [key for key, job in jobs if (self.root / job.file).resolve() == wanted]
 
     def exceeded_limits(self, results: Mapping[str, JobFileResult]) -> list[Problem]:
-        """What is over the stack's limits in the stack as a whole."""
+        """Return the exceeded limits of the stack as a whole."""
         return self.located(limits.exceeded(self.declared, results))
 
     def warnings(self, requests: Mapping[str, JobRequest]) -> list[Problem]:
@@ -210,7 +209,7 @@ class Stack:
         return files.scan(self.settings, self.root)
 
     def deployment_warnings(self) -> list[Problem]:
-        """What a deployment would be refused."""
+        """Return the reasons why a deployment would be refused."""
         if self.settings.is_local:
             return []  # it has no CI
         return self.located(findings("deployment", StackFile(self.settings, self.root)))

@@ -11,7 +11,7 @@ import pulumi
 from pulumi import Input, Output
 
 from vertex_training import program
-from vertex_training.components import provider
+from vertex_training.components import ordering
 from vertex_training.components.arguments import KEYWORDS, Arguments, Opts, set_outputs
 from vertex_training.components.ordering import Scope
 from vertex_training.components.sections import EnvironmentFields
@@ -104,7 +104,7 @@ class TrainingEnvironment(pulumi.ComponentResource):
         except ConfigError as failed:
             arguments.add(failed.problems)
         if requests:
-            arguments.add(provider.identity_problems(opts))
+            arguments.add(ordering.identity_problems(opts))
         arguments.check()
         jobs = [request.submission for request in requests.values()]
         arguments.claim(jobs=jobs, buckets=made_buckets(stack.declared))
@@ -126,7 +126,7 @@ class TrainingEnvironment(pulumi.ComponentResource):
 
 
 def _addresses(endpoints: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, str]]:
-    """What callers of endpoints need. Known with ``serves``, so once all of it serves."""
+    """Addresses of endpoints for their callers. Known with ``serves``, so once all of it serves."""
     return {
         key: {name: each[name] or "" for name in ("id", "name", "dns")}
         for key, each in endpoints.items()

@@ -37,17 +37,18 @@ HELD_BACK = 5
 
 
 def join() -> torch.device:
-    """Join the other processes: by NCCL where there are GPUs, else by gloo."""
-    cuda = torch.cuda.is_available()
+    """Join the other processes: by NCCL if each has a GPU of its own, else by gloo."""
+    gpus, here = torch.cuda.device_count(), int(os.environ["LOCAL_WORLD_SIZE"])  # of torchrun
     device = torch.device("cpu")
-    if cuda:
-        device = torch.device("cuda", int(os.environ["LOCAL_RANK"]))  # of torchrun
+    if gpus:
+        device = torch.device("cuda", int(os.environ["LOCAL_RANK"]) % gpus)
         torch.cuda.set_device(device)
     else:
         # DeepSpeed would compile this operator for a minute, and needs a compiler for it. It helps
         # many processes on one machine without GPUs, and nothing else.
         deepspeed.ops.__compatible_ops__["deepspeed_shm_comm"] = False
-    deepspeed.init_distributed("nccl" if cuda else "gloo")
+    # NCCL refuses two processes on one GPU.
+    deepspeed.init_distributed("nccl" if gpus >= here else "gloo")
     return device
 
 
@@ -125,7 +126,7 @@ def main(argv: list[str] | None = None) -> int:
         done = train(engine, train_set, options, stop)
         if done and dist.get_rank() == 0:
             finish(engine.module, test, options.steps)
-        # Not dist.barrier(): see ddp.ranks about tensors that gloo's thread is the last to hold.
+        # Not dist.barrier(): its tensor would be released by gloo's thread (vertex_job.ranks).
         everyone = torch.zeros(1, device=engine.device)
         dist.all_reduce(everyone)
     except VertexJobError as error:

@@ -1,8 +1,8 @@
 """One process: ``python -m vertex_job.launch -- -m ddp.task [--steps N] [--checkpoint-every N]``.
 
-Every so many steps the first rank saves weights, optimizer and step; so do all together at SIGTERM.
-A start loads the newest whole checkpoint, on the same or another number of workers. An interrupted
-and a quiet run end with the same weights.
+Every so many steps, and at SIGTERM, the first rank saves weights, optimizer and step while the
+training goes on. A start loads the newest whole checkpoint, on the same or another number of
+workers. An interrupted and a quiet run end with the same weights.
 """
 
 # torch comes with the training image; the development environment does not install it.
@@ -13,21 +13,21 @@ import argparse
 import io
 import json
 import sys
-from typing import Any
 
 import numpy as np
 import torch
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
+from vertex_job import ranks
 from vertex_job.checkpoints import Checkpoints
 from vertex_job.errors import VertexJobError
 from vertex_job.folders import checkpoint_folder, model_folder
+from vertex_job.ranks import Ranks
+from vertex_job.states import StateSaver
 from vertex_job.stop import StopRequest
 from vertex_job.stores import store_at
 
-from ddp import ranks
 from ddp.model import Digits, accuracy, batch, load, new_model
-from ddp.ranks import Ranks
 
 #: Exit code of a process that SIGTERM ended: the training is not over.
 STOPPED = 143
@@ -43,7 +43,13 @@ def train(
     """Train to the last step, or to a stop; returns the model and whether it is done."""
     model = new_model().to(me.device)
     optimizer = torch.optim.SGD(model.parameters(), lr=options.learning_rate, momentum=0.9)
-    step = resume(model, optimizer, me, checkpoints)
+    saver = StateSaver(checkpoints, me)
+    step, states = saver.resume()
+    if states:
+        model.load_state_dict(states["model.pt"])
+        optimizer.load_state_dict(states["optimizer.pt"])
+    if me.first:
+        print(f"starting at step {step} with {me.world} processes", flush=True)
     wrapped = DistributedDataParallel(model) if me.world > 1 else model
     loss_of = nn.CrossEntropyLoss()
     while step < options.steps:
@@ -55,40 +61,15 @@ def train(
         step += 1
         stopping = me.agree(stop.requested)
         if step % options.checkpoint_every == 0 or step == options.steps or stopping:
+            saver.save(
+                step, {"model.pt": model.state_dict(), "optimizer.pt": optimizer.state_dict()}
+            )
             if me.first:
-                save(step, model, optimizer, checkpoints)
-                print(f"step {step}: loss {loss.item():.6f}, saved", flush=True)
-            me.meet()
-        if stopping and step < options.steps:
-            return model, False
-    return model, True
-
-
-def resume(
-    model: nn.Module, optimizer: torch.optim.Optimizer, me: Ranks, checkpoints: Checkpoints
-) -> int:
-    """Load the newest whole checkpoint into both; returns the step to go on from."""
-    step = 0
-    if me.first:
-        checkpoints.clear_partial()
-        newest = checkpoints.newest()
-        step = newest.step if newest else 0
-    step = me.share(step)
-    if step:
-        found = checkpoints.at(step)
-        model.load_state_dict(_unpack(found.read("model.pt"), me.device))
-        optimizer.load_state_dict(_unpack(found.read("optimizer.pt"), me.device))
-    if me.first:
-        print(f"starting at step {step} with {me.world} processes", flush=True)
-    return step
-
-
-def save(
-    step: int, model: nn.Module, optimizer: torch.optim.Optimizer, checkpoints: Checkpoints
-) -> None:
-    """Save all that the next step depends on."""
-    files = {"model.pt": _pack(model.state_dict()), "optimizer.pt": _pack(optimizer.state_dict())}
-    checkpoints.save(step, files)
+                print(f"step {step}: loss {loss.item():.6f}", flush=True)
+        if stopping:
+            break
+    saver.wait()
+    return model, step >= options.steps
 
 
 def finish(model: nn.Module, test: Digits, steps: int, world: int) -> None:
@@ -101,16 +82,6 @@ def finish(model: nn.Module, test: Digits, steps: int, world: int) -> None:
     store.write("weights.npz", packed.getvalue())
     store.write("metrics.json", json.dumps(metrics).encode())
     print(json.dumps({**metrics, "processes": world}), flush=True)
-
-
-def _pack(state: Any) -> bytes:
-    packed = io.BytesIO()
-    torch.save(state, packed)
-    return packed.getvalue()
-
-
-def _unpack(data: bytes, device: torch.device) -> Any:
-    return torch.load(io.BytesIO(data), map_location=device, weights_only=True)
 
 
 def parse(argv: list[str] | None) -> argparse.Namespace:

@@ -7,6 +7,7 @@ another lock, so two commands at once give one server.
 from __future__ import annotations
 
 import fcntl
+import http.client
 import os
 import shlex
 import shutil
@@ -25,7 +26,7 @@ from localgcp.gcp.package_schema import MEASURED, version
 from localgcp.home import PRIVATE_UMASK, Home, make_private, open_private, path_without
 from localgcp.home.environment import server_environment
 from localgcp.home.server_info import ServerInfo
-from localgcp.storage import emulator as storage
+from localgcp.storage.emulator import is_healthy
 from localgcp.system import processes
 from localgcp.system.folders import make_folder
 from localgcp.system.processes import start_time
@@ -54,7 +55,7 @@ def healthy(info: ServerInfo) -> bool:
         socket.create_connection(("127.0.0.1", info.vertex_port), timeout=2).close()
     except OSError:
         return False
-    return storage.answers(info.storage_port)
+    return is_healthy(http.client.HTTPConnection("127.0.0.1", info.storage_port, timeout=2))
 
 
 def start(home: Home, report: Report) -> ServerInfo:

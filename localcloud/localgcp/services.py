@@ -87,6 +87,7 @@ class Services:
         bigquery = BigQuery(home, store, faults, storage)
         bigquery.jobs.start()
         reads = Reads(store, faults, self._stopping, bigquery)
+        self._storage.policies = reads.answer
         models = Host(home, containers, storage, self._url, lambda: choose_port(0, "a model"))
         serving = Serving(service, ResourceTable(home.database), models, faults)
         batch = Batch(home, store, containers, faults, storage, self._url, reads.answer)

@@ -21,7 +21,7 @@ from vertex_training.customjob.protocol.ports import Timing
 from vertex_training.customjob.protocol.waiting import PollBackoff
 from vertex_training.serving import provider
 from vertex_training.serving.google import endpoints, registry
-from vertex_training.serving.protocol.operations import OperationWait
+from vertex_training.serving.protocol.ports import OperationWait
 
 #: What ``connect`` loads late in a provider.
 LOADED: Final = (intent_store, endpoints, registry)

@@ -147,7 +147,7 @@ def test_a_secret_is_neither_shown_nor_written(imported) -> None:
 def test_what_could_not_be_captured_is_said(imported) -> None:
     _, done = imported
     assert "state JOB_STATE_SUCCEEDED" in done.stderr  # the command's own output goes there
-    assert "ModelService/UploadModel was called" in done.stderr
+    assert "called google.cloud.aiplatform.v1.ModelService/UploadModel, which --run" in done.stderr
     assert "ended with exit code 1" in done.stderr
     assert "it is sent to europe-west4: the stack runs jobs in us-central1" in done.stderr
 

@@ -20,8 +20,8 @@ SMALLEST = {
     "review": ("--rounds=1 --jobs=2 --buckets=2", "ratio of the medians"),
     "submit": ("--rounds=1 --sizes=2 --calls=2", "minutes"),
 }
-#: Modules of these scripts, and the one with tests of its own.
-NOT_MEASUREMENTS = {"arms", "chaos", "submit_programs"}
+#: Modules of these scripts, one with tests of its own, and one that needs PyTorch and a GPU.
+NOT_MEASUREMENTS = {"arms", "chaos", "gpu", "submit_programs"}
 
 
 def test_every_script_has_a_smallest_measurement() -> None:

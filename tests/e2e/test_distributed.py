@@ -2,7 +2,8 @@
 
 One stack with three jobs over the same global batches: on three replicas; on one; and on two that
 are killed between two files of a checkpoint, killed before a checkpoint is whole, and preempted. A
-fourth job shards its optimizer over two replicas with DeepSpeed, and loses one of them.
+fourth job shards its optimizer over two replicas with DeepSpeed, and loses one of them. A fifth, a
+transformer, is preempted and goes on.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from tests.fixture_project import sample
 from tests.unit.localcloud.conftest import wait_until
 
 # The first job on a new machine waits for PyTorch, several gigabytes.
-for _name in ("arr_coc", "ddp", "arr-coc-cpu.yaml"):
+for _name in ("arr_coc", "ddp", "arr-coc-cpu.yaml", "transformer", "transformer.yaml"):
     sample(_name)
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(1800)]
 SECONDS = 1500.0
@@ -39,6 +40,7 @@ HELD = ("step-000000020/optimizer.pt", "step-000000040/manifest.json", "step-000
 #: Of the sharded job: its second checkpoint is never whole.
 SHARDED_STEPS, SHARDED_EVERY = 60, 20
 SHARDED_HELD = "step-000000040/manifest.json"
+TRANSFORMER_HELD = "step-000000040/model.pt"
 IMAGE = "us-docker.pkg.dev/vertex-ai/training/pytorch-xla.2-4.py310:latest"
 TASK = ["--", "-m", "ddp.task", f"--steps={STEPS}", f"--checkpoint-every={EVERY}"]
 
@@ -73,6 +75,13 @@ def sharded_job(checkout: Path) -> dict[str, Any]:
     return spec
 
 
+def transformer_job(checkout: Path) -> dict[str, Any]:
+    """The job file of the repository, with an output folder of a known name."""
+    spec = yaml.safe_load((checkout / "jobs/transformer.yaml").read_text("utf-8"))
+    spec["baseOutputDirectory"]["outputUriPrefix"] = "${buckets.artifacts}/${job.name}"
+    return spec
+
+
 @pytest.fixture(scope="module")
 def stack(checkout: Checkout) -> SmallStack:
     made = SmallStack(checkout, "distributed")
@@ -83,16 +92,27 @@ def stack(checkout: Checkout) -> SmallStack:
             "alone": job(0),
             "disturbed": job(1, **spot),
             "sharded": sharded_job(checkout.path),
+            "transformer": transformer_job(checkout.path),
         },
         packages={
             "arr-coc": {"path": "jobs/arr_coc"},
             "ddp": {"path": "jobs/ddp"},
+            "transformer": {"path": "jobs/transformer"},
             "vertex-job": {"path": "jobs/lib/vertex_job"},
         },
+        buckets={
+            "artifacts": {"forceDestroy": True},
+            "data": {
+                "forceDestroy": True,
+                "objects": {"transformer/config.yaml": "jobs/transformer/cpu.yaml"},
+            },
+        },
+        serviceAccounts={"trainer": {"reads": ["data"], "writes": ["artifacts"]}},
     )
     for file in HELD:
         hold(made, f"disturbed/checkpoints/{file}")
     hold(made, f"sharded/checkpoints/{SHARDED_HELD}")
+    hold(made, f"transformer/checkpoints/{TRANSFORMER_HELD}")
     made.up()
     return made
 
@@ -191,6 +211,26 @@ def test_sharded_optimizer_is_saved_and_resumed_by_all(stack: SmallStack) -> Non
     metrics = json.loads(model(stack, "sharded", "metrics.json"))
     assert metrics["steps"] == SHARDED_STEPS
     assert metrics["test_accuracy"] >= 0.3  # after 60 steps; one class in ten by chance
+
+
+def test_preempted_transformer_saves_restarts_and_ends(stack: SmallStack) -> None:
+    table = FaultTable(stack.home.faults)
+    [held] = [each for each in table.entries() if "transformer/" in each.fault.match]
+    table.wait_held(held.id, SECONDS)
+    number = named(stack, "transformer").job_id
+    add(stack, service="jobs", kind="preempt", replica="workerpool0-0", match=number)
+    # The training has gone on to step 60 and waits for the checkpoint of step 40.
+    wait_until(lambda: "Received 15 death signal" in log(stack, "transformer"), SECONDS)
+    table.clear(held.id)
+    assert finished(stack, "transformer").state is JobState.SUCCEEDED, log(stack, "transformer")
+    text = log(stack, "transformer")
+    first, second = starts(stack, "transformer")
+    assert first == 0
+    assert second in (20, 40, 60)
+    assert "attention: " in text
+    assert json.loads(model(stack, "transformer", "metrics.json"))["step"] == 60
+    losses = [json.loads(line)["loss"] for line in re.findall(r'^\{"step".*', text, re.M)]
+    assert losses[-1] < losses[0] - 1
 
 
 def test_three_workers_end_with_the_weights_of_one_process(stack: SmallStack) -> None:

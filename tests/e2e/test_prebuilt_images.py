@@ -32,9 +32,15 @@ if os.environ.get("VT_LARGE_IMAGES"):
 FIT = PROGRAMS["prebuilt_images"]["FIT"]
 
 
+#: Runs as a command, with a library that the prebuilt images are documented to have.
+REPORT = "import hypertune, sklearn; hypertune.HyperTune(); print(sklearn.__version__)"
+
+
 def job(name: str) -> dict[str, Any]:
+    image = f"us-docker.pkg.dev/vertex-ai/training/{IMAGES.get(name, IMAGES['sklearn'])}:latest"
+    container = {"imageUri": image, "command": ["python", "-c", REPORT]}
     task = {
-        "executorImageUri": f"us-docker.pkg.dev/vertex-ai/training/{IMAGES[name]}:latest",
+        "executorImageUri": image,
         "packageUris": ["${packages.fit}"],
         "pythonModule": "fit",
         "args": [name, *(["own-mount"] if has_mounts() else [])],
@@ -43,7 +49,10 @@ def job(name: str) -> dict[str, Any]:
         "serviceAccount": "${serviceAccounts.trainer}",
         "baseOutputDirectory": {"outputUriPrefix": "${buckets.artifacts}/${job.name}"},
         "scheduling": {"timeout": "900s"},
-        "workerPoolSpecs": [{"replicaCount": 1, "machineSpec": MACHINE, "pythonPackageSpec": task}],
+        "workerPoolSpecs": [
+            {"replicaCount": 1, "machineSpec": MACHINE}
+            | ({"pythonPackageSpec": task} if name in IMAGES else {"containerSpec": container})
+        ],
     }
     return {"displayName": name, "jobSpec": spec}
 
@@ -52,10 +61,29 @@ def job(name: str) -> dict[str, Any]:
 def stack(checkout: Checkout) -> SmallStack:
     made = SmallStack(checkout, "prebuilt")
     (checkout.path / "jobs/fit.py").write_text(FIT)
-    made.write({name: job(name) for name in IMAGES}, packages={"fit": {"path": "jobs/fit.py"}})
+    names = (*IMAGES, "command")
+    made.write({name: job(name) for name in names}, packages={"fit": {"path": "jobs/fit.py"}})
     checkout.run("vt", "local", "start", "--prebuilt", "nearest")
     made.up()
     return made
+
+
+def ended(stack: SmallStack, name: str) -> tuple[JobRecord, str]:
+    """Return the job, when it has ended, and its log."""
+
+    def found() -> JobRecord:
+        return next(each for each in stack.jobs() if str(each.output_prefix).endswith(f"/{name}"))
+
+    wait_until(lambda: found().state.terminal, 900)
+    log = stack.home.jobs / found().job_id / "logs/workerpool0-0.log"
+    return found(), log.read_text(errors="replace")
+
+
+def test_command_has_the_packages_of_its_image(stack: SmallStack) -> None:
+    job, log = ended(stack, "command")
+    assert job.state is JobState.SUCCEEDED, log
+    assert "with the Python and packages of sklearn-1.6" in log
+    assert "\n1.6.1\n" in log
 
 
 @pytest.mark.parametrize("name", ["sklearn", "sklearn-old", "xgboost", "tensorflow"])
@@ -63,17 +91,13 @@ def test_job_has_the_framework_of_its_image_and_keeps_logs(stack: SmallStack, na
     if name not in IMAGES:
         pytest.skip("its environment is 1.4 GB: VT_LARGE_IMAGES=1 tests it")
 
-    def found() -> JobRecord:
-        return next(each for each in stack.jobs() if str(each.output_prefix).endswith(f"/{name}"))
-
-    wait_until(lambda: found().state.terminal, 900)
+    job, log = ended(stack, name)
+    assert job.state is JobState.SUCCEEDED, log
     home = stack.home
-    log = (home.jobs / found().job_id / "logs/workerpool0-0.log").read_text(errors="replace")
-    assert found().state is JobState.SUCCEEDED, log
-    folder = home.storage / str(found().output_prefix).removeprefix("gs://")
+    folder = home.storage / str(job.output_prefix).removeprefix("gs://")
     said = json.loads((folder / "model/m.json").read_bytes())
     near = "on scikit-learn 1.6.1, not in sklearn-cpu.1-0"
-    assert (near in substitutes.read(home, found().job_id)) == (name == "sklearn-old")
+    assert (near in substitutes.read(home, job.job_id)) == (name == "sklearn-old")
     version = (
         IMAGES[name.removesuffix("-old")].partition(".")[2].partition(".")[0].replace("-", ".")
     )

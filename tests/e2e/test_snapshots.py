@@ -146,6 +146,17 @@ def test_bound_refuses_query_of_low_estimate(story: SmallStack, warehouse: Wareh
     assert len(manifests(story)) == 2
 
 
+def test_review_and_preflight_refuse_a_query_of_a_missing_table(story: SmallStack) -> None:
+    query = story.checkout.path / "data" / "titanic.sql"
+    before = query.read_text()
+    query.write_text("SELECT * FROM titanic.nothing\n")
+    write(story, run=3)
+    assert "nothing" in story.vt("review", expect=1).partition("Not known: ")[2]
+    said = story.vt("preflight", expect=3)
+    assert "snapshot passengers: whether BigQuery accepts its query: BigQuery: " in said
+    query.write_text(before)
+
+
 def test_what_leaves_the_stack_file_leaves_its_objects(story: SmallStack) -> None:
     write(story, declared=False)
     story.up()

@@ -6,6 +6,8 @@ read in the committed reports, above their first section.
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from tests.golden import changes, expectations
@@ -26,9 +28,9 @@ def answered(name: str) -> dict[str, str]:
     """Question -> answer in the headline of a report; an empty one where it is "nothing"."""
     headline, _, _ = (REPORTS / f"{name}.md").read_text().partition("\n###")
     rows = [line.strip("| ").split(" | ", 1) for line in headline.splitlines() if line[:2] == "| "]
-    [nothing] = [line for line in headline.splitlines() if line.startswith("Nothing: ")] or [""]
+    rest = re.search(r"^(?:Nothing|Not known): (.*)\.$", headline, re.MULTILINE)
     found = {question: answer for question, answer in rows if question != "question"}
-    words = nothing.removeprefix("Nothing: ").removesuffix(".").split(", ")
+    words = rest[1].split(", ") if rest else []
     return found | {question: "" for question in words if question}
 
 

@@ -36,6 +36,10 @@ ELSEWHERE = {
     "custom roles get permissions",
     "whoever has the key is the account",
     "no longer denied to",
+    "another service runs it",
+    "machines get external addresses",
+    "conditions of grants change",
+    "sign-in from outside changes",
 }
 
 

@@ -35,6 +35,7 @@ ELSEWHERE: Final = (
         "| job |",
         "|---",
         "Nothing: ",
+        "Not known: ",
         "<sub>",
         "<details",
     ),

@@ -34,7 +34,9 @@ def test_the_engine_reads_it_from_the_plugin(tmp_path):
     environment = {**os.environ, "PATH": f"{bin_}{os.pathsep}{os.environ['PATH']}"}
     command = ["pulumi", "package", "get-schema", str(bin_ / PLUGIN)]
     done = subprocess.run(command, capture_output=True, check=True, env=environment, cwd=tmp_path)
-    assert shape(json.loads(done.stdout)) == shape(json.loads(GOLDEN.read_text()))
+    schema = json.loads(done.stdout)
+    assert shape(schema) == shape(json.loads(GOLDEN.read_text()))
+    assert all(schema[key] for key in ("publisher", "homepage", "logoUrl"))
 
 
 def test_every_property_has_a_text():
@@ -64,9 +66,11 @@ def test_it_is_not_published_under_the_name_of_pulumi():
 
 
 def test_it_names_no_address_that_nobody_owns():
-    """Docs/adr/0079: such a one is whose who registers it first."""
+    """Decision 79: such a one is whose who registers it first."""
     schema = json.loads(GOLDEN.read_text())
-    assert not {"pluginDownloadURL", "publisher", "homepage", "repository"} & set(schema)
+    assert not {"pluginDownloadURL", "repository"} & set(schema)
+    assert schema["homepage"].startswith("https://docs.cloud.google.com/")
+    assert schema["logoUrl"].startswith("data:")
 
 
 def test_no_description_has_the_syntax_of_python():

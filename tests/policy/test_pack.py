@@ -62,7 +62,7 @@ def test_an_unknown_value_passes_in_a_preview(answers: dict[str, Any]) -> None:
 
 def test_a_policy_of_a_repository_is_served_beside_ours(tmp_path: Path) -> None:
     """The one of the page, in a folder as `policy/` of a repository is."""
-    page = (cases.ROOT / "docs" / "policies.md").read_text()
+    page = (cases.ROOT / "docs" / "review.md").read_text()
     [code] = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
     (tmp_path / "names.py").write_text(code)
     (tmp_path / "__main__.py").write_text(

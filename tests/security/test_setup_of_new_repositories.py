@@ -94,6 +94,15 @@ def test_a_deployment_is_not_set_up_without_a_lock(repository: Path) -> None:
     assert not (repository / ".venv").exists()
 
 
+def test_a_deployment_is_not_set_up_without_a_pin_of_the_plugin(repository: Path) -> None:
+    put_wheels(repository)
+    (repository / "requirements.lock").write_text("pulumi-gcp==9.35.0 \\\n    --hash=sha256:aa\n")
+    done = make(repository, "setup", "DEPLOY=1")
+    assert done.returncode != 0
+    assert "tools/releases.sha256 has no line for pulumi-resource-gcp-v9.35.0-" in done.stderr
+    assert not (repository / ".venv").exists()
+
+
 @pytest.mark.parametrize("verb", ["setup", "preview", "approval", "deploy", "drift", "comment"])
 def test_a_deployment_installs_what_the_lock_has_and_nothing_else(
     repository: Path, verb: str

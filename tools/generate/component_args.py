@@ -23,7 +23,7 @@ from typing import Annotated, Any, Final, Literal, Union, get_args, get_origin
 
 from tools.generate import generated
 from vertex_training.settings.model import JobOptions, Settings
-from vertex_training.settings.reservations import Reservation
+from vertex_training.settings.network import Reservation
 from vertex_training.settings.section import Section
 
 TARGET: Final = Path(__file__).parents[2] / "infra/vertex_training/components/sections.py"

@@ -46,6 +46,9 @@ NOT_ENFORCED: Final = (
     # The service chooses an id where a job has none.
     ("bigquery.v2.JobReference", "jobId"),
     ("bigquery.v2.JobReference", "projectId"),
+    # The path of a new table has them.
+    ("bigquery.v2.TableReference", "datasetId"),
+    ("bigquery.v2.TableReference", "projectId"),
 )
 #: Messages whose labels belong to a resource that they describe, and are no labels of a user.
 NO_LABELS: Final = frozenset(

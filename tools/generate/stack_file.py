@@ -1,11 +1,11 @@
-"""Write what the models of stack files say: for editors, for readers and for the engine.
+"""Write what the models of stack files say: for editors, for the engine and for the site.
 
     .venv/bin/python -m tools.generate.stack_file          rewrite the files
     .venv/bin/python -m tools.generate.stack_file --check  exit 1 if one is not up to date
 
 ``stack.schema.json``, beside the stack files, by which editors complete and check them: a stack
 file names it in its first line, ``# yaml-language-server: $schema=stack.schema.json``. Section
-``config`` of ``Pulumi.yaml``. ``docs/stack-file.md``. The same of ``bootstrap``.
+``config`` of ``Pulumi.yaml``. The same of ``bootstrap``. The site has the keys as tables.
 
 The schema finds what a schema can say, and ``vt check`` the rest. It is stricter in one thing: a
 number in quotes, or ``yes`` for ``true``, is a mistake in an editor alone. A test runs ``--check``.
@@ -34,20 +34,8 @@ from vertex_training.settings.stack_files import TOP_KEYS
 from vertex_training.stack import SCHEMA as TRAINING
 
 ROOT: Final = Path(__file__).parents[2]
-PAGE: Final = ROOT / "docs" / "stack-file.md"
 SCHEMA_FILE: Final = "stack.schema.json"
 PROJECT_FILE: Final = "Pulumi.yaml"
-HEAD: Final = """\
-# What a stack file may say
-
-Every key of a stack file, `Pulumi.STACK.yaml`: below `vertex-training:`, and in `bootstrap/` below
-`vertex-training-bootstrap:`. What is not required and has no default is absent, or empty.
-`vt check` judges a file; editors complete it by `stack.schema.json`, which its first line names:
-`# yaml-language-server: $schema=stack.schema.json`.
-
-This page is written by `python -m tools.generate.stack_file` from `infra/vertex_training/settings`
-and `infra/vertex_training/foundation/settings.py`.
-"""
 COLUMNS: Final = "| Key | Type | Default | Values | Meaning |\n|---|---|---|---|---|"
 #: Types of JSON in words.
 WORDS: Final[Mapping[str, str]] = {
@@ -146,8 +134,8 @@ class Project:
         keys = f" Keys: {', '.join(self.messages[inside[0]]['properties'])}." if inside else ""
         yield f"description: {json.dumps(field['description'] + keys, ensure_ascii=False)}"
 
-    def page(self) -> Iterator[str]:
-        """Its part of the page."""
+    def tables(self) -> Iterator[str]:
+        """Yield lines of Markdown: a table of the keys of each section."""
         yield f"## {self.title}\n\n{COLUMNS}"
         model: type[Section] = self.schema.model
         required = set(self.messages[model.__name__].get("required", ()))
@@ -281,14 +269,13 @@ PROJECTS: Final = (
 )
 
 
-def page() -> str:
-    """The text of the page."""
-    return "\n".join([HEAD, *(line for project in PROJECTS for line in (*project.page(), ""))])
+def tables() -> str:
+    """Return the tables of all keys, for the site."""
+    return "\n".join(line for project in PROJECTS for line in (*project.tables(), ""))
 
 
 #: What is written -> its text.
 TARGETS: Final[Mapping[Path, Callable[[], str]]] = {
-    PAGE: page,
     **{each.folder / SCHEMA_FILE: each.editor_schema for each in PROJECTS},
     **{each.folder / PROJECT_FILE: each.project_file for each in PROJECTS},
 }

@@ -264,8 +264,11 @@ def _of_config(root: Path, stack_name: str, problems: Sequence[Problem]) -> list
             others.setdefault(there, []).append(
                 problem.at(dataclasses.replace(problem.location, file=there))
             )
-    reports = [FileReport.from_problems(file, "", found) for file, found in others.items()]
-    return [FileReport.from_problems(shown, source, own), *reports] if own else reports
+    reports = [
+        FileReport.from_problems(file, "", found, of_stack=True) for file, found in others.items()
+    ]
+    own_report = FileReport.from_problems(shown, source, own, of_stack=True)
+    return [own_report, *reports] if own else reports
 
 
 def _one_of(file: str, loaded: Stack, results: Mapping[str, job_file.JobFileResult]) -> FileReport:

@@ -79,14 +79,18 @@ class FileReport:
     file: str
     findings: tuple[LintFinding, ...] = ()
     source: tuple[str, ...] = field(default=(), repr=False)
+    of_stack: bool = False
+    """Whether it is the stack's file or one that this names, not a job file."""
 
     @classmethod
-    def from_problems(cls, file: str, source: str, problems: Iterable[Problem]) -> FileReport:
-        """A report of problems as the checker found them; the same one twice counts once."""
+    def from_problems(
+        cls, file: str, source: str, problems: Iterable[Problem], *, of_stack: bool = False
+    ) -> FileReport:
+        """Return a report of problems as the checker found them; the same one twice counts once."""
         lines = tuple(re.split(r"\r\n|[\n\r\x85\u2028\u2029]", source))  # YAML's line breaks
         found = [_finding(problem, file, lines) for problem in problems]
         unique = dict.fromkeys(found)
-        return cls(file, tuple(sorted(unique, key=_order)), lines)
+        return cls(file, tuple(sorted(unique, key=_order)), lines, of_stack)
 
     def count(self, level: Level) -> int:
         """How many findings are of this level."""
@@ -197,13 +201,17 @@ def _window(line: str, cut: int) -> str:
 
 
 def summary(reports: Sequence[FileReport]) -> str:
-    """The last line.
+    """Return the last line.
 
-    >>> summary([])
-    '0 files, no mistakes.'
+    >>> summary([]), summary([FileReport("j.yaml"), FileReport("Pulumi.dev.yaml", of_stack=True)])
+    ('0 files, no mistakes.', '1 file and Pulumi.dev.yaml, no mistakes.')
     """
     errors, warnings, notes = (sum(r.count(level) for r in reports) for level in LEVELS)
-    files = _plural(len(reports), "file")
+    others = [plain(report.file) for report in reports if report.of_stack]
+    others = others if len(others) < 3 else [f"{len(others)} files of the stack"]
+    of_jobs = sum(not report.of_stack for report in reports)
+    jobs = [_plural(of_jobs, "file")] if of_jobs else []
+    files = " and ".join([*jobs, *others]) or "0 files"
     if not errors and not warnings and not notes:
         return f"{files}, no mistakes."
     parts = [_plural(errors, "error")] if errors else ["no errors"]

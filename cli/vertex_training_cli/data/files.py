@@ -15,7 +15,7 @@ import google_crc32c
 
 from localgcp.system.root_directory import RootDirectory
 from vertex_training.errors import CommandError
-from vertex_training.plan.objects import name_problem
+from vertex_training.plan.packages import name_problem
 from vertex_training_cli.data.cloud import RemoteObject
 
 #: Folder of what is not whole yet, inside of the one that is written to.

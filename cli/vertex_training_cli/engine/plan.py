@@ -321,6 +321,10 @@ class Observations:
     """Why jobs could not be read; empty if all were."""
     adopted: frozenset[str] = frozenset()
     """Ids of requests that have a job already, which ``up`` adopts; as far as it is known."""
+    repeated: Mapping[str, str] = field(default_factory=dict)
+    """Job that was submitted before for a request that is sent once more, by the request's id."""
+    dropped: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Slots that are due and that a changed schedule drops, by the job's name."""
 
 
 #: Of a plan whose jobs nobody has looked at.

@@ -45,7 +45,9 @@ LostState = Annotated[
 Command = Annotated[
     str,
     typer.Option(
-        "--run", help="Run this command instead, and take what it sends.", metavar="COMMAND"
+        "--run",
+        help="Run this command or notebook instead, and import the jobs that it sends.",
+        metavar="COMMAND",
     ),
 ]
 NoIsolation = Annotated[
@@ -99,6 +101,9 @@ def import_(
     """
     if state:
         raise typer.Exit(_take_over(stack, write=write))
+    for number in (signal.SIGTERM, signal.SIGHUP):  # as Ctrl-C, so that no folder is left
+        if signal.getsignal(number) is signal.SIG_DFL:
+            signal.signal(number, signal.default_int_handler)
     proposal = _proposal(source, job, run, stack, name, isolated=not no_isolation)
     if up:
         _ensure_local(proposal)
@@ -173,10 +178,7 @@ def _proposal(
 
 
 def _recorded(command: str, settings: Settings | None, *, isolated: bool) -> SourceContents:
-    """Return what a command sends. From now on, SIGTERM and SIGHUP end ``vt`` as Ctrl-C does."""
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        if signal.getsignal(number) is signal.SIG_DFL:
-            signal.signal(number, signal.default_int_handler)
+    """Return what a command sends."""
     if not isolated:
         print_line(f"note: the command is not isolated: {recorded.NOT_ISOLATED}.")
     return recorded.read(command, settings, isolated=isolated)

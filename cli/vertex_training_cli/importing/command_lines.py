@@ -380,7 +380,8 @@ def job_of(options: dict[str, Any], name: str, read: CommandFiles) -> ImportedJo
     """Return the job that gcloud makes of its flags, and of the file that it reads.
 
     Raises:
-        CommandError: it makes none, or one of Batch, which only a file or ``--run`` gives.
+        CommandError: it makes none, or reads a file that is missing, or makes one of Batch, which
+            only a file or ``--run`` gives.
     """
     given = dict[str, str](options["flags"])
     if options["kind"] == BATCH:
@@ -402,14 +403,13 @@ def _of_vertex(
     display = given.get("display-name") or name
     is_search = options["kind"] == "hp-tuning-jobs"
     base = read(given["config"]) if "config" in given else None
-    is_missing = base is None and "config" in given
     if base is None:
         base = from_message({"workerPoolSpecs": []}, display)
-        if is_missing:
-            what = f"gcloud reads {given['config'] or 'a file'}, which is not beside the source"
-            words = [f"--{flag}={','.join(lists[flag])}" for flag in ("command", "args")
-                     if flag in given]  # fmt: skip
-            what += f": each of its pools gets {' '.join(words)}" if words else ""
+        if "config" in given:
+            file = given["config"] or "a file"
+            what = f"gcloud reads {file}, which is no job file beside the source"
+            if not pools:
+                raise CommandError(f"{what}, so it makes no job: put it there and import again.")
             base.remarks.append(f"{what} ({place})")
     base.name = key_of(display, name)
     if pools:
@@ -429,8 +429,7 @@ def _of_vertex(
         for flag, field in (("max-trial-count", "maxTrialCount"),
                             ("parallel-trial-count", "parallelTrialCount")):  # fmt: skip
             if flag in given or field not in base.study:
-                default = placeholder(flag) if is_missing else "1"
-                base.study[field] = _number(given.get(flag, default))
+                base.study[field] = _number(given.get(flag, "1"))
         if "algorithm" in given:
             algorithm = given["algorithm"].replace("-", "_").upper()
             base.study.setdefault("studySpec", {})["algorithm"] = ALGORITHMS.get(

@@ -11,6 +11,7 @@ from __future__ import annotations
 import ast
 import os
 import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -42,7 +43,7 @@ from vertex_training_cli.importing.imported import (
     key_of,
     name_by_request,
 )
-from vertex_training_cli.importing.sources import SourceContents
+from vertex_training_cli.importing.sources import SourceContents, program_of
 
 #: Package that the client makes of one script: utils/source_utils.py of the same.
 SCRIPT_PACKAGE: Final = re.compile(
@@ -86,21 +87,42 @@ def read(command: str, settings: Settings | None, *, isolated: bool = True) -> S
         try:
             with Recorder(Path(folder) / "recorder") as recorder:
                 env = recorder.environment(os.environ)
-                process = _start(command, _defaults(settings, env) | env, recorder, isolated)
+                env |= {"PIP_RETRIES": "0"} if isolated else {}
+                line = _line_of(command, Path(folder))
+                process = _start(line, _defaults(settings, env) | env, recorder, isolated)
                 code = _wait(process, arrived)
                 source = SourceContents()
                 for request in recorder.requests:
                     _add_job(request, recorder.buckets, source)
                 source.remarks += _left_out(recorder, code)
-                if isolated and (code or not source.jobs):
+                if isolated and not recorder.refused and (code or not source.jobs):
                     source.remarks.append(NO_NETWORK)
                 _take_uploads(recorder.buckets, source)
         except LocalCloudError as failed:
             raise CommandError(str(failed)) from None
     if not source.jobs:
         ended = f"it ended with exit code {code}, and sent no job"
-        raise CommandError(f"{command}: {ended}.", "; ".join(source.remarks))
+        files = [word for word in shlex.split(command) if word.endswith((".py", ".ipynb", ".sh"))]
+        others = [f"`vt import {shlex.quote(file)}` reads its literals" for file in files[:1]]
+        raise CommandError(f"{command}: {ended}.", "; ".join([*source.remarks, *others]))
     return source
+
+
+def _line_of(command: str, folder: Path) -> str:
+    """Return the line for the shell; a notebook becomes a program of Python in ``folder``.
+
+    Raises:
+        CommandError: it is no line for a shell, or a notebook that cannot be read.
+    """
+    try:
+        file, *arguments = shlex.split(command) or [""]
+    except ValueError as failed:
+        raise CommandError(f"--run {command!r} is no line for a shell: {failed}.") from None
+    if not file.endswith(".ipynb"):
+        return command
+    program = folder / f"{Path(file).stem}.py"
+    program.write_text(program_of(Path(file)), encoding="utf-8")
+    return shlex.join(["python3", str(program), *arguments])
 
 
 @contextmanager
@@ -269,11 +291,17 @@ def _requirements(setup: str) -> Iterator[str]:
 
 
 def _left_out(recorder: Recorder, code: int) -> Iterator[str]:
-    """What the command did beside its jobs, one sentence each."""
-    if code:
+    """Yield what the command did beside its jobs, one sentence each."""
+    methods = [method.lstrip("/") for method in dict.fromkeys(recorder.refused)]
+    if code and methods:
+        yield (
+            f"the command called {methods.pop()}, which --run does not serve, and ended with exit "
+            f"code {code}: what would have come after is not here"
+        )
+    elif code:
         yield f"the command ended with exit code {code}: what would have come after is not here"
-    for method in dict.fromkeys(recorder.refused):
-        yield f"{method.lstrip('/')} was called, which is no part of an import"
+    for method in methods:
+        yield f"{method} was called, which --run does not serve"
 
 
 def _take_uploads(buckets: Path, source: SourceContents) -> None:

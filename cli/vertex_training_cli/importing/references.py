@@ -22,13 +22,20 @@ from vertex_training.secret_rules.redaction import (
 from vertex_training.settings.model import Settings
 from vertex_training_cli.importing.imported import ImportedJob, free_key, key_of
 
+#: A bucket's name, also with parts that are open: a placeholder, a variable, a template's field.
+_NAME: Final = (
+    r"(?=<|[a-z0-9][a-z0-9._<${-])"
+    r"(?:<[A-Z0-9_]{1,80}>|\$?\{[\w.]{1,80}\}|\$[A-Za-z_]\w{0,80}|[a-z0-9._-]){1,220}+"
+)
+#: A part of a bucket's name that is open.
+OPEN_PART: Final = re.compile(r"<[A-Z0-9_]+>|\$?\{[\w.]+\}|\$\w+")
 #: A bucket in a text: as a URI, or as the folder that it is for a job.
-BUCKET: Final = re.compile(r"(gs://|/gcs/)(<[A-Z_]+>|[a-z0-9][a-z0-9._-]{1,220}+)(?![A-Za-z0-9])")
+BUCKET: Final = re.compile(rf"(gs://|/gcs/)({_NAME})(?![A-Za-z0-9])")
 #: An object in a text, by a name with a file's ending.
 OBJECT: Final = re.compile(BUCKET.pattern + r"/([\w./=+-]*[\w=+-]\.\w+)")
 #: A variable in a text that a bucket's name is taken from.
-BUCKET_VARIABLE: Final = re.compile(r"(?:gs://|/gcs/)\$[{(]?([A-Za-z_]\w*)")
-BUCKET_NAME: Final = re.compile(r"<[A-Z_]+>|[a-z0-9][a-z0-9._-]{1,220}[a-z0-9]")
+BUCKET_VARIABLE: Final = re.compile(r"(?:gs://|/gcs/)\$[{(]?([A-Za-z_]\w*)[})]?+(?![\w.$<-])")
+BUCKET_NAME: Final = re.compile(rf"{_NAME}(?<![._-])")
 #: Words in a flag or a variable whose bucket is written to.
 WRITTEN: Final = re.compile(
     r"out|save|model|checkpoint|ckpt|artifact|log|result|export|(job|work|root|run|exp).?dir", re.I
@@ -49,6 +56,8 @@ class StackEntries:
     added: dict[tuple[str, ...], Any] = field(default_factory=dict)
     secrets: dict[str, str] = field(default_factory=dict)
     """Resource names of the secrets that were added for a service to read -> their keys."""
+    buckets: dict[str, str] = field(default_factory=dict)
+    """Keys of the buckets that were added -> their names in the source."""
 
     def add(self, section: str, key: str, value: Any) -> None:
         """An entry of a section of the stack file."""
@@ -259,12 +268,18 @@ class Adoption:
         own = {names.bucket(key): key for key in self.settings.buckets}
         if name in own:
             return own[name]
-        key = key_of(name.strip("<>").removeprefix("YOUR_"), "bucket")
+        known = OPEN_PART.sub("", name)
+        if not re.search("[a-z0-9]", known):
+            known = name.strip("<>").removeprefix("YOUR_")
+        key = key_of(known, "bucket")
         if key in (STAGING, CONTROL):
             key = f"{key}-data"
-        if key not in self.settings.buckets and key not in self.entries.keys("buckets"):
+        source = name.replace("<YOUR_", "<")
+        key = free_key(key, {k for k, of in self.entries.buckets.items() if of != source})
+        if key not in self.settings.buckets and key not in self.entries.buckets:
             self.entries.add("buckets", key, {"forceDestroy": True} if self._is_local else {})
-            where = f"gs://{name}" if not name.startswith("<") else f"the bucket {name}"
+            self.entries.buckets[key] = source
+            where = f"the bucket {name}" if OPEN_PART.search(name) else f"gs://{name}"
             what = f"{where} becomes bucket '{key}' of the stack, which is new and empty"
             self.job.remarks.append(what if written else f"{what}: copy what the job reads")
         return key

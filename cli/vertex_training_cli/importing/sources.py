@@ -51,6 +51,9 @@ FENCE: Final = re.compile(
 )
 #: Code within a line of a page.
 INLINE: Final = re.compile(r"(?<!`)`([^`]+)`")
+#: A file in the text of a page, and how many lines above a block may name it.
+FILE_NAME: Final = re.compile(r"[\w-]{1,80}\.(?:ya?ml|json)\b")
+LINES_ABOVE: Final = 12
 WRITEFILE: Final = re.compile(r"%%writefile[ \t]+(-a[ \t]+)?([^\s]+)[ \t]*\n")
 SHELL_CELL: Final = re.compile(r"%%(?:bash|sh|script\s+(?:ba|z)?sh)\b[^\n]*\n")
 #: A line of a notebook for the shell, whose output a name may get.
@@ -85,13 +88,7 @@ def read(path: Path) -> SourceContents:
     Raises:
         CommandError: it cannot be read, or nothing in it is a job.
     """
-    try:
-        with path.open("rb") as stream:
-            data = stream.read(MAX_SOURCE + 1)
-    except OSError as failed:
-        raise CommandError(f"{path}: {failed.strerror or failed}.") from None
-    if len(data) > MAX_SOURCE:
-        raise CommandError(f"{path} has more than {MAX_SOURCE:,} bytes.")
+    data = _text_of(path)
     text = data.decode("utf-8-sig", errors="replace").replace("\r\n", "\n")
     found = _Reader(path, key_of(path.stem)).read(text, data)
     if not found.jobs:
@@ -105,12 +102,26 @@ def read(path: Path) -> SourceContents:
     return found
 
 
+def _text_of(path: Path) -> bytes:
+    """Return the content of a source. Raises CommandError."""
+    try:
+        with path.open("rb") as stream:
+            data = stream.read(MAX_SOURCE + 1)
+    except OSError as failed:
+        raise CommandError(f"{path}: {failed.strerror or failed}.") from None
+    if len(data) > MAX_SOURCE:
+        raise CommandError(f"{path} has more than {MAX_SOURCE:,} bytes.")
+    return data
+
+
 class _Reader:
     """Reads one file."""
 
     def __init__(self, path: Path, name: str) -> None:
         self.path, self.name, self.found = path, name, SourceContents()
         self._is_partly_read = False
+        self._configs = set[str]()
+        """Names of the files that commands read as their job."""
 
     def read(self, text: str, data: bytes) -> SourceContents:
         """What is found in the file."""
@@ -134,12 +145,12 @@ class _Reader:
 
     def _way_on(self, *, is_make: bool) -> str:
         """Return the command that records what code computes."""
-        program = {".py": "python", ".ipynb": "jupyter execute"}.get(
-            self.path.suffix, "make -f" if is_make else "bash"
+        program = {".py": "python ", ".ipynb": ""}.get(
+            self.path.suffix, "make -f " if is_make else "bash "
         )
         if self.path.suffix in (*PAGES, ".yaml", ".yml", ".json", ".tf"):
             return "what is open is computed: `vt import --run COMMAND` records what it sends"
-        command = shlex.quote(f"{program} {shlex.quote(str(self.path))}")
+        command = shlex.quote(f"{program}{shlex.quote(str(self.path))}")
         return f"what is open is computed: `vt import --run {command}` records what it sends"
 
     def of_document(self, data: bytes) -> list[ImportedJob]:
@@ -191,6 +202,7 @@ class _Reader:
     def config(self, file: str) -> ImportedJob | None:
         """Return the job of a file that the source writes or that lies beside it."""
         name = Path(file).name
+        self._configs.add(name)
         text = next((t for f, t in self.found.files.items() if Path(f).name == name), None)
         try:
             data = text.encode() if text is not None else RootDirectory(self.path.parent).read(
@@ -237,17 +249,7 @@ class _Reader:
             self._is_partly_read |= bool(left_out) or any(job.notes for job in jobs)
 
     def _notebook(self, text: str) -> None:
-        try:
-            cells = json.loads(text).get("cells", [])
-            sources = [
-                (number, "".join(cell.get("source", "")))
-                for number, cell in enumerate(cells, 1)
-                if isinstance(cell, dict) and cell.get("cell_type") == "code"
-            ]
-        except (ValueError, AttributeError, TypeError, RecursionError):
-            raise CommandError(
-                f"{self.path}: this is no notebook: its JSON cannot be read."
-            ) from None
+        sources = _cells(text, self.path)
         code = list[tuple[str, str, int]]()
         for number, source in sources:
             label = f"{self.path.name}, cell {number}"
@@ -261,9 +263,18 @@ class _Reader:
         self._python(code)
 
     def _page(self, text: str) -> None:
-        """The jobs in the blocks of code of a page. Blocks of Python build on one another."""
+        """Take the jobs in the blocks of code of a page.
+
+        Blocks of Python build on one another. A block whose text above names a file is that file
+        for the commands of the page.
+        """
         python, left_out = list[tuple[str, str, int]](), list[str]()
-        for line, language, code in _blocks(text):
+        lines, blocks = text.split("\n"), list(_blocks(text))
+        named = {line: _names_above(lines, line, code) for line, language, code in blocks
+                 if _may_be_document(language, code)}  # fmt: skip
+        self.found.files |= {file: code for line, _, code in blocks for file in named.get(line, ())}
+        documents = list[tuple[set[str], list[ImportedJob]]]()
+        for line, language, code in blocks:
             if language in ("python", "py") or (not language and "import " in code):
                 if _reads(code):
                     python.append((self.path.name, code, line - 1))
@@ -271,16 +282,79 @@ class _Reader:
             elif GCLOUD.search(code):
                 self._script(self.path.name, code, line)
                 continue
-            elif language in ("yaml", "yml", "json", "") and any(key in code for key in JOB_FIELDS):
+            elif line in named:
                 try:
-                    self.found.jobs += map(self._counted, self.of_document(code.encode()))
+                    jobs = [self._counted(job) for job in self.of_document(code.encode())]
+                    documents.append((named[line], jobs))
+                    self.found.jobs += jobs
                     continue
                 except CommandError as failed:
                     self.found.remarks.append(f"line {line}: {failed.message}")
             left_out.append(str(line))
         self._python(python)
+        of_commands = [job for names, jobs in documents if names & self._configs for job in jobs]
+        self.found.jobs = [job for job in self.found.jobs
+                           if not any(job is other for other in of_commands)]  # fmt: skip
         if left_out and self.found.jobs:
             self.found.remarks.append(f"blocks without a job: at lines {', '.join(left_out)}")
+
+
+def _cells(text: str, path: Path) -> list[tuple[int, str]]:
+    """Return the cells of code of a notebook with their numbers. Raises CommandError."""
+    try:
+        return [
+            (number, "".join(cell.get("source", "")))
+            for number, cell in enumerate(json.loads(text).get("cells", []), 1)
+            if isinstance(cell, dict) and cell.get("cell_type") == "code"
+        ]
+    except (ValueError, AttributeError, TypeError, RecursionError):
+        raise CommandError(f"{path}: this is no notebook: its JSON cannot be read.") from None
+
+
+#: What a notebook's program begins with: lines for the shell see the names of the code.
+NOTEBOOK: Final = """\
+import os, re, subprocess, sys
+os.chdir({folder!r}); sys.path[0] = {folder!r}
+def __shell__(line):
+    known = lambda match: str(globals().get(match[1] or match[2], match[0]))
+    line = re.sub(r"(?<!\\{{)\\{{(\\w+)\\}}|\\$(\\w+)", known, line)
+    done = subprocess.run(line, shell=True, stdout=subprocess.PIPE, text=True)
+    print(done.stdout, end="", flush=True)
+    return done.stdout.splitlines()
+"""
+
+
+def program_of(path: Path) -> str:
+    """Return the Python program that a notebook is, with its cells for files and the shell.
+
+    Raises:
+        CommandError: it cannot be read.
+    """
+    parts = [NOTEBOOK.format(folder=str(path.resolve().parent))]
+    for number, source in _cells(_text_of(path).decode("utf-8-sig", errors="replace"), path):
+        parts.append(f"# cell {number}\n")
+        if match := WRITEFILE.match(source):
+            mode = "a" if match[1] else "w"
+            parts.append(f"open({match[2]!r}, {mode!r}).write({source[match.end() :]!r})\n")
+        elif match := SHELL_CELL.match(source):
+            parts.append(f"__shell__({source[match.end() :]!r})\n")
+        elif re.match(r"\s*%%(?!time|capture|prun)", source) is None:
+            parts.append(f"{_without_magic(source)}\n")
+    return "".join(parts)
+
+
+def _may_be_document(language: str, code: str) -> bool:
+    return language in ("yaml", "yml", "json", "") and any(key in code for key in JOB_FIELDS)
+
+
+def _names_above(lines: list[str], first: int, code: str) -> set[str]:
+    """Return the names of YAML and JSON files in the text above a block, and in its first line."""
+    above = [lines[first - 2], code.partition("\n")[0]]
+    for line in reversed(lines[max(0, first - LINES_ABOVE) : max(0, first - 2)]):
+        if FENCE.fullmatch(line):
+            break
+        above.append(line)
+    return set(FILE_NAME.findall("\n".join(above)))
 
 
 def _is_script(suffix: str, text: str) -> bool:

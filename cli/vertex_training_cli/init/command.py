@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 import shlex
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -29,6 +28,7 @@ from vertex_training_cli.init.answers import Answers, placeholders
 from vertex_training_cli.init.manifest import Manifest
 from vertex_training_cli.init.rendering import release, render
 from vertex_training_cli.status import print_line
+from vertex_training_cli.toolchain.python_env import find_uv, uv_command
 
 #: Files that a new repository may have already, and that get our lines at their end.
 EXTENDED: Final = (".gitignore", ".gitattributes")
@@ -187,14 +187,15 @@ def _advice(root: Path, answers: Answers) -> Iterator[str]:
 def _build_wheels(root: Path) -> bool:
     """Build the wheels of the checkout that this program runs from; whether they are there."""
     sources = [_checkout_of(name) for name in PACKAGES]
-    uv = [sys.executable, "-m", "uv"] if find_spec("uv") else [shutil.which("uv") or ""]
-    if None in sources or not uv[0]:
+    uv = find_uv(Path(sys.executable).with_name("uv"))
+    if None in sources or uv is None:
         return False
     # Installed in a development environment; elsewhere uv fetches what builds a wheel.
     own = ["--no-build-isolation", "--python", sys.executable] if find_spec("hatchling") else []
     with tempfile.TemporaryDirectory() as folder:  # uv puts a .gitignore beside wheels
         for source in sources:
-            command = [*uv, "build", "--quiet", "--wheel", *own, "--out-dir", folder, str(source)]
+            options = ("--quiet", "--wheel", *own, "--out-dir", folder)
+            command = uv_command(uv, "build", *options, str(source))
             done = subprocess.run(command, cwd=source, capture_output=True, text=True, check=False)
             if done.returncode:
                 print_line(f"note: no wheel of {source}: {done.stderr.strip()[-300:]}.")

@@ -11,16 +11,21 @@ from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any, Final
 
 from vertex_training.catalog import costs
-from vertex_training.customjob.google import logs
+from vertex_training.catalog.resource_types import SCHEDULE
+from vertex_training.customjob.google import intent_store, logs
 from vertex_training.customjob.kinds import CUSTOM_JOB, kind_of_name, kind_of_submission
 from vertex_training.customjob.protocol.ports import RECORD_DELETED
 from vertex_training.errors import CommandError, OperatorError
+from vertex_training.schedules.deployed import DeployedSchedule
+from vertex_training.schedules.provider import connect
+from vertex_training.schedules.slots import dropped
 from vertex_training_cli.engine.plan import (
     JOBS,
     CheckpointObservation,
     JobObservation,
     Observations,
     Plan,
+    rungs,
 )
 from vertex_training_cli.engine.stacks import StackRef
 from vertex_training_cli.engine.values import as_mapping, redact
@@ -47,11 +52,63 @@ def observe_jobs(ref: StackRef, plan: Plan, *, offline: bool, bound: float = BOU
     if offline:
         return Observations(not_observed="the preview was made offline" if names else "")
     deadline, adopted = time.monotonic() + bound, set[str]()
-    reader = threading.Thread(target=_find_adopted, args=(ref, plan, adopted), daemon=True)
-    reader.start()
-    found = observe_by_name(ref, names, bound=bound)
-    reader.join(max(0.0, deadline - time.monotonic()))
-    return dataclasses.replace(found, adopted=frozenset(adopted))
+    repeated, lost = dict[str, str](), dict[str, tuple[str, ...]]()
+    readers = [
+        threading.Thread(target=target, args=(ref, plan, found), daemon=True)
+        for target, found in (
+            (_find_adopted, adopted), (_find_repeated, repeated), (_find_dropped, lost),
+        )
+    ]  # fmt: skip
+    for reader in readers:
+        reader.start()
+    observed = observe_by_name(ref, names, bound=bound)
+    for reader in readers:
+        reader.join(max(0.0, deadline - time.monotonic()))
+    return dataclasses.replace(
+        observed, adopted=frozenset(adopted), repeated=dict(repeated), dropped=dict(lost)
+    )
+
+
+def _find_repeated(ref: StackRef, plan: Plan, found: dict[str, str]) -> None:
+    """Add requests that had a job before the one that is replaced: they write to its folder."""
+    for step in plan.steps:
+        if step.type not in JOBS or step.new is None or step.op not in ("create", "replace"):
+            continue
+        before = step.old.outputs.get("requestId") if step.old else None
+        options = as_mapping(step.new.inputs.get("options"))
+        kind = kind_of_submission(as_mapping(step.new.inputs.get("submission")))
+        for rung in rungs(step.new.inputs):
+            request_id = str(rung.get("requestId"))
+            if request_id == before or not options.get("controlBucket"):
+                continue
+            try:
+                ref.connect_clients()
+                folder = f"{options.get('records', '')}{kind.records}"
+                records = intent_store.connect(
+                    ref.project, str(options["controlBucket"]), folder,
+                    str(options.get("impersonate", "")),
+                )  # fmt: skip
+                stored = records.read(request_id)
+            except (CommandError, OperatorError):
+                return
+            if stored and stored.record.job_name:
+                found[request_id] = stored.record.job_name
+
+
+def _find_dropped(ref: StackRef, plan: Plan, found: dict[str, tuple[str, ...]]) -> None:
+    """Add slots that are due by the deployed calendar, and that the new one never submits."""
+    for step in plan.steps:
+        if step.type != SCHEDULE or step.op != "update" or not (step.old and step.new):
+            continue
+        try:
+            ref.connect_clients()
+            old = DeployedSchedule.of(step.old.outputs)
+            new = DeployedSchedule.of(step.new.inputs)
+            now = datetime.now(UTC).timestamp()
+            if slots := dropped(old, new, lambda: connect(old), now):  # noqa: B023 - called at once
+                found[old.job] = tuple(slots)
+        except (CommandError, OperatorError, KeyError, TypeError, ValueError):
+            continue  # then `up` reports it
 
 
 def _find_adopted(ref: StackRef, plan: Plan, found: set[str]) -> None:

@@ -3,7 +3,7 @@
 A job file ``NAME-image.yaml`` beside ``NAME.yaml`` is the same job as an image. A stack of its own
 runs it: its file is written from the one of the stack that runs packages, and git ignores it. So no
 tracked file gets a digest that only this machine has, and every command about the stack sees what
-runs (docs/adr/0036-a-rehearsal-in-images-is-a-stack-of-its-own.md).
+runs (decision 36).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from localgcp.containers.requests import REPOSITORY
 from localgcp.home import Home
 from localgcp.home.environment import installer_environment
 from localgcp.inventory.store import Store
-from localgcp.runner.executors import uv
+from localgcp.runner.executors import uv_command
 from localgcp.system.root_directory import RootDirectory
 from vertex_training import stack as stacks_of_program
 from vertex_training.errors import CommandError, ImageBuildError
@@ -229,7 +229,7 @@ def _obstacle(context: Path) -> str:
 
 
 def _reaches_cpu_wheels() -> bool:
-    command = [uv(), "pip", "compile", "--quiet", "--no-deps", "--torch-backend", "cpu", "-"]
+    command = uv_command("pip", "compile", "--quiet", "--no-deps", "--torch-backend", "cpu", "-")
     bound = {"UV_HTTP_TIMEOUT": "5", "UV_HTTP_CONNECT_TIMEOUT": "5", "UV_HTTP_RETRIES": "0"}
     env = {**installer_environment(), **bound}
     try:

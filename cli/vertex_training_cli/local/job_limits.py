@@ -1,7 +1,7 @@
 """What the job service refuses by the catalogue and the rules of images.
 
 The local cloud calls it by the entry point ``localgcp.job_limits``: it has no such tables, and they
-stand in one place (docs/adr/0072-the-stand-in-asks-the-rules-of-the-check.md).
+stand in one place (decision 72).
 """
 
 from __future__ import annotations

@@ -11,8 +11,18 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from vertex_training.catalog import resource_types
-from vertex_training.catalog.resource_types import ACCOUNT, BUCKET, ON_BUCKET, REPOSITORY, SECRET
+from vertex_training.catalog.resource_types import (
+    ACCOUNT,
+    BUCKET,
+    ON_BUCKET,
+    REPOSITORY,
+    SECRET,
+    SNAPSHOT,
+)
+from vertex_training.errors import JobRefusedError, NotSubmittedError, OperatorError
 from vertex_training.settings.alerts import Channel
+from vertex_training.snapshots import estimate
+from vertex_training.snapshots.provider import connect, request_of
 from vertex_training_cli import rest
 from vertex_training_cli.declared import DeclaredResource
 from vertex_training_cli.preflight.answers import Answer, question
@@ -39,9 +49,27 @@ def ask(context: PreflightContext) -> Iterator[Answer]:
     texts = (str(value) for each in context.declared.resources for value in each.inputs.values())
     for key in sorted({match[0] for text in texts for match in _KEY.finditer(text)}):
         yield from _key(context, key)
+    for each in context.of_type(SNAPSHOT):
+        yield _query(each)
     for key, channel in context.declared.stack.declared.channels.items():
         if channel.existing:
             yield from _channel(context, key, channel)
+
+
+def _query(snapshot: DeclaredResource) -> Answer:
+    """Ask BigQuery, by a dry run, whether it accepts the query of a snapshot."""
+    request = request_of(snapshot.inputs)
+    of = question(f"snapshot {request.name}", "whether BigQuery accepts its query")
+    try:
+        found = estimate.look(request, connect(snapshot.inputs))
+    except (JobRefusedError, NotSubmittedError) as refused:
+        meets = "the snapshot is not taken, and no job that reads it is submitted"
+        return of.refused(str(refused), meets, "correct the query, or make what it reads")
+    except OperatorError as error:
+        return of.unknown(str(error))
+    if reason := found.get("unanswered"):
+        return of.unknown(str(reason))
+    return of.ok(estimate.words(found, request.max_bytes_billed, request.location))
 
 
 @answered

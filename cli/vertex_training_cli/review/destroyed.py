@@ -17,7 +17,7 @@ from typing import Final
 from vertex_training.catalog import resource_types
 from vertex_training.catalog.resource_types import OBJECT
 from vertex_training.errors import Problem
-from vertex_training.plan.objects import prefix_of
+from vertex_training.plan.packages import prefix_of
 from vertex_training_cli.engine.fields import diff_fields
 from vertex_training_cli.engine.plan import WITH_REQUEST, Diagnostic, Plan, Step
 from vertex_training_cli.engine.values import as_mapping
@@ -49,6 +49,8 @@ COMPARED: Final = 10_000
 OUTPUTS: Final = ("buckets", "secrets")
 #: The resource of section ``registry``, which has no keys; its output is one text.
 REGISTRY: Final = "registry-docker"
+#: Rule of the problem of a loss that the stack file does not accept.
+ACCEPTED_LOSS: Final = "accepted-loss"
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,7 +187,7 @@ def loss_problem(loss: Finding) -> Problem:
     """Return why nothing may be deployed, and both ways on."""
     hint = f"{loss.what or 'restore it'}. If it is lost: drift.acceptedLosses in the stack file"
     what = "is protected, was deleted in the cloud, and would be made anew, empty"
-    return Problem(what, loss.name, hint, rule="accepted-loss")
+    return Problem(what, loss.name, hint, rule=ACCEPTED_LOSS)
 
 
 @risk("protection removed", "{name}", "unprotected", LOST, "destroys",

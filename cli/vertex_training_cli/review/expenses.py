@@ -86,6 +86,8 @@ class ScheduleChange:
     account: str
     images: tuple[str, ...]
     differences: tuple[FieldDifference, ...]
+    dropped: tuple[str, ...] = ()
+    """Slots that are due, were not submitted, and are not made up for."""
 
     @property
     def cost(self) -> str:
@@ -151,6 +153,12 @@ def costs_in_words(changes: Sequence[ScheduleChange], quote: Quote) -> list[str]
 def ends_in_words(changes: Sequence[ScheduleChange], quote: Quote) -> list[str]:
     """Return schedules that end."""
     return [f"schedule {quote(each.name)} ends" for each in changes if each.action == "end"]
+
+
+def drops_in_words(changes: Sequence[ScheduleChange], quote: Quote) -> list[str]:
+    """Return slots that are due, and that a changed schedule drops."""
+    dropped = ((each, first([quote(slot) for slot in each.dropped])) for each in changes)
+    return [f"{quote(each.name)} {slots}" for each, slots in dropped if slots]
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from vertex_training.catalog import resource_types
 from vertex_training.naming import PUBLIC_MEMBERS, domain_of_member, is_of_domains, own_domains
 from vertex_training.plan.access import (
     ACTS_AS,
-    OF_A_PROJECT,
+    OWN_TEAM,
     VERBS,
     Access,
     Binding,
@@ -72,8 +72,8 @@ def short_member(binding: IamBinding | Access) -> str:
 
 
 def short_target(binding: IamBinding | Access) -> str:
-    """Return the last part of the resource's name, which is enough beside its kind."""
-    return binding.target.rpartition("/")[2]
+    """Return the last part of the resource's name; of an object ``bucket/name``."""
+    return binding.target if binding.kind == "object" else binding.target.rpartition("/")[2]
 
 
 def place(binding: IamBinding | Access, quote: Quote) -> str:
@@ -218,15 +218,31 @@ def strangers(plan: Plan) -> list[IamBinding]:
     known = {domain_of_member(each.member) for each in before} - PUBLIC_MAIL - {""}
 
     def is_strange(member: str) -> bool:
-        if member in PUBLIC_MEMBERS or is_of_domains(member, own):
-            return False
-        if member.startswith(OF_A_PROJECT):
+        if member in PUBLIC_MEMBERS or is_of_domains(member, own) or member.endswith(OWN_TEAM):
             return False
         domain = domain_of_member(member)
         return domain in PUBLIC_MAIL or bool(before and domain not in known)
 
     found = {each.member: each for each in reversed(gained(plan)) if is_strange(each.member)}
     return sorted(found.values())
+
+
+def _condition_change(each: Finding, quote: Quote) -> str:
+    old, new = (quote(text) if text else "always" for text in (each.old, each.new))
+    return f"{_granted(each.also, quote)} ({old} → {new})"
+
+
+@risk("conditions of grants change", _condition_change, "changedConditions", "", in_list="",
+      fields="member=name role=what before=old condition=new")  # fmt: skip
+def changed_conditions(plan: Plan) -> list[Finding]:
+    """Return grants that stay, under another condition or none."""
+    before = {replace(each, condition=""): each.condition for each in lost(plan)}
+    changed = ((before.get(replace(each, condition="")), each) for each in gained(plan))
+    return [
+        Finding(short_member(each), each.role, old, each.condition, each)
+        for old, each in changed
+        if old is not None
+    ]
 
 
 def access_changes(plan: Plan) -> tuple[tuple[Access, ...], tuple[Access, ...]]:

@@ -165,13 +165,34 @@ def lowered_rules(plan: Plan) -> Iterator[Finding]:
 @risk("guards lowered", "{name} ({what})", "loweredGuards", fields="name what")
 def lowered_guards(plan: Plan) -> list[Finding]:
     """Return resources that stay and are guarded less, in words."""
+    return sorted(each for each, is_repair in _lowered_guards(plan) if not is_repair)
+
+
+@risk("back as deployed", "{name} ({what})", "repaired", LOST, fields="name what", in_list="")
+def repaired(plan: Plan) -> list[Finding]:
+    """Return guards and notices that somebody raised by hand since they were deployed."""
+    both = (*_lowered_guards(plan), *_told_less(plan))
+    return sorted(each for each, is_repair in both if is_repair)
+
+
+def _lowered_guards(plan: Plan) -> Iterator[tuple[Finding, bool]]:
     teams = plan.section("teams")
-    steps = (step for step in plan.changed if step.old and step.new and step.op != "replace")
-    return sorted(Finding(s.name, what) for s in steps for what in _lowered(s, teams))
+    for step in plan.changed:
+        if step.old and step.new and step.op != "replace":
+            yield from _findings(step, step.name, lambda s, old: _lowered(s, old, teams))
 
 
-def _lowered(step: Step, teams: Inputs) -> Iterator[str]:
-    old, new = (state.inputs if state else {} for state in (step.old, step.new))
+def _findings(
+    step: Step, name: str, compare: Callable[[Step, Inputs], Iterator[str]]
+) -> Iterator[tuple[Finding, bool]]:
+    """Yield what a resource protects less, and whether it is then as it was deployed."""
+    assert step.old is not None
+    is_repair = step.deployed is not None and not any(compare(step, step.deployed.inputs))
+    yield from ((Finding(name, what), is_repair) for what in compare(step, step.old.inputs))
+
+
+def _lowered(step: Step, old: Inputs, teams: Inputs) -> Iterator[str]:
+    new = step.inputs
     yield from _lowered_inputs("guard", step.type, old, new)
     before, after = (as_mapping(each.get("labels")).get("team") for each in (old, new))
     if before in teams and before != after:
@@ -297,13 +318,14 @@ def watch_changes(plan: Plan) -> tuple[WatchChange, ...]:
 @risk("no longer told", "{name} ({what})", "lessTold", LOST, "destroys", "name what")
 def less_told(plan: Plan) -> list[Finding]:
     """Return what is no longer reported, or to one channel less, by resource."""
+    return sorted(each for each, is_repair in _told_less(plan) if not is_repair)
+
+
+def _told_less(plan: Plan) -> Iterator[tuple[Finding, bool]]:
     names = _channel_names(plan)
-    return sorted(
-        Finding(_title(step), what)
-        for step, old, _ in plan.inputs_of(CHANNEL, ALERT, BUDGET)
-        if step.old
-        for what in _less(step, old, names)
-    )
+    for step, _, _ in plan.inputs_of(CHANNEL, ALERT, BUDGET):
+        if step.old:
+            yield from _findings(step, _title(step), lambda s, old: _less(s, old, names))
 
 
 def _less(step: Step, old: Inputs, names: Mapping[str, str]) -> Iterator[str]:

@@ -16,8 +16,9 @@ from vertex_training.catalog.costs import usd
 from vertex_training.customjob.protocol.waiting import format_duration
 from vertex_training_cli.engine.plan import JobObservation
 from vertex_training_cli.review import expenses, grants, serving
+from vertex_training_cli.review.destroyed import ACCEPTED_LOSS
 from vertex_training_cli.review.escaping import cut
-from vertex_training_cli.review.jobs import SAME_REQUEST, JobChange
+from vertex_training_cli.review.jobs import SAME_REQUEST, JobChange, repeats_in_words
 from vertex_training_cli.review.parts import (
     COSTS,
     LIMITS,
@@ -28,6 +29,7 @@ from vertex_training_cli.review.parts import (
     READABLE,
     RIGHTS,
     RUNS,
+    UNSEEN,
     Danger,
     Quote,
     first,
@@ -99,6 +101,7 @@ def verdict(report: ReviewReport, quote: Quote = cut) -> str:
         parts.append(expenses.reservations_cost(report.reservations, quote))
     if report.gained or report.lost:
         parts.append(f"{_count(len(report.gained), 'right')} gained, {len(report.lost)} lost")
+    parts += [f"{what}: {first(names)}" for what, names in _overlooked(report, quote) if names]
     destroyed = _count(len(report.destroyed), "resource") if report.destroyed else "nothing"
     parts.append(f"{destroyed} destroyed")
     parts += _risks(report, quote)
@@ -141,6 +144,20 @@ def _beside_the_plan(report: ReviewReport) -> str:
     return ", ".join(f"{_count(count, noun)} {verb}" for count, noun, verb in counts if count)
 
 
+def is_partial(report: ReviewReport) -> bool:
+    """Return whether the preview failed: a question without an answer is then an open one."""
+    beside = {rule for rules, *_ in BESIDE_THE_PLAN for rule in rules} | {ACCEPTED_LOSS}
+    if report.problems and not report.errors:
+        return any(problem.rule not in beside for problem in report.problems)
+    failed = report.outcome in (ReviewOutcome.FAILED, ReviewOutcome.OVER_LIMIT)
+    return failed or bool(report.errors)
+
+
+def without_answer(report: ReviewReport) -> str:
+    """Return the word before the questions that have no answer."""
+    return "Not known" if is_partial(report) else "Nothing"
+
+
 @dataclass(frozen=True, slots=True)
 class HeadlineAnswer:
     """One question and its answer, in phrases whose names and values are quoted."""
@@ -174,6 +191,18 @@ def _found(question: str, report: ReviewReport, quote: Quote) -> Iterator[str]:
             yield from (kind.answer.format(kind.name(each, quote)) for each in found)
 
 
+def _overlooked(report: ReviewReport, quote: Quote) -> list[tuple[str, list[str]]]:
+    """Return losses that records of submissions show, and no plan: what, and names."""
+    return [
+        ("slots due and never submitted", expenses.drops_in_words(report.schedules, quote)),
+        ("again in the folder of an earlier job", repeats_in_words(report.jobs, quote)),
+    ]
+
+
+def _losses(report: ReviewReport, quote: Quote) -> Iterator[str]:
+    yield from (f"{what}: {name}" for what, names in _overlooked(report, quote) for name in names)
+
+
 def _nothing_more(_report: ReviewReport, _quote: Quote) -> Iterable[str]:
     """Return nothing: kinds of risks alone answer the question."""
     return ()
@@ -189,6 +218,9 @@ def _runs(report: ReviewReport, quote: Quote) -> Iterator[str]:
                 machines += f", {quote(job.strategy_before)} → {quote(job.strategy)}"
             later = ", when the running one has ended" if job.action == "defer" else ""
             yield f"{quote(job.name)} on {machines}{later}"
+    for schedule in report.schedules:
+        if schedule.action in ("begin", "change"):
+            yield f"slots of schedule {quote(schedule.name)}: {quote(schedule.words)}"
     yield from _traffic(report, quote)
 
 
@@ -222,7 +254,8 @@ def _costs(report: ReviewReport, quote: Quote) -> Iterator[str]:
 def _gains(report: ReviewReport, quote: Quote) -> Iterator[str]:
     for each in report.gained:
         target = grants.place(each, quote)
-        yield f"{quote(grants.short_member(each))}: {quote(each.role)} on {target}"
+        condition = f", only if {quote(each.condition)}" if each.condition else ""
+        yield f"{quote(grants.short_member(each))}: {quote(each.role)} on {target}{condition}"
 
 
 def _stops(report: ReviewReport, quote: Quote) -> Iterator[str]:
@@ -262,8 +295,7 @@ def _readable(report: ReviewReport, quote: Quote) -> Iterator[str]:
 
 
 def _unseen(report: ReviewReport, quote: Quote) -> Iterator[str]:
-    failed = report.outcome in (ReviewOutcome.FAILED, ReviewOutcome.OVER_LIMIT)
-    if (failed or report.errors or report.problems) and not _beside_the_plan(report):
+    if is_partial(report):
         yield "what comes after the point where the preview failed"
     if report.not_observed:
         yield f"jobs as they are now: {quote(report.not_observed)}"
@@ -338,13 +370,13 @@ _QUESTIONS: Final[Sequence[tuple[str, Phrases, Danger]]] = (
     (RUNS, _runs, "plain"),
     (COSTS, _costs, "plain"),
     (RIGHTS, _gains, "opens"),
-    (LOST, _nothing_more, "destroys"),
+    (LOST, _losses, "destroys"),
     (PUBLIC, _nothing_more, "destroys"),
     ("what stops", _stops, "destroys"),
     ("what is replaced", _replaced, "destroys"),
     (LIMITS, _nothing_more, "opens"),
     (POLICIES, _policies, "opens"),
     (READABLE, _readable, "opens"),
-    ("what was not looked at", _unseen, "opens"),
+    (UNSEEN, _unseen, "opens"),
     ("what the digest binds", _binds, "plain"),
 )

@@ -9,7 +9,7 @@ import jinja2
 from markupsafe import Markup, escape
 
 from vertex_training_cli.review.escaping import visible
-from vertex_training_cli.review.headline import answers, verdict
+from vertex_training_cli.review.headline import answers, verdict, without_answer
 from vertex_training_cli.review.report import ReviewReport
 from vertex_training_cli.review.sections import sections
 
@@ -24,6 +24,7 @@ def render(report: ReviewReport) -> str:
         report=report,
         verdict=verdict(report, _quoted),
         answers=answers(report, _quoted),
+        without_answer=without_answer(report),
         sections=sections(report, _quoted, lambda words: f"\ue002{words}\ue003"),
     )
 

@@ -10,6 +10,7 @@ from typing import Any, Final, Literal
 
 from vertex_training.catalog import costs
 from vertex_training.catalog.costs import JobCost, PoolCost, usd
+from vertex_training.customjob.batch.offers import NAMES as SERVICES
 from vertex_training.customjob.batch.offers import Offer, offers
 from vertex_training.customjob.kinds import CUSTOM_JOB, kind_of_fields
 from vertex_training.customjob.protocol.ports import IDLE_STOP, LADDER, RECORD_DELETED
@@ -22,6 +23,7 @@ from vertex_training_cli.engine.plan import (
     JOBS,
     NOTHING_OBSERVED,
     REPEATED_HINT,
+    WITH_REQUEST,
     CheckpointObservation,
     JobObservation,
     Observations,
@@ -29,6 +31,7 @@ from vertex_training_cli.engine.plan import (
     Step,
     rungs,
 )
+from vertex_training_cli.review.parts import RUNS, Finding, Quote, risk
 
 Action = Literal["submit", "adopt", "replace", "cancel", "change", "defer", "keep"]
 #: What a step means for a job. An update reaches labels and options only: nothing is submitted.
@@ -113,6 +116,8 @@ class JobChange:
     retained: bool = False
     """Whether the job before is left as it is (``retain_on_delete`` of a ``TrainingJob``)."""
 
+    repeats: str = ""
+    """The earlier job of the same request, into whose folder it writes; empty without one."""
     protected: bool = False
     """Whether the engine refuses to delete or replace it."""
 
@@ -239,14 +244,27 @@ def _job(step: Step, observed: Observations, *, subnet: bool) -> JobChange:
         cost_before=_cost(before) if before else None,
         strategy_before=_strategy(job_spec(request(before))) if before else "",
         offers=offers(
-            messages, region, _backend(inputs), subnet=subnet, lacks=_of_one_service(inputs)
+            messages, region, backend_of(inputs), subnet=subnet, lacks=_of_one_service(inputs)
         ),
         ladder=_ladder(inputs),
         idle_stop=_idle_stop(inputs) if step.new else "",
         idle_stop_before=_idle_stop(step.old.inputs) if step.old else "",
+        repeats=_repeated(inputs, observed) if action in ("submit", "replace") else "",
         same_request=action == "replace" and step.repeats_request,
         retained=step.old is not None and step.old.retained,
         protected=action in ("replace", "cancel") and step.is_protected,
+    )
+
+
+@risk("another service runs it", "{name} ({old} → {new})", "movedServices", RUNS, in_list="",
+      fields="name before=old after=new")  # fmt: skip
+def moved_services(plan: Plan) -> list[Finding]:
+    """Return jobs and schedules that go from Vertex AI to Batch, or back."""
+    both = plan.inputs_of(*WITH_REQUEST)
+    return sorted(
+        Finding(job_name(step), "", *(SERVICES[backend_of(inputs)] for inputs in (old, new)))
+        for step, old, new in both
+        if old and new and backend_of(old) != backend_of(new)
     )
 
 
@@ -262,6 +280,18 @@ def same_requests(jobs: Sequence[JobChange]) -> list[Problem]:
         for job in jobs
         if job.same_request
     ]
+
+
+def _repeated(inputs: Mapping[str, Any], observed: Observations) -> str:
+    """Return the number of the earlier job of a request, or of a rung's."""
+    ids = (str(each.get("requestId")) for each in rungs(inputs))
+    names = (observed.repeated[each] for each in ids if each in observed.repeated)
+    return next(names, "").rpartition("/")[2]
+
+
+def repeats_in_words(changes: Sequence[JobChange], quote: Quote) -> list[str]:
+    """Return jobs whose request was sent before, with the job that has written to the folder."""
+    return [f"{quote(job.name)} ({quote(job.repeats)})" for job in changes if job.repeats]
 
 
 def _idle_stop(inputs: Mapping[str, Any]) -> str:
@@ -286,14 +316,15 @@ def _ladder(inputs: Mapping[str, Any]) -> tuple[RungRequest, ...]:
 
 def _cost(inputs: Mapping[str, Any]) -> JobCost:
     messages = [request(each) for each in rungs(inputs)]
-    return costs.of_dearest(messages, _region(inputs), _backend(inputs))
+    return costs.of_dearest(messages, _region(inputs), backend_of(inputs))
 
 
 def _region(inputs: Mapping[str, Any]) -> str:
     return str(_submission(inputs).get("region", ""))
 
 
-def _backend(inputs: Mapping[str, Any]) -> str:
+def backend_of(inputs: Mapping[str, Any]) -> str:
+    """Return ``vertex`` or ``batch``: the service that runs a job."""
     return str(_submission(inputs).get("backend", CUSTOM_JOB.backend))
 
 

@@ -17,7 +17,7 @@ from vertex_training.errors import Location, Problem
 from vertex_training_cli.engine.plan import Diagnostic, JobObservation, PolicyViolation
 from vertex_training_cli.review.expenses import ReservationChange, ReservationCost
 from vertex_training_cli.review.grants import IamBinding
-from vertex_training_cli.review.headline import answers, verdict
+from vertex_training_cli.review.headline import answers, is_partial, verdict
 from vertex_training_cli.review.jobs import JobChange, RungRequest
 from vertex_training_cli.review.parts import Finding
 from vertex_training_cli.review.report import ReviewReport
@@ -78,6 +78,7 @@ def document(report: ReviewReport) -> dict[str, Any]:
         "answers": {e.question: list(e.phrases) for e in answers(report, lambda text, _=0: text)},
         "outcome": report.outcome.name.lower().replace("_", "-"),
         "exitCode": int(report.outcome),
+        "complete": not is_partial(report),
         "worstCaseUsd": round(report.worst_case, 2),
         "unpricedJobs": [job.name for job in report.unpriced],
         **_plain(report),

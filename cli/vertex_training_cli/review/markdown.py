@@ -12,7 +12,7 @@ from typing import Final
 
 from vertex_training_cli.engine.fields import FieldDifference
 from vertex_training_cli.review.escaping import block, code, label
-from vertex_training_cli.review.headline import answers, verdict
+from vertex_training_cli.review.headline import answers, verdict, without_answer
 from vertex_training_cli.review.parts import (
     Differences,
     Entry,
@@ -94,7 +94,7 @@ def _answers(report: ReviewReport) -> Iterator[str]:
     found = answers(report, code)
     yield from _rows(("question", "answer"), ((e.question, e.text) for e in found if e.phrases))
     if nothing := [each.question for each in found if not each.phrases]:
-        yield from ("", f"Nothing: {', '.join(nothing)}.")
+        yield from ("", f"{without_answer(report)}: {', '.join(nothing)}.")
     yield ""
 
 

@@ -23,6 +23,7 @@ POLICIES: Final = "what policies say"
 COSTS: Final = "what it can cost"
 RIGHTS: Final = "who gains a right"
 READABLE: Final = "whose data becomes readable"
+UNSEEN: Final = "what was not looked at"
 #: Names in one part of a sentence; more are counted.
 NAMED: Final = 3
 #: Characters of a value that is a sentence.

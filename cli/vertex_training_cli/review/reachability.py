@@ -5,23 +5,34 @@ Also what a plan opens to everybody, and what it lets reach anywhere.
 
 from __future__ import annotations
 
+import json
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from vertex_training.catalog import resource_types
-from vertex_training.catalog.resource_types import BUCKET, FIREWALL, SUBNET, iam_kind
+from vertex_training.catalog.resource_types import BUCKET, CHANNEL, FIREWALL, SUBNET, iam_kind
+from vertex_training.customjob.kinds import BATCH_JOB
 from vertex_training.plan import access
 from vertex_training.plan.firewalls import open_ranges, reaches_anywhere
 from vertex_training_cli.engine.fields import FieldDifference, diff_fields
 from vertex_training_cli.engine.plan import WITH_REQUEST, Plan, ResourceState, Step
-from vertex_training_cli.engine.values import UNKNOWN
+from vertex_training_cli.engine.values import UNKNOWN, as_mapping
 from vertex_training_cli.review import grants
-from vertex_training_cli.review.jobs import job_name, job_spec, request
-from vertex_training_cli.review.parts import PUBLIC, RIGHTS, Danger, Finding, risk
+from vertex_training_cli.review.jobs import backend_of, job_name, job_spec, request
+from vertex_training_cli.review.parts import PUBLIC, RIGHTS, UNSEEN, Danger, Finding, risk
 
 Inputs = Mapping[str, Any]
+IDENTITY_PROVIDER: Final = "gcp:iam/workloadIdentityPoolProvider:WorkloadIdentityPoolProvider"
+CONDITION: Final = "attributeCondition"
+#: Inputs of an identity provider that decide whose tokens are accepted, and as whom.
+SIGN_IN: Final = (CONDITION, "attributeMapping", "oidc", "aws", "saml", "x509", "disabled")
+#: Inputs of any type by which data or messages leave, or others come in. No table judges them.
+OUTWARD: Final = (
+    *("topics", "cors", "websites", "website", "logging", "notificationConfigs", "pushConfig"),
+    *("bigqueryConfig", "cloudStorageConfig", "peeredProjects", "exportPolicy"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,14 +101,17 @@ def _openings(step: Step, state: ResourceState | None) -> dict[object, str]:
     if state is None:
         return {}
     if step.type in WITH_REQUEST:
-        found = _job_openings(job_name(step), job_spec(request(state.inputs)))
+        job = job_name(step)
+        found = set(_job_openings(job, job_spec(request(state.inputs))))
+        if _has_external_address(step.type, state.inputs):
+            found.add(f"machines of job {job} to the internet, by external addresses")
         return {what: what for what in found}
     name = step.inputs.get("name", step.name)
     if step.type == BUCKET:
         closed = state.inputs.get("publicAccessPrevention") == "enforced"
         what = f"bucket {name} to rights of everybody (public access prevention)"
         return {} if closed else {BUCKET: what}
-    if _is_external(state.inputs):
+    if _has_external_address(step.type, state.inputs):
         return {"external": f"machine {name} to the internet, by an external address"}
     return {
         binding: f"{binding.kind} {binding.target} to everybody ({binding.member})"
@@ -121,11 +135,14 @@ def _job_openings(job: str, spec: Inputs) -> Iterator[str]:
         yield f"the dashboard of job {job}"
 
 
-def _is_external(inputs: Inputs) -> bool:
-    """Return whether an interface has an access config: an external address.
+def _has_external_address(type_: str, inputs: Inputs) -> bool:
+    """Return whether a machine has an access config, or a job runs in Batch's default network.
 
     https://docs.cloud.google.com/compute/docs/ip-addresses/configure-static-external-ip-address
     """
+    if type_ in WITH_REQUEST:
+        on_batch = backend_of(inputs) == BATCH_JOB.backend
+        return on_batch and "pscInterfaceConfig" not in job_spec(request(inputs))
     interfaces = inputs.get("networkInterfaces")
     return isinstance(interfaces, list) and any(
         isinstance(each, Mapping) and (each.get("accessConfigs") or each.get("ipv6AccessConfigs"))
@@ -176,6 +193,69 @@ def opened_to_everybody(plan: Plan) -> list[Finding]:
     """Return what everybody, or every address, reaches after a plan and did not before."""
     found = (_public(step, step.new) - _public(step, step.old) for step in plan.changed)
     return sorted(Finding(name) for names in found for name in names)
+
+
+@risk("machines get external addresses", "{name}", "externalAddresses", PUBLIC, "destroys",
+      in_list="")  # fmt: skip
+def external_addresses(plan: Plan) -> list[Finding]:
+    """Return machines, and jobs whose machines, the internet reaches by an address of their own."""
+    found = (
+        step
+        for step in plan.changed
+        if step.new and _has_external_address(step.type, step.new.inputs)
+    )
+    return sorted(
+        Finding(job_name(step) if step.type in WITH_REQUEST else step.name)
+        for step in found
+        if not (step.old and _has_external_address(step.type, step.old.inputs))
+    )
+
+
+@risk("sign-in from outside changes", "{name} ({what}: {old} → {new})", "signIns", RIGHTS,
+      fields="name what before=old after=new", in_list="")  # fmt: skip
+def sign_ins(plan: Plan) -> list[Finding]:
+    """Return identity providers whose issuer, condition or mapping changes, or that have none."""
+    found = list[Finding]()
+    for step, old, new in plan.inputs_of(IDENTITY_PROVIDER):
+        keys = SIGN_IN if step.old and step.new else ()
+        changed = [key for key in keys if old.get(key) != new.get(key)]
+        accepts_all = str(new.get(CONDITION) or "true").strip() == "true"
+        if step.old is None and accepts_all:
+            changed = [CONDITION]
+        for key in changed:
+            before = _shown(old.get(key), key) if step.old else "(absent)"
+            found.append(Finding(step.name, key, before, _shown(new.get(key), key)))
+    return sorted(found)
+
+
+def _shown(value: Any, key: str) -> str:
+    if not value:
+        return "any token of the issuer" if key == CONDITION else "(absent)"
+    return value if isinstance(value, str) else json.dumps(value, sort_keys=True)
+
+
+@risk("", "{what} of {name}", "notJudged", UNSEEN, answer="{}", in_list="", fields="name what")
+def not_judged(plan: Plan) -> list[Finding]:
+    """Return inputs that send something out, or let others in, and that no rule here reads."""
+    found = [
+        Finding(step.name, key)
+        for step in plan.changed
+        if step.new and _is_known(step)
+        for key in OUTWARD
+        if step.new.inputs.get(key)
+        and step.new.inputs[key] != (step.old and step.old.inputs.get(key))
+    ]
+    project = plan.config.get("gcp:project", "")
+    for step, old, new in plan.inputs_of(CHANNEL):
+        topic = str(as_mapping(new.get("labels")).get("topic", ""))
+        is_own = new.get("type") == "email" or topic.startswith(f"projects/{project}/")
+        if (
+            new
+            and not is_own
+            and (new.get("type"), new.get("labels")) != (old.get("type"), old.get("labels"))
+        ):
+            found.append(Finding(step.name, f"receiver ({new.get('type')})"))
+    return sorted(found)
 
 
 @risk("machines reach any address", "{name}", "egressToAnywhere", PUBLIC, "destroys", in_list="")
@@ -246,9 +326,8 @@ _DESCRIPTIONS: Final[Mapping[str, str | Callable[[Inputs], str]]] = {
     "gcp:dns/managedZone:ManagedZone": lambda inputs: (
         f"DNS zone {inputs.get('dnsName', '')} ({inputs.get('visibility', 'public')})"
     ),
-    "gcp:iam/workloadIdentityPoolProvider:WorkloadIdentityPoolProvider": lambda inputs: (
-        "tokens of another issuer to this project, if "
-        f"{inputs.get('attributeCondition') or 'anything'}"
+    IDENTITY_PROVIDER: lambda inputs: (
+        f"tokens of another issuer to this project, if {inputs.get(CONDITION) or 'anything'}"
     ),
 }
 

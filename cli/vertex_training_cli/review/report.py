@@ -61,6 +61,7 @@ RISKS: Final[tuple[RiskKind, ...]] = (
     serving.deleted_versions,
     guards.less_told,
     losses.put_back,
+    guards.repaired,
     expenses.returned_machines,
     losses.refusals,
     losses.retention_locks,
@@ -77,7 +78,10 @@ RISKS: Final[tuple[RiskKind, ...]] = (
     grants.account_keys,
     grants.lifted,
     grants.strangers,
+    grants.changed_conditions,
+    reachability.sign_ins,
     reachability.shells,
+    jobs.moved_services,
     serving.doubtful_traffic,
     serving.served_runs,
     serving.opened_endpoints,
@@ -90,6 +94,8 @@ RISKS: Final[tuple[RiskKind, ...]] = (
     guards.changed_overrides,
     reachability.opened_to_everybody,
     reachability.opened_egress,
+    reachability.external_addresses,
+    reachability.not_judged,
     losses.cold_buckets,
     expenses.personal_data,
 )
@@ -119,7 +125,7 @@ class ImageUse:
 
     @property
     def versions(self) -> tuple[str, str]:
-        """Before and after, digests cut to twelve digits."""
+        """Before and after with short digests, and with the repository where that differs."""
         return _short(self.old), _short(self.new)
 
 
@@ -156,19 +162,23 @@ def other_images(
 
 def _image_uses(found: Mapping[tuple[str, str], Iterable[str]]) -> tuple[ImageUse, ...]:
     uses = (
-        ImageUse(image_name(new), _version(old), _version(new), new, tuple(names))
+        ImageUse(image_name(new), *_versions(old, new), new, tuple(names))
         for (old, new), names in found.items()
     )
     return tuple(sorted(uses, key=lambda use: (use.name, use.old or use.uri)))
 
 
-def _version(uri: str) -> str:
-    return uri.partition("@")[2] or uri
+def _versions(old: str, new: str) -> tuple[str, str]:
+    """Return both digests, or whole names where there is no digest or the repository differs."""
+    (place, _, before), (other, _, after) = old.partition("@"), new.partition("@")
+    if old and place != other:
+        return old, new
+    return before or old, after or new
 
 
 def _short(version: str) -> str:
     head, _, digits = version.partition("sha256:")
-    return f"sha256:{digits[:12]}" if digits and not head else version
+    return f"{head}sha256:{digits[:12]}" if digits else version
 
 
 class ReviewOutcome(IntEnum):
@@ -344,6 +354,10 @@ def build(
         for each in dataclasses.fields(ReviewReport)
         if FINDER in each.metadata
     }
+    parts["schedules"] = tuple(
+        dataclasses.replace(each, dropped=observed.dropped.get(each.name, ()))
+        for each in parts["schedules"]
+    )
     grouped = {name for folder in parts["folders"] for name in folder.names}
     return ReviewReport(
         **parts,

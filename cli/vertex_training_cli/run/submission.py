@@ -2,7 +2,7 @@
 
 The job belongs to no state of Pulumi: its record in the stack's control bucket makes the submission
 happen once, and its labels name stack, job and run
-(docs/adr/0064-a-run-has-a-record-and-no-resource.md).
+(decision 64).
 """
 
 from __future__ import annotations

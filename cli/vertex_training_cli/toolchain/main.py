@@ -18,6 +18,7 @@ from vertex_training_cli.toolchain.pulumi_cli import (
     check_source,
     ensure_pulumi,
     install_gcp_plugin,
+    pinned_gcp_plugin,
 )
 from vertex_training_cli.toolchain.python_env import (
     ensure_venv,
@@ -83,6 +84,8 @@ def install(layout: Layout, source: str) -> Pulumi:
         if found := installed(layout, source):  # by the setup that this one waited for
             return found
         layout.stamp.unlink(missing_ok=True)
+        if layout.deploy:
+            pinned_gcp_plugin(layout)  # before minutes of installing
         if layout.environment:
             uv = find_uv(layout.bin / "uv")
         else:

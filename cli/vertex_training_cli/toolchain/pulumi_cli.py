@@ -259,11 +259,11 @@ def _unpack_engine(archive: str, sha256: str, folder: Path) -> None:
         raise SubprocessError(f"download of {archive}: {error}") from error
 
 
-def install_gcp_plugin(layout: Layout) -> None:
-    """Install the gcp plugin of the pinned SDK by its pinned SHA-256.
+def pinned_gcp_plugin(layout: Layout) -> tuple[str, str]:
+    """Return version and SHA-256 of the gcp plugin of the pinned SDK.
 
     Raises:
-        SetupError: it is not pinned, or the download failed.
+        SetupError: no file has a line for it.
     """
     if layout.environment:
         version = importlib.metadata.version("pulumi-gcp")
@@ -279,6 +279,16 @@ def install_gcp_plugin(layout: Layout) -> None:
             if layout.own_releases or not layout.environment
             else "vt setup --deploy --releases FILE, with a line as sha256sum prints it",
         )
+    return version, sha256
+
+
+def install_gcp_plugin(layout: Layout) -> None:
+    """Install the gcp plugin of the pinned SDK by its pinned SHA-256.
+
+    Raises:
+        SetupError: it is not pinned, or the download failed.
+    """
+    version, sha256 = pinned_gcp_plugin(layout)
     command = [layout.bin / "pulumi", "plugin", "install", "resource", "gcp", version]
     try:
         run(

@@ -39,6 +39,14 @@ def find_uv(*places: Path) -> Path | None:
     return None
 
 
+def uv_command(uv: Path, *arguments: str | Path) -> list[str | Path]:
+    """Return a command line of uv, with absolute paths in ``arguments``.
+
+    It starts in ``/``: uv reads settings from its folder and those above it, so none of a checkout.
+    """
+    return [uv, "--directory", "/", *arguments]
+
+
 def ensure_venv(layout: Layout) -> Path:
     """Create .venv with the running Python unless it exists; return uv.
 
@@ -54,8 +62,8 @@ def ensure_venv(layout: Layout) -> Path:
         is_suitable = False
     uv = find_uv(layout.bin / "uv") if is_suitable else find_uv()
     if uv and not is_suitable:
-        command = [uv, "venv", "--quiet", "--clear", "--python", sys.executable, layout.venv]
-        run_installer("creating .venv", command, layout)
+        options = ("--quiet", "--clear", "--python", sys.executable)
+        run_installer("creating .venv", uv_command(uv, "venv", *options, layout.venv), layout)
     if uv:
         return uv
     pins = layout.toolchain / "uv.txt"
@@ -66,11 +74,11 @@ def ensure_venv(layout: Layout) -> Path:
 
 def install_packages(uv: Path, layout: Layout) -> None:
     """Install exactly the pinned packages by hash into .venv, and this project as editable."""
-    python = ["--python", layout.python]
-    sync = [uv, "pip", "sync", "--quiet", *python, "--require-hashes", layout.requirements]
+    python = ("--quiet", "--python", layout.python)
+    sync = uv_command(uv, "pip", "sync", *python, "--require-hashes", layout.requirements)
     run_installer("installing packages", sync, layout)
     # A plain path entry for each source root: type checkers follow it, and start-up stays fast.
-    editable = [uv, "pip", "install", "--quiet", *python, "--no-deps", "--no-build-isolation"]
+    editable = uv_command(uv, "pip", "install", *python, "--no-deps", "--no-build-isolation")
     roots = [layout.root] if layout.deploy else [layout.root, layout.root / "localcloud"]
     editable += [part for root in roots for part in ("--editable", root)]
     run_installer("installing this project", editable, layout)
@@ -110,8 +118,8 @@ def create_environment(
     """
     python, created = python or layout.python, folder / "bin" / "python"
     if uv:
-        create = [uv, "venv", "--quiet", "--clear", "--python", python, folder]
-        install = [uv, "pip", "sync", "--quiet", "--python", created, *_PINNED, pins]
+        create = uv_command(uv, "venv", "--quiet", "--clear", "--python", python, folder)
+        install = uv_command(uv, "pip", "sync", "--quiet", "--python", created, *_PINNED, pins)
     else:
         create = [python, "-m", "venv", "--clear", folder]
         install = [created, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]

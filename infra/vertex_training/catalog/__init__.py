@@ -22,7 +22,6 @@
 ``peering_ranges.yaml``   how many jobs run at once in a range of each size
 ``machines``              reads machine types, accelerators and regions
 ``resource_types``        reads resource types
-``metrics``               names of metrics of training
 ``costs``                 what a job can cost at most
 ========================  ============================================================
 """
@@ -32,7 +31,7 @@ from __future__ import annotations
 import functools
 import json
 from importlib import resources
-from typing import Any
+from typing import Any, Final
 
 
 @functools.cache
@@ -45,3 +44,17 @@ def load(name: str) -> Any:
 
     text = (resources.files("vertex_training.catalog") / name).read_text(encoding="utf-8")
     return json.loads(text) if name.endswith(".json") else yaml.load(text, Loader=Loader)
+
+
+#: Metric of training in Cloud Monitoring: how much accelerators do, from 0 to 1. Its monitored
+#: resource is ``cloudml_job``, with a series for each job and task:
+#: https://docs.cloud.google.com/monitoring/api/metrics_gcp_i_o#gcp-ml
+ACCELERATOR: Final = "accelerator/utilization"
+#: What reading a metric takes.
+READ_PERMISSION: Final = "monitoring.timeSeries.list"
+_TRAINING: Final = "ml.googleapis.com/training/"
+
+
+def metric_filter(metric: str) -> str:
+    """The filter of a metric of training, like ``cpu/utilization``."""
+    return f'metric.type="{_TRAINING}{metric}" AND resource.type="cloudml_job"'

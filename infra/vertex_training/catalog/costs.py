@@ -1,4 +1,4 @@
-"""What a job or an endpoint can cost: an estimate from list prices, and the most it can come to.
+"""Costs of jobs and endpoints: an estimate from list prices, and the maximum.
 
 The price of a machine is Compute Engine's list price with the GPUs it carries, and the fee that
 Vertex AI adds (``machines.fee_share``): a share of the price on demand, also where the machine is
@@ -75,14 +75,14 @@ def hours(seconds: float) -> str:
 
 
 def thin_sources(strategies: Iterable[str]) -> list[str]:
-    """What is only concluded about the prices of these strategies, each sentence once."""
+    """Return the caveats about the prices of these strategies, each sentence once."""
     spelt = ("SPOT" if each in SPOT else each for each in strategies)
     return [THIN[each] for each in dict.fromkeys(spelt) if each in THIN]
 
 
 @dataclass(frozen=True, slots=True)
 class Rate:
-    """What one machine costs an hour."""
+    """Price of one machine per hour."""
 
     usd: float
     """USD an hour, Vertex AI's fee included unless it was asked for without."""
@@ -93,12 +93,12 @@ class Rate:
     region: str
     """The region the price was found for."""
     exact: bool
-    """Whether that is the region asked for; prices elsewhere differ."""
+    """True if the price is of the requested region; other regions have other prices."""
 
 
 @dataclass(frozen=True, slots=True)
 class PoolCost:
-    """What a worker pool costs. ``rate`` is None where the machine has no price."""
+    """Cost of a worker pool. ``rate`` is None if the machine has no price."""
 
     index: int
     machine_type: str
@@ -120,20 +120,20 @@ class PoolCost:
 
 @dataclass(frozen=True, slots=True)
 class JobCost:
-    """What a job costs while it runs, and how long it may run."""
+    """Cost of a running job per hour, and the limits of its run time."""
 
     pools: tuple[PoolCost, ...]
     """Of one trial, if the job is a tuning job."""
     timeout: float
     """Seconds it may run; of a tuning job, each trial."""
     default_timeout: bool
-    """Whether the job sets no timeout of a second or more."""
+    """True if the job sets no timeout of a second or more."""
     trials: int | None = None
-    """How many trials a tuning job has at most; None of other jobs."""
+    """Maximum number of trials of a tuning job; None for other jobs."""
     parallel: int = 1
-    """How many trials run at once."""
+    """Number of trials that run at once."""
     attempts: int = 1
-    """How often the timeout begins anew; 1 on Vertex AI, whose timeout is for all attempts."""
+    """Number of times that the timeout can begin; 1 on Vertex AI: it covers all attempts."""
 
     @property
     def trial_hourly(self) -> float | None:
@@ -156,7 +156,7 @@ class JobCost:
 
     @property
     def span(self) -> str:
-        """What the worst case is of: ``0.5 h``, ``4 trials of 1 h``, ``7 attempts of 1 h``."""
+        """Return the worst case's basis: ``0.5 h``, ``4 trials of 1 h``, ``7 attempts of 1 h``."""
         trials = "" if self.trials is None else f"{self.trials} trials of "
         attempts = f"{self.attempts} attempts of " if self.attempts > 1 else ""
         return f"{trials}{attempts}{hours(self.timeout)}"
@@ -167,7 +167,7 @@ class JobCost:
 
     @property
     def elsewhere(self) -> str:
-        """Whose prices these are where no source has the job's region; else empty."""
+        """Return the region of the prices if no source has the job's region; else empty."""
         rates = [pool.rate for pool in self.pools if pool.rate]
         regions = dict.fromkeys(rate.region for rate in rates if not rate.exact)
         if not regions:
@@ -182,7 +182,7 @@ class JobCost:
 
 @dataclass(frozen=True, slots=True)
 class EndpointCost:
-    """What the machines of an endpoint cost a month, whatever its traffic."""
+    """Monthly cost of the machines of an endpoint, independent of its traffic."""
 
     versions: int
     """Deployed versions; each has machines of its own."""
@@ -235,7 +235,7 @@ def of_endpoint(
     versions: int,
     region: str,
 ) -> EndpointCost:
-    """What an endpoint costs in ``region`` with so many deployed versions."""
+    """Return the cost of an endpoint in ``region`` with this number of deployed versions."""
     return EndpointCost(versions, replicas, hourly(machine_type, accelerator, count, region))
 
 
@@ -248,7 +248,7 @@ def hourly(
     *,
     fee: bool = True,
 ) -> Rate | None:
-    """What one machine costs an hour in ``region``, or None if no source has a price.
+    """Return the hourly price of one machine in ``region``, or None if no source has one.
 
     A price of the region is taken before one of another; :attr:`Rate.exact` says which it is.
 
@@ -290,14 +290,14 @@ def _rate(parts: Sequence[tuple[Price, float]], region: str) -> Rate:
 
 
 def batch_retries(scheduling: Mapping[str, Any]) -> int:
-    """How often a task of a job on Batch may be tried again."""
+    """Return the number of retries of a task of a job on Batch."""
     if scheduling.get("disableRetries"):
         return 0
     return BATCH_RETRIES.get(scheduling.get("strategy", ""), OTHER_BATCH_RETRIES)
 
 
 def of_job(message: Mapping[str, Any], region: str, backend: str = "vertex") -> JobCost:
-    """What a CustomJob or HyperparameterTuningJob message costs in ``region`` on a service.
+    """Return the cost of a CustomJob or HyperparameterTuningJob message in ``region`` on a service.
 
     The message is one that passed the checks (``customjob.request``); a pool without a machine type
     has no price.

@@ -38,14 +38,14 @@ class MachineType:
     accelerators: Mapping[str, tuple[int, ...]]
     """Accelerators it may carry: type -> exact counts."""
     accelerator_required: bool
-    """Whether acceleratorType and acceleratorCount must be given."""
+    """True if acceleratorType and acceleratorCount are required."""
     regions: frozenset[str]
     regions_without_shape: frozenset[str]
     """Regions that offer the accelerator but did not list this machine type."""
     flex_start: bool
     reservation_required: bool
     single_replica: bool
-    """Whether a job has one pool with one replica of it only (TPUs)."""
+    """True if a job can have only one pool with one replica of it (TPUs)."""
     topologies: tuple[str, ...]
     """Values of tpuTopology, of which one must be given."""
     chips: int | None
@@ -58,7 +58,7 @@ class MachineType:
 
     @property
     def tpu(self) -> bool:
-        """Whether its accelerators are TPUs."""
+        """Return whether its accelerators are TPUs."""
         return self.single_replica
 
     @property
@@ -183,7 +183,7 @@ def _total(parts: list[tuple[float | None, float | None]]) -> float | None:
 
 
 def unavailable_reason(name: str) -> str:
-    """Why a machine type cannot be used; empty if the catalogue has no reason."""
+    """Return the reason why a machine type cannot be used; empty if the catalogue has none."""
     refused = catalog.load("machines.yaml")["refused"]
     family = name.split("-")[0]
     row = refused.get(name) or refused.get(family)
@@ -197,12 +197,12 @@ def bandwidth(name: str) -> int | None:
 
 
 def boot_disk_types() -> tuple[str, ...]:
-    """What ``bootDiskType`` may be."""
+    """Return the allowed values of ``bootDiskType``."""
     return tuple(catalog.load("machines.yaml")["disks"]["types"])
 
 
 def boot_disk_sizes() -> range:
-    """What ``bootDiskSizeGb`` may be."""
+    """Return the allowed range of ``bootDiskSizeGb``."""
     size = catalog.load("machines.yaml")["disks"]["size_gb"]
     return range(size["min"], size["max"] + 1)
 
@@ -218,7 +218,7 @@ def boot_disk_cost(kind: str, size_gb: int) -> float:
 
 
 def fee_share() -> float:
-    """What Vertex AI adds, as a share of the list price on demand: 0.15.
+    """Return Vertex AI's surcharge, as a share of the on-demand list price: 0.15.
 
     Seen for n1-standard-4 on demand (the row's basis) and for H100 machines in us-central1, on
     demand and with flex start (bills of 2025). That SPOT pays the same share is not documented.

@@ -1,4 +1,4 @@
-"""What is known of each resource type, from ``resource_types.yaml``: one row for each.
+"""Facts about each resource type, from ``resource_types.yaml``: one row for each.
 
 The tokens below are those of types that code treats in a way of its own.
 """
@@ -139,13 +139,13 @@ class ResourceType:
 
     @property
     def loss(self) -> str:
-        """What nobody can undo if one is destroyed; empty if it can be made again."""
+        """Return the permanent loss if one is destroyed; empty if it can be created again."""
         if self.copy:
             return ""
         return self.goes or (f"with {self.holds}" if self.holds else "")
 
     def permissions(self, *kinds: Permissions) -> set[str]:
-        """What the calls of these kinds ask for."""
+        """Return the questions of the calls of these kinds."""
         calls = {"read": self.read, "content": self.content}
         calls |= {"write": self.write, "grant": self.grant}
         return {each for kind in kinds for asked in calls[kind].values() for each in asked}
@@ -162,7 +162,7 @@ class ResourceType:
         return self.permissions("read", "content", "write", "grant") - unused
 
     def restoration(self, inputs: Mapping[str, Any]) -> str:
-        """What to do about one with these inputs that was deleted by hand; empty if nothing is."""
+        """Return the fix after one with these inputs was deleted by hand; empty if none."""
         return _filled_in(self.restore, inputs)
 
     def id_to_import(self, inputs: Mapping[str, Any]) -> str:
@@ -178,16 +178,16 @@ class ResourceType:
         return _filled_in_if_known(self.listed_at, inputs) if is_distinct else ""
 
     def is_same(self, item: Mapping[str, Any], inputs: Mapping[str, Any]) -> bool:
-        """Whether an item of that list is the resource with these inputs."""
+        """Return whether an item of that list is the resource with these inputs."""
         return all(value_at(item, at) == value_at(inputs, own) for at, own in self.same.items())
 
     def is_alike(self, item: Mapping[str, Any], inputs: Mapping[str, Any]) -> bool:
-        """Whether an item of that list has the name of the resource, at the first path."""
+        """Return whether an item of that list has the name of the resource, at the first path."""
         at, own = next(iter(self.same.items()))
         return value_at(item, at) == value_at(inputs, own)
 
     def output_of(self, inputs: Mapping[str, Any]) -> str:
-        """What an output of the stack calls one with these inputs; empty if none does."""
+        """Return the stack output that names one with these inputs; empty if none does."""
         return _filled_in(self.output, inputs)
 
     def policy_name(self, inputs: Mapping[str, Any]) -> str:
@@ -254,13 +254,13 @@ def find(token: str) -> ResourceType:
 
 
 def iam_kind(token: str) -> IamKind | None:
-    """Whether a type grants a role to a member, to members, or sets a whole policy; else None."""
+    """Return a type's way to grant: to a member, to members, a whole policy; else None."""
     found = IAM_TYPE.search(token)
     return found[1] if found else None  # pyright: ignore[reportReturnType]
 
 
 def account_key(token: str, inputs: Mapping[str, Any]) -> str:
-    """What key of a service account a resource is; empty if it is none.
+    """Return the kind of service account key that a resource is; empty if it is none.
 
     An API key is one if it is bound to an account; others have no identity:
     https://docs.cloud.google.com/docs/authentication/api-keys

@@ -2,22 +2,19 @@
 
 ===============  ============================================================
 ``apis``         the project's APIs, and the Vertex AI service agent
-``storage``      buckets, objects kept in them, code of jobs; ``TrainingBuckets``
+``storage``      buckets, objects, code of jobs, snapshots; ``TrainingBuckets``
 ``registry``     the Docker repository, and the account that builds images
 ``secrets``      containers of secrets, never their values
 ``identities``   accounts that jobs run as, their grants; ``TrainingAccount``
 ``network``      the network jobs reach; ``TrainingNetwork``
 ``connections``  how machines join it: peering, an interface, a Shared VPC
 ``capacity``     reservations; ``GpuReservation``
-``tensorboard``  the TensorBoard instance of jobs
-``snapshots``    results of queries, as files that jobs name
 ``training``     the jobs; ``TrainingJob``
 ``serving``      model versions, endpoints, and what each endpoint serves
-``monitoring``   channels, alerts, the budget and dashboards
+``monitoring``   channels, alerts, the budget, dashboards, TensorBoard
 ``iam``          makes every grant
-``ordering``     what a job waits for, and what goes first; where a component is declared
+``ordering``     order of resources; scope of a component; its provider's project and account
 ``environment``  what was declared, for what is declared beside it
-``provider``     project, region and credentials of a component's provider
 ``arguments``    arguments of a component -> a stack, mistakes at their paths
 ``sections``     sections of a stack file as typed dicts (generated)
 ===============  ============================================================

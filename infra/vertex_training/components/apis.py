@@ -43,7 +43,7 @@ def needed(settings: Settings) -> list[str]:
 
 
 def reads_tables(settings: Settings) -> bool:
-    """Whether code of an account reads tables of BigQuery."""
+    """Return whether an account's code reads BigQuery tables."""
     return any(account.datasets for account in settings.service_accounts.values())
 
 

@@ -23,7 +23,7 @@ from pydantic.alias_generators import to_camel
 
 from vertex_training import naming
 from vertex_training import stack as stacks
-from vertex_training.components import provider
+from vertex_training.components import ordering
 from vertex_training.customjob.request.job_file import Submission
 from vertex_training.engine import HOSTED
 from vertex_training.errors import ConfigError, Location, Problem, did_you_mean, dotted
@@ -101,13 +101,13 @@ class Arguments:
     dependencies: dict[pulumi.Resource, None] = field(default_factory=dict)
     """Resources that the values come from, each once; what is declared waits for them."""
     inputs: dict[str, Any] = field(default_factory=dict)
-    """What was read, as the schema spells it: what the component is registered with."""
+    """The values read, as the schema spells them: the registered inputs of the component."""
     stood_in: list[ProblemPath] = field(default_factory=list)
-    """Where a value that may be unknown is, and something stands for it."""
+    """Paths of values that may be unknown and have a stand-in."""
     _given: dict[ProblemPath, ProblemPath] = field(default_factory=dict)
     """Path in the config -> path as it was given."""
     _is_too_deep: bool = False
-    """Whether a value was: the rest is not read."""
+    """True if a value was too deep: the rest is not read."""
     _name: str = "name"
     """The argument that says what it is called, as messages show it."""
 
@@ -153,8 +153,8 @@ class Arguments:
                 self.problems.append(Problem("unknown argument", hint=hint, path=(str(key),)))
             elif value is not None:
                 found[name] = value
-        for name in provider.PLACE:
-            if name in known and name not in found and (value := provider.value(self.opts, name)):
+        for name in ordering.PLACE:
+            if name in known and name not in found and (value := ordering.value(self.opts, name)):
                 found[name] = value
         return found
 
@@ -308,7 +308,7 @@ class Arguments:
             raise ArgumentsError(self.component, self.problems)
 
     def prerequisites(self) -> list[pulumi.Resource]:
-        """What all in it waits for: its own ``depends_on``, and where its values are from."""
+        """Return its prerequisites: its own ``depends_on`` and the sources of its values."""
         given: Any = self.opts.depends_on if self.opts else None
         if isinstance(given, pulumi.Output):
             given = awaited(given.future())

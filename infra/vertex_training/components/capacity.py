@@ -21,8 +21,8 @@ from vertex_training.components.ordering import Scope, child_options
 from vertex_training.components.sections import ReservationFields
 from vertex_training.plan.reservations import ReservationPlan, cost_lines, reservation_grants
 from vertex_training.settings.model import Settings
+from vertex_training.settings.network import Reservation
 from vertex_training.settings.reader import STAND_INS
-from vertex_training.settings.reservations import Reservation
 from vertex_training.stack import Stack
 
 

@@ -1,4 +1,4 @@
-"""How the machines of jobs join a network: by peering, by an interface, in a Shared VPC's host.
+"""Connections of job machines to a network: peering, an interface, a Shared VPC's host.
 
 Peering makes the connection if it makes one of the ranges. Ranges that all exist belong to an
 existing connection, and a network has only one. The network attachment of an interface is the

@@ -1,4 +1,4 @@
-"""What a stack made, as values for what is declared beside it."""
+"""The outputs of a stack, as values for resources declared beside it."""
 
 from __future__ import annotations
 
@@ -12,8 +12,7 @@ from vertex_training.components.network import Network
 from vertex_training.components.registry import Registry
 from vertex_training.components.secrets import Secrets
 from vertex_training.components.serving import Serving
-from vertex_training.components.snapshots import Snapshots
-from vertex_training.components.storage import Storage
+from vertex_training.components.storage import Snapshots, Storage
 from vertex_training.components.training import Training
 from vertex_training.customjob.resource import CustomJob
 from vertex_training.schedules.provider import JobSchedule
@@ -29,7 +28,7 @@ class Environment:
     """
 
     settings: Settings
-    """What its file says, by the keys that names and the state have."""
+    """The settings of its file, by the keys that names and the state have."""
     apis: pulumi.Resource
     """The project's APIs. What needs one waits for it: ``depends_on=[environment.apis]``."""
     buckets: Mapping[str, pulumi.Output[str]]

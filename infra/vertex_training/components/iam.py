@@ -142,7 +142,7 @@ def make_grants(
 
 
 def _name(grant: GrantRequest) -> str:
-    """What a grant is on, as its resource names it."""
+    """Return the resource that a grant is on, as a part of resource names."""
     return grant.resource if grant.type in FULL_NAMES else grant.resource.rpartition("/")[2]
 
 

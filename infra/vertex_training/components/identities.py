@@ -108,7 +108,7 @@ class TrainingAccountArgs(TypedDict):
     secrets: NotRequired[Mapping[str, Input[str]]]
     """Secrets whose value it may read, as ``projects/P/secrets/S``. May be unknown likewise."""
     calls_vertex: NotRequired[Input[bool]]
-    """Whether the code calls Vertex AI itself (experiments, model upload, TensorBoard). By a job
+    """The code calls Vertex AI itself (experiments, model upload, TensorBoard). By a job
     that names no account it then reaches all buckets and datasets of the project."""
     roles: NotRequired[Input[Mapping[str, Input[Sequence[Input[str]]]]]]
     """Project -> roles of the account there. The owners of other projects grant theirs."""
@@ -121,7 +121,7 @@ class TrainingAccountArgs(TypedDict):
     submitters: NotRequired[Input[Sequence[Input[str]]]]
     """IAM members that may submit jobs as it."""
     description: NotRequired[Input[str]]
-    """What the account is for, as the console shows it."""
+    """Description of the account in the console."""
 
 
 class TrainingAccount(pulumi.ComponentResource):

@@ -1,4 +1,9 @@
-"""Who is told of what: channels, alerts, the budget, and dashboards with their charts."""
+"""Notifications and views: channels, alerts, the budget, dashboards, and TensorBoard.
+
+A TensorBoard instance has no rights of its own: callers of Vertex AI in the project may read and
+write it. Jobs find it by its labels, since the service chooses its id
+(``customjob.google.tensorboards``). Its data is encrypted with the key of jobs.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +13,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 import pulumi
 import pulumi_gcp as gcp
 
-from vertex_training.catalog.metrics import ACCELERATOR, metric_filter
+from vertex_training.catalog import ACCELERATOR, metric_filter
 from vertex_training.components.apis import Apis
 from vertex_training.components.ordering import Scope
 from vertex_training.customjob.request.job_file import JobRequest
@@ -30,7 +35,7 @@ AUTO_CLOSE: Final = "1800s"
 
 
 class Monitoring(pulumi.ComponentResource):
-    """What watches a stack. Jobs wait for it: one that fails at once is told as well."""
+    """The monitoring of a stack. Jobs wait for it, so that a job that fails at once is reported."""
 
     def __init__(self, scope: Scope, settings: Settings, after: Sequence[pulumi.Resource]) -> None:
         """``after``: the APIs."""
@@ -223,7 +228,7 @@ _SIZE: Final = (24, 16)
 
 
 def runbook(settings: Settings, job: str, *, failed: bool) -> str:
-    """How to get the reason; ``job`` stands for the job's id in a notification."""
+    """Return instructions to get the reason; ``job`` is a placeholder for the job's id."""
     stack, project = settings.stack, settings.project
     lines = [
         f"Job {job} in project {project}. No log and no metric says which stack sent it.",
@@ -287,3 +292,48 @@ def _series(metric: str) -> dict[str, Any]:
             "timeSeriesFilter": {"filter": metric_filter(metric), "aggregation": aggregation}
         },
     }
+
+
+#: What an instance costs; it grows with the logs of jobs, which no file tells.
+COST: Final = (
+    "is billed by the data that jobs log to it, which no limit of the stack bounds: "
+    "https://cloud.google.com/vertex-ai/pricing#tensorboard"
+)
+
+
+class Tensorboard(pulumi.ComponentResource):
+    """One instance, in the stack's region."""
+
+    name: pulumi.Output[str]
+    """``projects/NUMBER/locations/REGION/tensorboards/ID``; unknown until it is made."""
+
+    def __init__(
+        self, scope: Scope, settings: Settings, *, after: Sequence[pulumi.Resource]
+    ) -> None:
+        """``after``: Vertex AI is enabled, and may use the key."""
+        super().__init__("vertextraining:tensorboard:Tensorboard", scope.name, None, scope.opts)
+        key = settings.key_for("jobs")
+        instance = gcp.vertex.AiTensorboard(
+            f"{scope.name}-instance",
+            project=settings.project,
+            region=settings.region,
+            display_name=settings.tensorboard,
+            description=f"Logs of training jobs of stack {settings.stack}",
+            encryption_spec=(
+                gcp.vertex.AiTensorboardEncryptionSpecArgs(kms_key_name=key) if key else None
+            ),
+            labels=settings.names.labels(settings.labels),
+            opts=pulumi.ResourceOptions(parent=self, depends_on=after),
+        )
+        self.name = instance.name
+        self.register_outputs({"name": self.name})
+
+
+def make_tensorboard(
+    scope: Scope, settings: Settings, after: Sequence[pulumi.Resource]
+) -> list[Tensorboard]:
+    """The instance, and a line about its cost; nothing without one, or with one that is there."""
+    if not settings.tensorboard or "/" in settings.tensorboard:
+        return []
+    pulumi.log.info(f"TensorBoard '{settings.tensorboard}' {COST}")
+    return [Tensorboard(scope.child("tensorboard"), settings, after=after)]

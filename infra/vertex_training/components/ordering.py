@@ -1,4 +1,4 @@
-"""Order and scope of resources: what a job waits for, and where a component is declared.
+"""Order, scope and provider of resources: prerequisites of jobs, names and places of components.
 
 The SDK has no public way to depend on a component without naming each of its children.
 """
@@ -6,21 +6,24 @@ The SDK has no public way to depend on a component without naming each of its ch
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 import pulumi
+import pulumi_gcp as gcp
+from pydantic.alias_generators import to_camel
 
 from vertex_training import naming
 from vertex_training.customjob.protocol.ports import PROGRAM_LABEL, program_label
-from vertex_training.pulumi_internals import DependencyResource, children_of
+from vertex_training.errors import Problem
+from vertex_training.pulumi_internals import DependencyResource, awaited, children_of
 
 
 def component_dependencies(
     components: Sequence[pulumi.Resource],
 ) -> pulumi.Output[Sequence[pulumi.Resource]]:
-    """Dependencies on ``components`` themselves, in place of each resource inside (docs/adr/0013).
+    """Dependencies on ``components`` themselves, in place of each resource inside (decision 13).
 
     Use it for a resource whose parent waits for all of ``components`` already. The engine orders
     deletions by what a resource names itself, and where that is a component, by its children; it
@@ -69,7 +72,7 @@ class Protection(pulumi.ComponentResource):
 
     Waits for all other components, so it goes before them. Has nothing inside. Pulumi looks at the
     protection of a resource when its turn comes. Without this one, a ``destroy`` cancels the jobs
-    and deletes secrets and images, and stops at the protected bucket at the end (docs/adr/0028).
+    and deletes secrets and images, and stops at the protected bucket at the end (decision 28).
     """
 
     def __init__(
@@ -143,3 +146,62 @@ def program_labels() -> dict[str, str]:
     """
     program = program_label(pulumi.get_project(), pulumi.get_stack())
     return {PROGRAM_LABEL: program} if naming.LABEL_VALUE.match(program) else {}
+
+
+#: Any resource type of the provider's package.
+_TYPE: Final = "gcp:projects/service:Service"
+#: Settings of the provider that are arguments of components, too.
+PLACE: Final = ("project", "region")
+#: Inputs of the provider that hold for resources alone.
+_CREDENTIALS: Final = ("access_token", "credentials")
+_IMPERSONATE: Final = "impersonate_service_account"
+
+
+def explicit(opts: pulumi.ResourceOptions | None) -> pulumi.ProviderResource | None:
+    """The provider that a component with ``opts`` gives to what is in it; None for the default."""
+    if opts is None:
+        return None
+    several = opts.providers or ()
+    given = [*(several.values() if isinstance(several, Mapping) else several)]
+    given += [opts.provider] if opts.provider else []
+    own = next((each for each in reversed(given) if each.package == "gcp"), None)
+    return own or (opts.parent.get_provider(_TYPE) if opts.parent else None)
+
+
+def value(opts: pulumi.ResourceOptions | None, key: str) -> Any:
+    """A setting of the provider of a component, by its name in Python; None if it has none.
+
+    That of a provider which another language declared cannot be read, and is None: the config's
+    may be another one.
+    """
+    provider = explicit(opts)
+    if provider is None:
+        found = pulumi.Config("gcp").get(to_camel(key))
+        return found or (getattr(gcp.config, key) if key in PLACE else None)
+    found = getattr(provider, key, None)
+    if isinstance(found, pulumi.Output):
+        found = awaited(found.future())
+    if found is None and isinstance(provider, gcp.Provider) and key in PLACE:
+        return value(None, key)
+    return found
+
+
+def submitter_of(component: pulumi.Resource) -> str:
+    """The account as which jobs in a component are submitted; empty for the caller's own."""
+    return str(value(pulumi.ResourceOptions(parent=component), _IMPERSONATE) or "")
+
+
+def identity_problems(opts: pulumi.ResourceOptions | None) -> Iterator[Problem]:
+    """Yield a problem if the component's provider acts as an account that its jobs cannot use."""
+    provider = explicit(opts)
+    for key in _CREDENTIALS:
+        if value(opts, key) is not None:
+            name = key if provider else to_camel(key)
+            what = f"the gcp provider has {name}, which would not submit the job"
+            hint = f"for both, {_IMPERSONATE if provider else to_camel(_IMPERSONATE)}"
+            yield Problem(what, hint=f"{hint}, or application default credentials")
+    if provider is not None and not isinstance(provider, gcp.Provider):
+        pulumi.log.warn(
+            "A gcp provider of another language cannot be read here: its jobs are submitted with "
+            "application default credentials, or as GOOGLE_IMPERSONATE_SERVICE_ACCOUNT."
+        )

@@ -39,12 +39,12 @@ class TeamArgs(TypedDict):
 
 
 class RetentionArgs(TypedDict):
-    """How long nobody can delete or overwrite an object: https://docs.cloud.google.com/storage/docs/bucket-lock"""
+    """Days in which no user can delete or overwrite an object: https://docs.cloud.google.com/storage/docs/bucket-lock"""
 
     days: Input[int]
     """Days from an object's creation; at most a hundred years."""
     locked: NotRequired[Input[bool]]
-    """Whether it can never be shortened or removed again. A lock is never undone."""
+    """Forbid ever shortening or removing it. A lock cannot be undone."""
 
 
 class BucketArgs(TypedDict):
@@ -65,7 +65,7 @@ class BucketArgs(TypedDict):
     objects: NotRequired[Input[Mapping[str, Input[str]]]]
     """Objects kept in the bucket: name -> file, or prefix -> folder, in the checkout."""
     versioning: NotRequired[Input[bool]]
-    """Whether overwritten and deleted objects are kept as versions."""
+    """Keep overwritten and deleted objects as versions."""
     keep_noncurrent_days: NotRequired[Input[int]]
     """Days an overwritten or deleted version is kept (and paid for)."""
     delete_after_days: NotRequired[Input[int]]
@@ -77,9 +77,9 @@ class BucketArgs(TypedDict):
     soft_delete_days: NotRequired[Input[int]]
     """Days a deleted object can be restored: 0 (off) or 7 to 90."""
     force_destroy: NotRequired[Input[bool]]
-    """Whether ``pulumi destroy`` may delete a bucket that still has objects."""
+    """Allow ``pulumi destroy`` to delete a bucket that still has objects."""
     protect: NotRequired[Input[bool]]
-    """Whether Pulumi refuses to delete or replace the bucket, and to destroy the stack."""
+    """Refuse to delete or replace the bucket, and to destroy the stack."""
     team: NotRequired[Input[str]]
     """The team whose accounts alone may name it; every account's without it."""
 
@@ -108,10 +108,10 @@ class ServiceAccountArgs(TypedDict):
     secrets: NotRequired[Input[Sequence[Input[str]]]]
     """Secrets whose value it may read."""
     calls_vertex: NotRequired[Input[bool]]
-    """Whether the code calls Vertex AI itself (experiments, model upload, TensorBoard). By a job
+    """The code calls Vertex AI itself (experiments, model upload, TensorBoard). By a job
     that names no account it then reaches all buckets and datasets of the project."""
     description: NotRequired[Input[str]]
-    """What it is for, as the console shows it."""
+    """Description in the console."""
     team: NotRequired[Input[str]]
     """The team it belongs to."""
     submitters: NotRequired[Input[Sequence[Input[str]]]]
@@ -132,9 +132,9 @@ class SecretArgs(TypedDict):
     labels: NotRequired[Input[Mapping[str, Input[str]]]]
     """Labels of its own, beside the stack's and the team's."""
     description: NotRequired[Input[str]]
-    """What it is for; an annotation of the secret has it."""
+    """Description, an annotation of the secret."""
     protect: NotRequired[Input[bool]]
-    """Whether Pulumi refuses to delete or replace the secret, and to destroy the stack."""
+    """Refuse to delete or replace the secret, and to destroy the stack."""
     team: NotRequired[Input[str]]
     """The team whose accounts alone may name it; every account's without it."""
 
@@ -165,7 +165,7 @@ class ImageArgs(TypedDict):
     digest: NotRequired[Input[str]]
     """The image that jobs run, in the stack's repository under the image's name."""
     built_from: NotRequired[Input[str]]
-    """What ``digest`` was built from, as ``vt images build`` writes it."""
+    """Sources of ``digest``, as ``vt images build`` writes them."""
     uri: NotRequired[Input[str]]
     """An image of another repository, by digest."""
 
@@ -180,15 +180,15 @@ class RegistryArgs(TypedDict):
     members: NotRequired[Input[Mapping[str, Input[Sequence[Input[str]]]]]]
     """IAM members that get a role on it, beside the builders."""
     immutable_tags: NotRequired[Input[bool]]
-    """Whether a tag, once pushed, can never be moved."""
+    """Forbid moving a tag, once pushed."""
     keep_versions: NotRequired[Input[int]]
     """Newest versions of each image that are always kept."""
     scanning: NotRequired[Input[bool]]
-    """Whether images are scanned for known vulnerabilities; as the project has it if absent."""
+    """Scan images for known vulnerabilities; the project's setting applies if absent."""
     delete_untagged_after_days: NotRequired[Input[int]]
     """Days after which a version without a tag is deleted."""
     protect: NotRequired[Input[bool]]
-    """Whether Pulumi refuses to delete or replace the repository, and to destroy the stack."""
+    """Refuse to delete or replace the repository, and to destroy the stack."""
 
 
 class SubnetArgs(TypedDict):
@@ -199,7 +199,7 @@ class SubnetArgs(TypedDict):
     existing: NotRequired[Input[str]]
     """A subnet that is there; without it the stack makes one."""
     private_ip_google_access: NotRequired[Input[bool]]
-    """Whether machines without an external address reach Google's APIs."""
+    """Machines without an external address reach Google's APIs."""
 
 
 class IpRangeArgs(TypedDict):
@@ -210,7 +210,7 @@ class IpRangeArgs(TypedDict):
     prefix_length: NotRequired[Input[int]]
     """16 has room for 63 parallel jobs with up to 8 nodes each."""
     address: NotRequired[Input[str]]
-    """Where it begins; without it, Google chooses."""
+    """First address; without it, Google chooses."""
     name: NotRequired[Input[str]]
     """Its name in the cloud; ``training-KEY-STACK`` without it."""
     existing: NotRequired[Input[str]]
@@ -223,7 +223,7 @@ class AttachmentArgs(TypedDict):
     existing: NotRequired[Input[str]]
     """An attachment that is there; without it the stack makes one."""
     connection_preference: NotRequired[Input[Literal["ACCEPT_AUTOMATIC", "ACCEPT_MANUAL"]]]
-    """Whether it accepts connections by itself."""
+    """Automatic or manual acceptance of connections."""
 
 
 class DnsPeeringArgs(TypedDict):
@@ -238,7 +238,7 @@ class DnsPeeringArgs(TypedDict):
 
 
 class AllowArgs(TypedDict):
-    """What the machines of jobs may reach in the network, beside one another."""
+    """Traffic of job machines that the network allows, beside that among themselves."""
 
     formerly: NotRequired[Input[str]]
     """The key it was created under, which its name and its place in the state keep."""
@@ -247,17 +247,17 @@ class AllowArgs(TypedDict):
     ports: NotRequired[Input[Sequence[Input[str]]]]
     """All of them if none is given."""
     destination_ranges: Input[Sequence[Input[str]]]
-    """Where to, as blocks of addresses."""
+    """Destinations, as blocks of addresses."""
 
 
 class NetworkArgs(TypedDict):
-    """How jobs reach a network, and the network itself unless it exists.
+    """Connection of jobs to a network, and the network itself unless it exists.
 
     ``none``: they do not. ``peering``: Google's network, where jobs run, is peered with it.
     ``psc``: each machine has an interface in it, by way of a network attachment."""
 
     mode: NotRequired[Input[Literal["none", "peering", "psc"]]]
-    """How jobs reach it: not at all, by peering, or by Private Service Connect."""
+    """Kind of connection: none, peering, or Private Service Connect."""
     existing: NotRequired[Input[str]]
     """A network that is there; without it the stack makes one."""
     subnet: NotRequired[Input[SubnetArgs]]
@@ -275,11 +275,11 @@ class NetworkArgs(TypedDict):
     nat: NotRequired[Input[bool]]
     """Cloud NAT for the subnet's machines. Jobs do not use it: see docs/networks.md."""
     allow: NotRequired[Input[Mapping[str, Input[AllowArgs]]]]
-    """What the machines of jobs may reach in the network, by name."""
+    """Allowed traffic of the machines of jobs in the network, by name."""
     avoid: NotRequired[Input[Sequence[Input[str]]]]
     """Addresses used elsewhere, like on-premises, that none of these may overlap."""
     parallel_jobs: NotRequired[Input[int]]
-    """How many of the stack's jobs use the network at once; all of them without it."""
+    """Number of the stack's jobs that use the network at once; all of them without it."""
 
 
 class SharedVpcArgs(TypedDict):
@@ -290,18 +290,18 @@ class SharedVpcArgs(TypedDict):
     host_project_number: Input[str]
     """Its number."""
     manage_host: NotRequired[Input[bool]]
-    """Whether the stack makes what the host project needs. If not, the preview lists it."""
+    """Create the requirements of the host project. If not, the preview lists them."""
     enable_host: NotRequired[Input[bool]]
-    """Whether the stack also turns the project into a host; it mostly is one."""
+    """Also turn the project into a host; usually it is one already."""
 
 
 class LocalSsdsArgs(TypedDict):
     """Local SSDs that are attached to every machine."""
 
     count: Input[int]
-    """How many of them."""
+    """Number of them."""
     interface: NotRequired[Input[Literal["NVME", "SCSI"]]]
-    """How they are attached."""
+    """Interface of the disks."""
     disk_size_gb: NotRequired[Input[int]]
     """Size of each, in GB."""
 
@@ -314,7 +314,7 @@ class ReservationFields(TypedDict):
     machine_type: Input[str]
     """Machine type, as job files name it."""
     count: Input[int]
-    """How many machines."""
+    """Number of machines."""
     accelerator_type: NotRequired[Input[str]]
     """For N1 machines. Other machine types have their GPUs in their name."""
     accelerator_count: NotRequired[Input[int]]
@@ -322,11 +322,11 @@ class ReservationFields(TypedDict):
     local_ssds: NotRequired[Input[LocalSsdsArgs]]
     """Local SSDs of each machine; none if absent."""
     specific_reservation_required: NotRequired[Input[bool]]
-    """Whether only jobs that name it use it; if not, any job that fits does."""
+    """Only jobs that name it use it; if not, any job that fits does."""
     share_with: NotRequired[Input[Sequence[Input[str]]]]
     """Other projects that may use it."""
     delete_at_time: NotRequired[Input[str]]
-    """When Google deletes it by itself."""
+    """Time at which Google deletes it."""
     delete_after_duration: NotRequired[Input[str]]
     """Seconds after its creation when Google deletes it by itself; not with ``deleteAtTime``."""
     name: NotRequired[Input[str]]
@@ -334,9 +334,9 @@ class ReservationFields(TypedDict):
     existing: NotRequired[Input[str]]
     """A reservation that is there. Its ``serviceShareType`` must be ``ALLOW_ALL``."""
     parallel_jobs: NotRequired[Input[int]]
-    """How many of the stack's jobs use it at once; all of them without it."""
+    """Number of the stack's jobs that use it at once; all of them without it."""
     protect: NotRequired[Input[bool]]
-    """Whether Pulumi refuses to delete or replace it, and to destroy the stack."""
+    """Refuse to delete or replace it, and to destroy the stack."""
 
 
 class ReservationArgs(ReservationFields):
@@ -354,7 +354,7 @@ class EncryptionArgs(TypedDict):
     key: Input[str]
     """The key; it is in the stack's region."""
     covers: NotRequired[Input[Sequence[Input[Literal["buckets", "registry", "secrets", "jobs"]]]]]
-    """What is encrypted with it. On a repository or a secret that is there, it means a new one."""
+    """Resources that it encrypts. On an existing repository or secret, it means a new one."""
 
 
 class LimitsArgs(TypedDict):
@@ -372,8 +372,8 @@ class LimitsArgs(TypedDict):
     max_usd_per_month_in_total: NotRequired[Input[float]]
     """The most all endpoints and schedules of the stack may cost a month together."""
     allow_unpriced: NotRequired[Input[bool]]
-    """Whether a job or an endpoint without a known price may run. Its cost cannot be compared with
-    a limit in USD, so it is refused where there is one."""
+    """Allow a job or an endpoint without a known price. Its cost cannot be compared with a limit in
+    USD, so it is refused if there is one."""
     regions: NotRequired[Input[Sequence[Input[str]]]]
     """Regions the stack may be in."""
     machine_types: NotRequired[Input[Sequence[Input[str]]]]
@@ -423,33 +423,33 @@ class SnapshotArgs(TypedDict):
     bucket: NotRequired[Input[str]]
     """Key of the bucket that keeps them."""
     location: NotRequired[Input[str]]
-    """Where the tables are; the stack's region without it."""
+    """Location of the tables; the stack's region without it."""
     run: NotRequired[Input[int]]
     """Raise it to run an unchanged query once more. Files of earlier runs stay."""
 
 
 class RungArgs(TypedDict):
-    """What one rung has otherwise than the job file; all else is as the job file says.
+    """Differences of one rung from the job file; all else is as in the job file.
 
     A rung with a ``machineType`` names the whole machine: accelerators of the file are left out. A
     rung uses the reservation that it names, and none without one."""
 
     strategy: NotRequired[Input[Literal["STANDARD", "SPOT", "FLEX_START"]]]
-    """How its machines are got; that of the job file without it, STANDARD beside a reservation."""
+    """Provisioning of its machines; the job file's without it, STANDARD beside a reservation."""
     max_wait_duration: NotRequired[Input[str]]
-    """How long FLEX_START waits for machines; ``0s`` is for ever, so no rung would follow."""
+    """Longest wait of FLEX_START for machines; ``0s`` is for ever, so no rung would follow."""
     machine_type: NotRequired[Input[str]]
     """Machine type of every pool that has the machine of the first one."""
     accelerator_type: NotRequired[Input[str]]
     """Accelerator of those pools."""
     accelerator_count: NotRequired[Input[int]]
-    """How many of them a machine has."""
+    """Number of them in a machine."""
     reservation: NotRequired[Input[str]]
     """Key in ``reservations``, or ``projects/P/zones/ZONE/reservations/NAME``."""
 
 
 class ScheduleArgs(TypedDict):
-    """When a job is submitted, again and again; ``up`` submits none of it.
+    """Repeated submission of a job; ``up`` submits none of it.
 
     Each slot has one submission at most, with a folder of its own (docs/jobs.md)."""
 
@@ -458,16 +458,16 @@ class ScheduleArgs(TypedDict):
     time_zone: NotRequired[Input[str]]
     """The zone that it is meant in, like ``Europe/Berlin``."""
     paused: NotRequired[Input[bool]]
-    """Whether there are no slots for the time being. Those that pass are not made up for."""
+    """Stop the schedule for the time being. Slots that pass are not submitted later."""
     missed: NotRequired[Input[Literal["skip", "latest", "all"]]]
-    """What becomes of slots that nobody could submit in time. ``skip``: one that is an hour late is
+    """Treatment of slots that were not submitted in time. ``skip``: one that is an hour late is
     left out. ``latest``: the newest is submitted, however late. ``all``: each is, one after the
     other."""
 
 
 class StateMessagesArgs(TypedDict):
-    """What Batch writes to a topic of Pub/Sub when a job or a task of it gets another state. Vertex
-    AI has no such messages."""
+    """Messages that Batch publishes to a Pub/Sub topic when a job or a task of it changes state.
+    Vertex AI has no such messages."""
 
     channel: Input[str]
     """Key of a channel with ``pubsub``."""
@@ -508,20 +508,20 @@ class JobFields(TypedDict):
     run: NotRequired[Input[int]]
     """Raise it to submit an unchanged job once more."""
     on_delete: NotRequired[Input[Literal["keep", "delete"]]]
-    """Whether the record of an ended job is kept when it leaves the stack."""
+    """Keep or delete the record of an ended job that leaves the stack."""
     backend: NotRequired[Input[Literal["vertex", "batch"]]]
     """The service that runs it: Vertex AI, or Google Batch, which takes no fee (docs/batch.md)."""
     on_change: NotRequired[Input[Literal["cancel", "finish"]]]
-    """What becomes of the running job when its request changes; the stack's if absent."""
+    """Treatment of the running job when its request changes; the stack's if absent."""
     wait: NotRequired[Input[Literal["running", "succeeded"]]]
-    """What ``pulumi up`` waits for after the job was submitted; nothing if absent."""
+    """State that ``pulumi up`` waits for after it submitted the job; none if absent."""
     deadline: NotRequired[Input[str]]
-    """How long it waits; an hour if absent. It needs ``wait``."""
+    """Longest time to wait; an hour if absent. It needs ``wait``."""
     ladder: NotRequired[Input[Sequence[Input[RungArgs]]]]
-    """What to ask for, in order, where the service had no machines for the job file's request."""
+    """Alternatives, in order, if the service had no machines for the job file's request."""
     idle_stop: NotRequired[Input[str]]
-    """When who waits for it, or ``vt jobs advance``, cancels it, like ``5% for 30m``: none of its
-    accelerators was at that or above for so long. From 10m to 23h30m."""
+    """Cancel the idle job, like ``5% for 30m``: none of its accelerators was at that or above for
+    so long. A waiting ``up`` or ``vt jobs advance`` cancels it. From 10m to 23h30m."""
 
 
 class JobArgs(JobFields):
@@ -532,9 +532,9 @@ class JobArgs(JobFields):
     file: Input[str]
     """The job file, like ``jobs/titanic.yaml``."""
     schedule: NotRequired[Input[ScheduleArgs]]
-    """When it is submitted, again and again; ``pulumi up`` submits it once without it."""
+    """Times of submission; without it ``pulumi up`` submits the job once."""
     messages: NotRequired[Input[StateMessagesArgs]]
-    """What Batch writes to a topic when the job gets another state; with ``backend: batch``."""
+    """Messages of Batch to a topic when the job changes its state; with ``backend: batch``."""
 
 
 class ServingContainerArgs(TypedDict):
@@ -543,9 +543,9 @@ class ServingContainerArgs(TypedDict):
     image: Input[str]
     """An image: ``${images.NAME}``, or one in Artifact Registry, by digest."""
     predict_route: NotRequired[Input[str]]
-    """Where it takes predictions by POST."""
+    """Path of predictions, by POST."""
     health_route: NotRequired[Input[str]]
-    """Where it answers 200 once it can serve."""
+    """Path that answers 200 once it can serve."""
     port: NotRequired[Input[int]]
     """The port that it listens on."""
     env: NotRequired[Input[Mapping[str, Input[str]]]]
@@ -555,7 +555,7 @@ class ServingContainerArgs(TypedDict):
     args: NotRequired[Input[Sequence[Input[str]]]]
     """In place of the image's CMD."""
     deployment_timeout: NotRequired[Input[str]]
-    """How long it has to become healthy, at most 7200s; half an hour without it."""
+    """Longest time to become healthy, at most 7200s; half an hour without it."""
 
 
 class ModelArgs(TypedDict):
@@ -574,7 +574,7 @@ class ModelArgs(TypedDict):
     files: NotRequired[Input[Sequence[Input[str]]]]
     """Files that the container expects in that folder; a preview refuses a run without them."""
     on_delete: NotRequired[Input[Literal["keep", "delete"]]]
-    """Whether versions are kept when they leave the stack."""
+    """Keep or delete versions that leave the stack."""
     team: NotRequired[Input[str]]
     """The team that it belongs to."""
 
@@ -585,11 +585,11 @@ class AcceleratorArgs(TypedDict):
     type: Input[str]
     """Their type, as the API spells it."""
     count: NotRequired[Input[int]]
-    """How many a replica has."""
+    """Number of accelerators of a replica."""
 
 
 class ReplicasArgs(TypedDict):
-    """How many replicas each version has. All of them are paid for while they are deployed."""
+    """Numbers of replicas of each version. All of them are paid for while they are deployed."""
 
     min: NotRequired[Input[int]]
     """The least, also without any traffic; at least 1."""
@@ -598,7 +598,7 @@ class ReplicasArgs(TypedDict):
 
 
 class EndpointArgs(TypedDict):
-    """Where predictions are asked for, and which versions of a model answer them."""
+    """An address for predictions, and the versions of a model that answer them."""
 
     formerly: NotRequired[Input[str]]
     """The key it was created under, which its name and its place in the state keep."""
@@ -609,21 +609,21 @@ class EndpointArgs(TypedDict):
     accelerator: NotRequired[Input[AcceleratorArgs]]
     """Accelerators of each replica; none without it."""
     replicas: NotRequired[Input[ReplicasArgs]]
-    """How many replicas each version has."""
+    """Numbers of replicas of each version."""
     account: NotRequired[Input[str]]
     """Key of the service account that the containers act as; Google's own without it."""
     split: Input[Mapping[str, Input[int]]]
     """Share of the traffic by run, like ``{"run 3": 90, "run 4": 10}``; 100 in total. A run with 0
     stays deployed. One that is left out is undeployed once it has no traffic."""
     public: NotRequired[Input[bool]]
-    """Whether it is reached from the internet. Without it, it is private where the stack's network
+    """Reachable from the internet. Without it, it is private where the stack's network
     has mode ``psc``, and public elsewhere."""
     team: NotRequired[Input[str]]
     """The team that owns it."""
 
 
 class ChannelArgs(TypedDict):
-    """Where alerts go: one of ``email``, ``pubsub`` and ``existing``."""
+    """A destination of alerts: one of ``email``, ``pubsub`` and ``existing``."""
 
     email: NotRequired[Input[str]]
     """Address of a person or a group."""
@@ -635,21 +635,21 @@ class ChannelArgs(TypedDict):
 
 
 class AlertsArgs(TypedDict):
-    """What somebody is told about jobs, of the whole project: no log and no metric of a job says
-    which stack it belongs to."""
+    """Alerts about jobs, of the whole project: no log and no metric of a job has the name of the
+    stack that it belongs to."""
 
     channels: Input[Sequence[Input[str]]]
     """Keys of ``channels``: all of them are told."""
     failed: NotRequired[Input[bool]]
-    """Whether each job that fails is told, once, by the line that Vertex AI writes then."""
+    """Alert on each failed job, once, by the line that Vertex AI logs."""
     gpu_idle_below: NotRequired[Input[str]]
-    """When a job's accelerators do nothing, like ``5% for 30m``: none of its replicas was above it
-    for so long. At most 23h30m."""
+    """Alert if a job's accelerators are idle, like ``5% for 30m``: no replica was above it for so
+    long. At most 23h30m."""
 
 
 class BudgetArgs(TypedDict):
-    """What the project may cost a month before somebody is told. It stops nothing, and costs reach
-    it up to a day late."""
+    """An alert on the monthly cost of the project. It stops nothing, and costs reach it up to a day
+    late."""
 
     billing_account: Input[str]
     """The billing account of the project; it must pay in USD."""
@@ -676,7 +676,7 @@ class DashboardArgs(TypedDict):
             ]
         ]
     ]
-    """What it shows, in order. ``ends``: what Vertex AI logs when jobs begin and end."""
+    """Its charts, in order. ``ends``: lines that Vertex AI logs when jobs begin and end."""
 
 
 class EnvironmentFields(TypedDict):
@@ -707,7 +707,7 @@ class EnvironmentFields(TypedDict):
     registry: NotRequired[Input[RegistryArgs]]
     """The stack's Docker repository."""
     network: NotRequired[Input[NetworkArgs]]
-    """How jobs reach a network."""
+    """Connection of jobs to a network."""
     shared_vpc: NotRequired[Input[SharedVpcArgs]]
     """The project that owns the network, if it is another one."""
     reservations: NotRequired[Input[Mapping[str, Input[ReservationArgs]]]]
@@ -720,14 +720,14 @@ class EnvironmentFields(TypedDict):
     limits: NotRequired[Input[LimitsArgs]]
     """Bounds for the stack and every job."""
     job_defaults: NotRequired[Input[JobDefaultsArgs]]
-    """What job files may leave out."""
+    """Values that job files may leave out."""
     allowed_secrets: NotRequired[Input[Mapping[str, Input[str]]]]
     """Files that may leave the machine though they look like secrets, or lines of files, as
     ``vt check`` names them (``FILE`` or ``FILE:LINE``): each with a reason."""
     rules: NotRequired[Input[Mapping[str, Input[Literal["error", "warning", "note"]]]]]
     """Levels of rules of job files; an error stays one."""
     on_change: NotRequired[Input[Literal["cancel", "finish"]]]
-    """What becomes of a running job when its request changes, where the job does not say it.
+    """Treatment of a running job when its request changes. A job's ``onChange`` has precedence.
     ``finish``: it ends by itself, and the next ``pulumi up`` submits the changed one."""
     snapshots: NotRequired[Input[Mapping[str, Input[SnapshotArgs]]]]
     """Results of queries in BigQuery that are kept as files, by name."""
@@ -740,10 +740,10 @@ class EnvironmentFields(TypedDict):
     endpoints: NotRequired[Input[Mapping[str, Input[EndpointArgs]]]]
     """Endpoints by name: which versions of a model answer predictions, and with what share."""
     channels: NotRequired[Input[Mapping[str, Input[ChannelArgs]]]]
-    """Where alerts and the budget's mail go, by name."""
+    """Destinations of alerts and of the budget's mail, by name."""
     alerts: NotRequired[Input[AlertsArgs]]
-    """What is told about jobs, and to whom."""
+    """Alerts about jobs, and their channels."""
     budget: NotRequired[Input[BudgetArgs]]
-    """What the project may cost a month before somebody is told."""
+    """Alert on the monthly cost of the project."""
     dashboards: NotRequired[Input[Mapping[str, Input[DashboardArgs]]]]
     """Dashboards of jobs, by name."""

@@ -8,7 +8,7 @@ from typing import Any
 import pulumi
 import pulumi_gcp as gcp
 
-from vertex_training.components import provider
+from vertex_training.components import ordering
 from vertex_training.components.ordering import Scope, component_dependencies, program_labels
 from vertex_training.serving.declared import DeclaredEndpoint
 from vertex_training.serving.resource import EndpointCleanup, EndpointTraffic, ModelVersion
@@ -41,7 +41,7 @@ class Serving(pulumi.ComponentResource):
         opts = pulumi.ResourceOptions.merge(scope.opts, pulumi.ResourceOptions(depends_on=after))
         super().__init__("vertextraining:serving:Serving", scope.name, None, opts)
         self._stack, self._name = stack, scope.name
-        self._account = provider.submitter_of(self)
+        self._account = ordering.submitter_of(self)
         dependencies = component_dependencies(after)
         inside = pulumi.ResourceOptions(parent=self, depends_on=dependencies)
         self._declare_versions(control_bucket, inside)

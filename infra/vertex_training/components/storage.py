@@ -1,4 +1,4 @@
-"""Buckets, the objects the stack keeps in them, and the code of its jobs.
+"""Buckets, the objects the stack keeps in them, the code of its jobs, and snapshots of queries.
 
 Owns the settings of every bucket: regional, closed to the public, uniform access; deleted objects
 can be restored for a while and are then removed. Does not own the grants: see ``identities``.
@@ -12,6 +12,7 @@ import pulumi_gcp as gcp
 from pulumi import Input, Output
 
 from vertex_training import naming
+from vertex_training.components import ordering
 from vertex_training.components.apis import Apis
 from vertex_training.components.arguments import KEYWORDS, Arguments, Opts, set_outputs
 from vertex_training.components.iam import grants_beside
@@ -22,6 +23,7 @@ from vertex_training.plan.facts import package_object
 from vertex_training.plan.grants import EXTRA_GRANTS
 from vertex_training.plan.stack_grants import extra_grants
 from vertex_training.settings.model import Bucket, Settings
+from vertex_training.snapshots.provider import Snapshot
 from vertex_training.stack import Stack
 
 DAY: Final = 24 * 3600
@@ -196,7 +198,7 @@ class TrainingBucketsArgs(TypedDict):
     project: NotRequired[Input[str]]
     """Id of the project that owns them. The provider's without it."""
     region: NotRequired[Input[str]]
-    """Where they are: the region of the jobs. The provider's without it."""
+    """Location: the region of the jobs. The provider's without it."""
     environment: NotRequired[Input[str]]
     """Ends their names: ``PROJECT-KEY-ENVIRONMENT``. The Pulumi stack's name without it."""
     labels: NotRequired[Input[Mapping[str, Input[str]]]]
@@ -204,8 +206,8 @@ class TrainingBucketsArgs(TypedDict):
     buckets: NotRequired[Input[Mapping[str, Input[BucketArgs]]]]
     """By key."""
     own_buckets: NotRequired[Input[bool]]
-    """Whether ``staging`` (code) and ``control`` (records) are made; true without it. One component
-    of an environment makes them."""
+    """Create ``staging`` (code) and ``control`` (records); true without it. One component
+    of an environment creates them."""
     encryption_key: NotRequired[Input[str]]
     """A key in Cloud KMS that encrypts all of them; Cloud Storage must be allowed to use it. May be
     unknown in a preview."""
@@ -272,3 +274,43 @@ class TrainingBuckets(pulumi.ComponentResource):
         by_key = stack.by_new_keys(("buckets",), by_key)
         urls = {key: f"gs://{bucket}" for key, bucket in by_key.items()}
         set_outputs(self, {"names": by_key, "urls": urls, "control": by_key[CONTROL]})
+
+
+class Snapshots(pulumi.ComponentResource):
+    """All snapshots of a stack. Jobs wait for it: what they name is there, and whole."""
+
+    snapshots: Mapping[str, Snapshot]
+
+    def __init__(self, scope: Scope, stack: Stack, after: Sequence[pulumi.Resource]) -> None:
+        """``after``: the API of BigQuery, and the buckets."""
+        super().__init__("vertextraining:snapshots:Snapshots", scope.name, None, scope.opts)
+        self.snapshots = {
+            key: Snapshot(
+                f"{scope.name}-{key}",
+                request=request,
+                control_bucket=stack.declared.names.bucket(CONTROL),
+                impersonate=ordering.submitter_of(self),
+                opts=pulumi.ResourceOptions(parent=self, depends_on=after),
+            )
+            for key, request in stack.snapshots.items()
+        }
+        self.register_outputs({})
+
+
+def make_snapshots(scope: Scope, stack: Stack, apis: Apis, storage: Storage) -> list[Snapshots]:
+    """The component, where the stack has snapshots."""
+    if not stack.snapshots:
+        return []
+    return [Snapshots(scope.child("snapshots"), stack, [*apis.on("bigquery"), storage])]
+
+
+def snapshot_outputs(stack: Stack, made: Mapping[str, Snapshot]) -> dict[str, object]:
+    """The outputs of a stack about its snapshots, by the stack file's keys, as ``made`` has them.
+
+    The folder is known in a preview.
+    """
+    folders = stack.by_new_keys(("snapshots",), stack.snapshots)
+    return {
+        key: {"folder": folders[key].uri, "manifest": snapshot.manifest}
+        for key, snapshot in made.items()
+    }

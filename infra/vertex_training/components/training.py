@@ -13,7 +13,7 @@ import pulumi
 from pulumi import Input, Output
 
 from vertex_training.catalog import costs
-from vertex_training.components import provider
+from vertex_training.components import ordering
 from vertex_training.components.arguments import KEYWORDS, Arguments, Opts, set_outputs
 from vertex_training.components.ordering import Scope, component_dependencies, program_labels
 from vertex_training.components.sections import JobFields, LimitsArgs
@@ -21,8 +21,12 @@ from vertex_training.customjob.kinds import BATCH_JOB, CUSTOM_JOB, TUNING_JOB, J
 from vertex_training.customjob.protocol.waiting import Wait, WaitPorts, wait_for_job
 from vertex_training.customjob.provider import idle_stop_of, ladder_of
 from vertex_training.customjob.request import job_file
-from vertex_training.customjob.request.job_file import JobFile, JobRequest, Submission
-from vertex_training.customjob.request.rungs import RungOverrides
+from vertex_training.customjob.request.job_file import (
+    JobFile,
+    JobRequest,
+    RungOverrides,
+    Submission,
+)
 from vertex_training.customjob.resource import CustomJob, HyperparameterTuningJob
 from vertex_training.customjob.rules.context import FILE_ONLY
 from vertex_training.engine import HOSTED, MESSAGE_SHOWN
@@ -54,7 +58,7 @@ class Training(pulumi.ComponentResource):
     schedules: dict[str, JobSchedule]
     """Of jobs that ``up`` does not submit."""
     reached: Output[bool]
-    """Whether all jobs with ``wait`` got where they should; known when they did or did not."""
+    """True if all jobs with ``wait`` reached their state; known when they did or did not."""
 
     def __init__(
         self,
@@ -73,11 +77,11 @@ class Training(pulumi.ComponentResource):
         ``after``: everything a job may need; all of it is there first.
 
         The component waits for it and jobs wait for the component, so that the long list of what
-        all that is stands in the state once and not once a job (docs/adr/0013).
+        all that is stands in the state once and not once a job (decision 13).
         """
         opts = pulumi.ResourceOptions.merge(scope.opts, pulumi.ResourceOptions(depends_on=after))
         super().__init__("vertextraining:training:Training", scope.name, None, opts)
-        self._submitter = provider.submitter_of(self)
+        self._submitter = ordering.submitter_of(self)
         dependencies = component_dependencies(after)
         jobs = settings.submitted
         labels = _labels(settings, requests)
@@ -138,7 +142,7 @@ class Training(pulumi.ComponentResource):
         return reached
 
     def _outcome(self, job: CustomJob, wanted: Wait, request: JobRequest) -> Output[bool]:
-        """Whether the job got where it should; why not has been shown.
+        """Return whether the job reached its state; the reason for a failure has been shown.
 
         At the program, which fails; at the job, the engine would call its creation failed.
         """
@@ -281,7 +285,7 @@ class TrainingJobArgs(JobFields):
     labels: NotRequired[Input[Mapping[str, Input[str]]]]
     """Labels of the job; a change of them submits nothing."""
     limits: NotRequired[Input[LimitsArgs]]
-    """What the job may use and cost."""
+    """Limits on the use and cost of the job."""
 
 
 class _Options(Section):
@@ -294,7 +298,7 @@ class _Options(Section):
 class TrainingJob(pulumi.ComponentResource):
     """A training job or a tuning job on Vertex AI, checked before and submitted once.
 
-    The rules of job files hold for ``spec`` (docs/rules.md), and ``${job.name}``, ``${job.run}``
+    The rules of job files (``vt check --rules``) hold for ``spec``; ``${job.name}``, ``${job.run}``
     and ``${job.requestId}`` stand for the job's own. An equal request is never submitted twice: a
     higher ``run`` submits it again. Vertex AI must be enabled.
 
@@ -365,7 +369,7 @@ class TrainingJob(pulumi.ComponentResource):
         settings = stack.settings if stack else Settings.model_validate(STAND_INS)
         settings = settings.model_copy(update={"jobs": {key: options}})
         submission = Submission(settings.project, settings.region, environment, key, options.run)
-        arguments.add(provider.identity_problems(opts))
+        arguments.add(ordering.identity_problems(opts))
         rungs = _rungs(options, arguments)
         kind = BATCH_JOB if options.backend == BATCH_JOB.backend else None
         request = _request(given, submission, stack, arguments, rungs, kind, options.passed)
@@ -409,7 +413,7 @@ def _control_bucket(given: Mapping[str, Any], arguments: Arguments) -> Input[str
 def _options(
     name: str, given: Mapping[str, Any], environment: str, arguments: Arguments
 ) -> JobOptions:
-    """What is asked of the job; defaults where that is wrong, since the problems are raised."""
+    """Return the options of the job; defaults if they are wrong, since the problems are raised."""
     given = arguments.section(JobOptions, given, FIELDS, at=("jobs", name))
     found = arguments.parse(_Options, {"stack": environment, "jobs": {name: given}})
     return found.jobs[name] if found else JobOptions()

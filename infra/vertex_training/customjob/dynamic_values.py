@@ -1,4 +1,4 @@
-"""What the dynamic providers share: their base, their values, and what they print."""
+"""Shared parts of the dynamic providers: their base class, values, and printed lines."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def without_provider(props: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def has_unknown(value: Any) -> bool:
-    """Whether a part of it is not known yet, in a preview."""
+    """Return whether a part of the value is not known yet, in a preview."""
     if isinstance(value, dict):
         return any(has_unknown(item) for item in value.values())
     if isinstance(value, list):

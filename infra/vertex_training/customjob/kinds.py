@@ -20,7 +20,7 @@ from vertex_training.naming import JOB_LABEL_PREFIX, is_local
 
 @dataclass(frozen=True, slots=True)
 class JobKind:
-    """What a file of a stack becomes: a resource of Vertex AI, or a job of Google Batch."""
+    """Kind of job that a file of a stack becomes: on Vertex AI or on Google Batch."""
 
     message: str
     """Name of the API's message."""
@@ -29,21 +29,21 @@ class JobKind:
     section: str
     """The section of the stack file that names such files."""
     collection: str
-    """Where its resource names have it: ``projects/P/locations/R/COLLECTION/ID``."""
+    """Collection in resource names: ``projects/P/locations/R/COLLECTION/ID``."""
     argument: str
-    """What methods of the official client are called after, and their argument."""
+    """Argument of the official client's methods, and the end of their names."""
     label_prefix: str
-    """How the labels begin that the program sets on it."""
+    """Prefix of the labels that the program sets."""
     records: str
     """Folder of its records in the control bucket, with a ``/``; empty for the bucket itself."""
     backend: str = "vertex"
     """The service that runs it, as a stack file names it."""
     id_prefix: str = ""
-    """How its request ids begin: an id alone tells where its job is, whoever reads it."""
+    """Prefix of request ids, so that an id alone tells the service of its job."""
 
     @property
     def noun(self) -> str:
-        """What people call it: ``job``, ``tuning job`` or ``Batch job``."""
+        """Return its name in messages: ``job``, ``tuning job`` or ``Batch job``."""
         if self.backend != CUSTOM_JOB.backend:
             return f"{self.backend.capitalize()} job"
         return "job" if self.section == CUSTOM_JOB.section else f"{self.section} job"

@@ -281,7 +281,7 @@ def input_options(
 
 
 def _has_another_request(id_: str, olds: dict[str, Any], news: dict[str, Any]) -> bool:
-    """Whether the request that runs, or ran last, is none of those that are declared now.
+    """Return whether no declared request is the one that runs, or ran last.
 
     Rungs that had no turn may change: that submits nothing. Only then are records read.
     """
@@ -294,7 +294,7 @@ def _has_another_request(id_: str, olds: dict[str, Any], news: dict[str, Any]) -
 
 
 def _repeats(running: ReplacedJob, news: dict[str, Any] | None) -> bool:
-    """Whether what takes the place of a job has the request that it has, or had last."""
+    """Return whether a job's replacement has the request that it has, or had last."""
     if news is None or has_unknown(news):
         return False
     return running.request_id in _declared_rungs(news)
@@ -311,7 +311,7 @@ def _known_rungs(olds: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def _rung_ids(olds: Mapping[str, Any], news: Mapping[str, Any]) -> dict[str, list[str]]:
-    """What the state keeps of a ladder; nothing of a job that never had one."""
+    """Return the state of a ladder; empty for a job that never had one."""
     if LADDER not in news["options"] and not _known_rungs(olds):
         return {}
     declared = _declared_rungs(news)
@@ -337,7 +337,7 @@ def _current(id_: str, olds: Mapping[str, Any]) -> ReplacedJob:
 
 
 def _is_deferred(id_: str, olds: dict[str, Any], news: dict[str, Any]) -> bool:
-    """Whether the new request is submitted later, because the job may end by itself and has not.
+    """Return whether the new request waits until the running job has ended by itself.
 
     Where the job cannot be read, its last known state counts: a job that may run is left alone.
     """
@@ -353,7 +353,7 @@ def _is_deferred(id_: str, olds: dict[str, Any], news: dict[str, Any]) -> bool:
 
 
 def _refusal(news: dict[str, Any], replaced: ReplacedJob | None) -> str:
-    """Why the submission would be refused, as far as it can be looked up; empty otherwise."""
+    """Return the reason why the submission would be refused, as far as it is known; else empty."""
 
     def connect() -> tuple[JobService, IntentStore]:
         return _service(news), _intents(news)
@@ -372,7 +372,7 @@ def _refusal(news: dict[str, Any], replaced: ReplacedJob | None) -> str:
 def _record_problem(
     rungs: Sequence[SubmissionRequest], replaced: ReplacedJob, news: dict[str, Any]
 ) -> str:
-    """Why records refuse the submission, or none can be written; empty if neither is so."""
+    """Return the reason why records refuse the submission or cannot be written; else empty."""
     try:
         intents = _intents(news)
         intents.now()  # a write
@@ -382,7 +382,7 @@ def _record_problem(
 
 
 def _questions(rungs: Sequence[SubmissionRequest], kind: JobKind) -> list[Question]:
-    """What all rungs need, each once."""
+    """Return the prerequisites of all rungs, each once."""
     found = [each for request in rungs for each in questions(request, kind)]
     return list({each.subject: each for each in found}.values())
 
@@ -415,7 +415,7 @@ def _request(props: Mapping[str, Any]) -> SubmissionRequest:
 
 
 def _known_request(olds: Mapping[str, Any]) -> SubmissionRequest:
-    """What a state has of a job with a ladder: all but the requests themselves."""
+    """Return the state of a job with a ladder: all but the requests themselves."""
     submission = olds["submission"]
     stack, job, run = submission["stack"], submission["job"], int(submission["run"])
     known, first = _known_rungs(olds), olds["requestId"]
@@ -451,7 +451,7 @@ def ladder_of(props: Mapping[str, Any]) -> Ladder:
 
 
 def idle_stop_of(props: Mapping[str, Any]) -> IdleStop | None:
-    """When a job's inputs, or a schedule's, say that it is cancelled; None if they do not.
+    """Return the ``idleStop`` of a job's or a schedule's inputs; None if they have none.
 
     Raises:
         OperatorError: no client can be made.
@@ -469,7 +469,7 @@ def idle_stop_of(props: Mapping[str, Any]) -> IdleStop | None:
 
 
 def stop_reason(props: Mapping[str, Any], name: str, request_id: str) -> str:
-    """Why ``idleStop`` cancelled the job ``name`` of these inputs; empty if it did not.
+    """Return ``idleStop``'s reason to cancel the job ``name`` of these inputs; empty if it did not.
 
     Raises:
         OperatorError: its record cannot be read.
@@ -490,7 +490,7 @@ def _note(cancelled: CancelledJob) -> None:
 
 
 def _job_key(props: Mapping[str, Any]) -> tuple[object, ...]:
-    """What tells one job from the others, whatever its run and request."""
+    """Return the identity of a job, whatever its run and request."""
     submission = props["submission"]
     keys = (key for key in (*SUBMISSION_KEYS, SECTION) if key != "run")
     return tuple(submission.get(key) for key in keys)
@@ -544,7 +544,7 @@ def _labels(props: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _outputs(props: dict[str, Any], job: JobSnapshot) -> dict[str, Any]:
-    """What the state keeps of a job: what finds, refreshes and ends it, each value once."""
+    """Return the state of a job: what finds, refreshes and ends it, each value once."""
     return {
         "state": job.state,
         "submission": props["submission"],

@@ -57,7 +57,7 @@ class RefusalLookup:
         connect: Connect,
         ask: Ask = lambda: "",
     ) -> str:
-        """Why the request would be refused; empty if no reason was found, or nothing was read.
+        """Return the reason why the request would be refused; empty if none was found.
 
         ``ask`` is called if the records show no reason.
         """
@@ -93,7 +93,7 @@ class RefusalLookup:
 
 
 def answer_within(bound: float, ask: Callable[[], Answer]) -> Answer | None:
-    """What ``ask`` returns; None if that takes more than ``bound`` seconds, or fails."""
+    """Return the result of ``ask``; None if that takes more than ``bound`` seconds, or fails."""
     found: list[Answer] = []
     reader = threading.Thread(target=lambda: found.append(ask()), daemon=True)
     reader.start()
@@ -109,12 +109,12 @@ def _answer(ask: Ask) -> str:
 
 
 def is_comparison() -> bool:
-    """Whether this preview compares what is declared with the cloud, as ``vt drift`` does."""
+    """Return whether this preview compares the declaration with the cloud, as ``vt drift`` does."""
     return bool(os.environ.get(COMPARES))
 
 
 def is_offline(project: str) -> bool:
-    """Whether this is a preview of a project of Google's against the stand-in plugin.
+    """Return whether this is a preview of a Google project against the stand-in plugin.
 
     Its state is in the local cloud's folder, and it must need neither network nor credentials.
     """
@@ -136,7 +136,7 @@ def refusal_reason(
     jobs: JobService,
     intents: IntentStore,
 ) -> str:
-    """Why the rung that is submitted now would be refused; empty if records show no reason.
+    """Return the reason why the current rung would be refused; empty if records show none.
 
     ``replaced`` is cancelled first. None if that is not known: then live jobs of other requests are
     no reason.
@@ -161,7 +161,7 @@ def refusal_reason(
 def _has_live_job(
     request: SubmissionRequest, turn: SubmissionTurn, jobs: JobService, intents: IntentStore
 ) -> bool:
-    """Whether a job is adopted at once. Raises JobRefusedError, as steps 1 and 2 would."""
+    """Return whether a job is adopted at once. Raises JobRefusedError, as steps 1 and 2 would."""
     stored = intents.read(request.request_id)
     if stored is None or not stored.record.job_name:
         return False

@@ -63,7 +63,7 @@ class CustomJob(dynamic.Resource, module="vertex", name="CustomJob"):
         """
         self._is_known = is_known
         # Keep them few: the SDK makes an output of each and iterates over all of them whenever a
-        # resource is registered, and the engine lists the dependencies of each (docs/adr/0014).
+        # resource is registered, and the engine lists the dependencies of each (decision 14).
         inputs = {
             "submission": submission_of(request),
             "requestId": self.once_known(request.request_id),
@@ -84,7 +84,7 @@ class CustomJob(dynamic.Resource, module="vertex", name="CustomJob"):
 
     @property
     def inputs(self) -> pulumi.Output[dict[str, Any]]:
-        """What the provider gets, for who takes the job from rung to rung."""
+        """Inputs of the provider, for commands that advance the job to its next rung."""
         return pulumi.Output.from_input(self._inputs)
 
     def _ladder(self, request: JobRequest) -> list[dict[str, pulumi.Input[str]]]:

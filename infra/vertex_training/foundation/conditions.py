@@ -24,8 +24,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
-from vertex_training.catalog import resource_types
-from vertex_training.catalog.metrics import READ_PERMISSION
+from vertex_training.catalog import READ_PERMISSION, resource_types
 from vertex_training.catalog.resource_types import (
     JOB,
     TENSORBOARD,

@@ -27,7 +27,7 @@ NONE: Final = "none"
 
 
 class Role(enum.StrEnum):
-    """What a workflow's job signs in for: one account each."""
+    """Purposes for which a workflow's job signs in: one account each."""
 
     PREVIEW = enum.auto()
     """Pull requests."""

@@ -33,7 +33,7 @@ ENCRYPT_DECRYPT: Final = "roles/cloudkms.cryptoKeyEncrypterDecrypter"
 
 
 class Advance(pulumi.ComponentResource):
-    """What ``vt jobs advance`` needs, for tokens that are nobody's account."""
+    """Rights of ``vt jobs advance``, granted to the tokens of its workflow, without an account."""
 
     def __init__(
         self,

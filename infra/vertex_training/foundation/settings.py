@@ -79,11 +79,11 @@ class Settings(Section):
     rotation_days: Annotated[int, Field(ge=2, le=365)] = 90
     """Days between two versions of the key; CIS asks for at most 90."""
     pull_requests: bool = False
-    """Whether workflows of pull requests, whose code nobody has reviewed, may read this
+    """Workflows of pull requests, whose code nobody has reviewed, may read this
     environment's state and settings as ``preview``."""
     schedules: bool = False
-    """Whether tokens of the workflow ``advance.yml`` may read this environment's state and submit
-    jobs in the project; as which accounts, the stack's ``submitters`` say."""
+    """Tokens of the workflow ``advance.yml`` may read this environment's state and submit
+    jobs in the project, as the accounts that the stack's ``submitters`` allow."""
     plan_reads: list[Key] = Field(default=[], max_length=12)
     """Keys of the training stack's buckets whose objects ``plan`` may read, for drift checks.
     Twelve at most: a condition has no more parts."""
@@ -91,7 +91,7 @@ class Settings(Section):
     """Datasets of the project on which ``deploy`` may grant roles, as ``datasets`` of accounts in
     the stack file ask. Ten at most: a condition has no more parts."""
     deny_policy: bool = True
-    """Whether to attach a deny policy; making one takes ``roles/iam.denyAdmin`` of the
+    """Attach a deny policy; creating one requires ``roles/iam.denyAdmin`` of the
     organization. Without it, ``deploy`` can act as CI's other accounts."""
     protected_accounts: list[Email] = []
     """Further service accounts of the project, such as Compute Engine's default one, that
@@ -114,7 +114,7 @@ class Settings(Section):
 
     @property
     def is_local(self) -> bool:
-        """Whether this is a rehearsal in the local cloud. Nothing in it is protected."""
+        """Return whether this is a rehearsal in the local cloud. Nothing in it is protected."""
         return naming.is_local(self.project)
 
     @property

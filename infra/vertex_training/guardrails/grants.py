@@ -18,7 +18,7 @@ from vertex_training.guardrails.policy import (
     text,
 )
 from vertex_training.naming import BASIC_ROLES, PUBLIC_MEMBERS, domain_of_member, is_of_domains
-from vertex_training.plan.access import OF_A_PROJECT, listed_grants
+from vertex_training.plan.access import OWN_TEAM, listed_grants
 from vertex_training.plan.firewalls import open_ranges
 
 #: Types of resources whose grants hold on a project, a folder or an organization.
@@ -48,7 +48,7 @@ NETWORK_AGENT: Final = {
 def grants(resource: Resource) -> Iterator[tuple[str, str | Unknown]]:
     """(role, member) of every grant of a resource; a member may be unknown."""
     for each in listed_grants(resource.type, resource.props):
-        if not str(each.member).startswith(OF_A_PROJECT):  # of no domain, and nobody by itself
+        if not str(each.member).endswith(OWN_TEAM):
             yield str(each.role), each.member
     kind = iam_kind(resource.type)
     if not kind:

@@ -83,7 +83,7 @@ _KEYS: Final[Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]]] = {
 
 
 def job_spec(resource: Resource) -> Mapping[str, Any]:
-    """What a job, or a trial of a tuning job, runs; empty of other resources, and while unknown."""
+    """Return the spec that a job or a trial runs; empty for other resources, and while unknown."""
     request = text(resource.props, "request") if resource.type in SPECS else ""
     message = json.loads(request) if request else {}
     found = (mapping(message, field) for field in SPECS.get(resource.type, ()))
@@ -149,7 +149,7 @@ def job_dedicated_account(resource: Resource, settings: Settings) -> Found:
 
 
 def _is_own(account: str, stack: str, project: str) -> bool:
-    """Whether the stack makes an account of this address, as infra.naming names it.
+    """Return whether the stack creates an account of this address, by the rules of naming.
 
     ``project`` is empty while it is not known. CI's accounts, ``ci-…``, are of no stack.
     """

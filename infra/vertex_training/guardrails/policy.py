@@ -61,9 +61,9 @@ class Policy:
     subject: str
     severity: Severity
     what: str
-    """What the policy requires, in one sentence."""
+    """Requirement of the policy, in one sentence."""
     why: str
-    """What goes wrong without it."""
+    """Damage that the policy prevents."""
     url: str
     """Google's page on the subject."""
     standards: tuple[str, ...]
@@ -185,7 +185,7 @@ def items(props: Mapping[str, Any] | Unknown | None, key: str) -> list[Any]:
 
 
 def is_or_unknown(props: Mapping[str, Any] | Unknown | None, key: str, wanted: Any) -> bool:
-    """Whether an input has this value or is unknown."""
+    """Return whether an input has this value or is unknown."""
     value = props.get(key) if isinstance(props, Mapping) else props
     return isinstance(value, Unknown) or value == wanted
 
@@ -200,7 +200,7 @@ def nested(props: Any, *path: str) -> Any:
 
 
 def matches_path(path: str, pattern: str) -> bool:
-    """Whether a name of parts between slashes, like an image's, matches a pattern.
+    """Return whether a name of parts between slashes, like an image's, matches a pattern.
 
     ``*`` stands for a part or some of it, ``**`` for any number of parts. A name with an empty
     part, ``.`` or ``..`` matches nothing.

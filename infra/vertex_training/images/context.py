@@ -34,12 +34,12 @@ MAX_DEPTH: Final = 100
 
 @dataclass(frozen=True, slots=True)
 class Ignore:
-    """What an ignore file leaves out."""
+    """Rules of an ignore file."""
 
     matches: Callable[[str], bool]
-    """Whether a path inside of the context is left out."""
+    """Returns whether a path inside of the context is left out."""
     has_exceptions: bool
-    """Whether a line takes back another one, so that an ignored folder may have wanted files."""
+    """True if a line takes back another one, so that an ignored folder may have wanted files."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ class ContextEntry:
 
     @property
     def is_file(self) -> bool:
-        """Whether it is neither a folder nor a link."""
+        """Return whether it is neither a folder nor a link."""
         return self.kind == tarfile.REGTYPE
 
 
@@ -78,7 +78,7 @@ class _Counted:
 
 @dataclass(frozen=True, slots=True)
 class BuildContext:
-    """What an engine is given: the entries of a folder in a fixed order."""
+    """Input of a build engine: the entries of a folder in a fixed order."""
 
     entries: tuple[ContextEntry, ...]
 
@@ -252,7 +252,7 @@ def _entry(
 
 
 def _leaves(root: bytes, name: str, path: bytes, target: bytes) -> bool:
-    """Whether a link leads out of the context, by its text or by the links on its way."""
+    """Return whether a link leads out of the context, by its text or by the links on its way."""
     if target.startswith(b"/"):
         return True
     text = os.path.normpath(os.path.join(os.path.dirname(name.encode()), target))
@@ -262,7 +262,7 @@ def _leaves(root: bytes, name: str, path: bytes, target: bytes) -> bool:
 
 
 def _ignore(folder: Path, dockerfile: str) -> Ignore:
-    """What ``.dockerignore`` leaves out. Without one, nothing is."""
+    """Return the rules of ``.dockerignore``. Without the file, nothing is left out."""
     for name in (f"{dockerfile}{IGNORE_FILE}", IGNORE_FILE):
         try:
             text = (folder / name).read_text("utf-8-sig", errors="surrogateescape")

@@ -25,7 +25,7 @@ _TAG_DIGITS: Final = 32
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """What an image is built from; ``context`` is a folder of the checkout."""
+    """Sources of an image; ``context`` is a folder of the checkout."""
 
     context: str
     dockerfile: str = "Dockerfile"
@@ -95,7 +95,7 @@ def write_archive(source: Source, context: BuildContext, file: Path) -> str:
 
 
 def _head(source: Source) -> bytes:
-    """What stands before the archive in what is digested: the options."""
+    """Return the beginning of the digested data: the options, before the archive."""
     options = {
         "form": _FORM,
         "platform": PLATFORM,

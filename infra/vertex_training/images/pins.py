@@ -42,7 +42,7 @@ class Pin:
 
     @property
     def state(self) -> PinState:
-        """How the pin and the context compare."""
+        """Return the comparison of the pin with the context."""
         if not self.tag:
             return "fixed"
         if self.digest in ("", PLACEHOLDER):
@@ -53,7 +53,7 @@ class Pin:
 
 
 def source_of(image: Image) -> Source | None:
-    """What an image is built from; None if it is only pinned."""
+    """Sources of an image; None if it is only pinned."""
     if image.context is None:
         return None
     return Source.of(image.context, image.dockerfile, image.build_args, image.target, image.include)
@@ -105,7 +105,7 @@ FROM: Final = re.compile(r"^[ \t]*FROM[ \t]+\S", re.IGNORECASE | re.MULTILINE)
 def problems(
     folder: Path, dockerfile: str, included: Collection[str] = ()
 ) -> Iterator[tuple[str, str]]:
-    """What is wrong with a context, each with a hint; nothing if an image could be built of it.
+    """Return the problems of a context, each with a hint; empty if an image could be built of it.
 
     ``included`` are names that the context has beside the folder's own.
     """
@@ -130,7 +130,7 @@ def problems(
 
 
 def is_inside(folder: Path, dockerfile: str) -> bool:
-    """Whether the folder has the file itself, and no link to one elsewhere."""
+    """Return whether the folder has the file itself, and no link to one elsewhere."""
     file = folder / dockerfile
     return file.is_file() and file.resolve().is_relative_to(folder.resolve())
 

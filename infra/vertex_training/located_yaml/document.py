@@ -50,10 +50,10 @@ class Document:
         self.file = file
         self.root = root
         self.problems = problems
-        """What is wrong with the YAML although it could be read, like a key given twice."""
+        """Mistakes in YAML that could be read, like a duplicate key."""
 
     def location(self, path: Path, *, key: bool = False) -> Location:
-        """Where the value at ``path`` stands, or its key, or else the nearest parent."""
+        """Return the location of the value at ``path``, of its key, or of the nearest parent."""
         value = self.root
         line, column = value.line, value.column
         for index, part in enumerate(path):

@@ -55,7 +55,7 @@ def block_style(text: str, otherwise: str | None) -> str | None:
 
 
 def is_same(one: Any, other: Any) -> bool:
-    """Whether documents are equal, also in the order of keys and in types: 1 is not true."""
+    """Return whether documents are equal, also in the order of keys and in types: 1 is not true."""
     return repr(one) == repr(other)
 
 
@@ -149,7 +149,7 @@ def with_entry(text: str, node: yaml.MappingNode, entry: str) -> str:
 
 
 def end_of(pair: tuple[yaml.Node, yaml.Node]) -> yaml.Mark:
-    """Where an entry ends, without the comments and empty lines behind it."""
+    """Return the end of an entry, without the comments and empty lines behind it."""
     name, value = pair
     if value.start_mark.index < name.end_mark.index:
         return name.end_mark  # an alias, on the same line
@@ -159,7 +159,7 @@ def end_of(pair: tuple[yaml.Node, yaml.Node]) -> yaml.Mark:
 
 
 def end_of_value(value: yaml.Node) -> yaml.Mark:
-    """Where a value ends: that of a block is marked where the next one begins."""
+    """Return the end of a value: that of a block is marked where the next one begins."""
     if isinstance(value, yaml.MappingNode) and not value.flow_style and value.value:
         return end_of(value.value[-1])
     if isinstance(value, yaml.SequenceNode) and not value.flow_style and value.value:
@@ -288,7 +288,7 @@ def mended(text: str, path: Path, mend: Mend) -> str | None:
         expected = _expected(before, path, mend)
     except (yaml.YAMLError, LookupError, TypeError, ValueError):
         return None
-    if found is None or _is_special(text, found, mend):
+    if found is None or (mend.action != "script" and _is_special(text, found, mend)):
         return None
     try:
         edited = _with_fix(text, found, path, mend)
@@ -304,10 +304,16 @@ def _with_fix(text: str, found: tuple[yaml.Node, int], path: Path, mend: Mend) -
         return moved(text, _without(text, parent, index), parent, index, mend.target)
     if mend.action == "split":
         return split(text, path)
+    if mend.action == "script":
+        return _with_script(text, path[:-2], int(mend.to))
     if mend.action == "remove":
         return _without(text, parent, index)
     if mend.action == "rename":
         return _replaced(text, _key(parent, index), str(mend.to))
+    if isinstance(mend.to, tuple):
+        return _with_variables(
+            text, _value(parent, index), mend.to, is_item=isinstance(path[-1], int)
+        )
     return _replaced(text, _value(parent, index), mend.to)
 
 
@@ -316,11 +322,19 @@ def _expected(before: Any, path: Path, mend: Mend) -> Any:
     if mend.action in ("move", "split"):
         return expected(before, path, mend)
     after = copy.deepcopy(before)
-    inner = after
-    for part in path[:-1]:
-        inner = inner[part]
+    if mend.action == "script":
+        container = _at(after, path[:-2])
+        field, index, items = _script_items(container, int(mend.to))
+        container[field] = [*container[field][:index], *items]
+        if field == "command":
+            container.pop("args", None)
+        return after
+    inner = _at(after, path[:-1])
     last = path[-1]
-    if mend.action == "value":
+    if isinstance(mend.to, tuple):
+        variables = [{"name": name, "value": value} for name, value in mend.to]
+        inner[last] = variables[0] if isinstance(last, int) else variables
+    elif mend.action == "value":
         inner[last] = mend.to
     elif not isinstance(inner, dict):
         raise TypeError
@@ -335,6 +349,56 @@ def _expected(before: Any, path: Path, mend: Mend) -> Any:
         inner.clear()
         inner.update(pairs)
     return after
+
+
+#: Words that mean the same in a script as outside of one, ``${kind.name}`` included; and operators.
+_PLAIN_WORD: Final = re.compile(r"(?:[\w@%+=:,./-]|\$\{\w+\.[\w.-]+\})+|&&|>>?|2>>?|2>&1")
+
+#: An operator without a command before it, or without one or a file after it.
+_NO_OPERAND: Final = re.compile(r"\A&&|(?:&&|>)(?:\s*\Z|\s+(?:&&|2?>))")
+
+
+def _script_items(container: dict[str, Any], start: int) -> tuple[str, int, list[str]]:
+    """Return the list of a command line, the index and the words that take the place of its rest.
+
+    Raises:
+        ValueError: a word has syntax of a shell, so its meaning in a script is not certain.
+    """
+    command, args = container["command"], container.get("args", [])
+    if not isinstance(command, list) or not isinstance(args, list):
+        raise ValueError
+    first, *others = [*command, *args][start:]
+    if not all(_PLAIN_WORD.fullmatch(word) for word in (*first.split(), *others)):
+        raise ValueError
+    script = " ".join((first, *others))
+    if _NO_OPERAND.search(script):
+        raise ValueError
+    if start == 0:
+        return "command", 0, ["bash", "-c", script]
+    if start < len(command):
+        return "command", start, [script]
+    return "args", start - len(command), [script]
+
+
+def _with_script(text: str, path: Path, start: int) -> str | None:
+    """Return the text with a script in the container at ``path``; None where a comment is lost."""
+    field, index, items = _script_items(_at(yaml.load(text, Loader=yaml.SafeLoader), path), start)
+    container = _node(text, path)
+    keys = [key.value for key, _ in container.value]
+    if field == "command" and "args" in keys:
+        without = _without(text, container, keys.index("args"))
+        if without is None:
+            return None
+        text, container = without, _node(without, path)
+        keys.remove("args")
+    words = container.value[keys.index(field)][1]
+    begin, end = words.value[index].start_mark.index, end_of_value(words).index
+    end = end - 1 if words.flow_style else end
+    dash = text[:begin].rpartition("\n")[2]
+    if "#" in text[begin:end] or not (words.flow_style or re.fullmatch(r" *- +", dash)):
+        return None
+    joint = ", " if words.flow_style else "\n" + dash
+    return text[:begin] + joint.join(map(json.dumps, items)) + text[end:]
 
 
 def _pair(node: yaml.Node | None, path: Path) -> tuple[yaml.Node, int] | None:
@@ -363,7 +427,7 @@ def _value(parent: Any, index: int) -> yaml.Node:
 
 
 def _is_special(text: str, found: tuple[yaml.Node, int], mend: Mend) -> bool:
-    """Whether an anchor or a tag stands there; an alias stands for the node at its anchor."""
+    """Return whether the node has an anchor or a tag; an alias is the node at its anchor."""
     parent, index = found
     node = _key(parent, index) if mend.action == "rename" else _value(parent, index)
     start = node.start_mark.index
@@ -393,6 +457,37 @@ def _scalar(text: str, node: yaml.ScalarNode, to: str | int | bool) -> str:
     except yaml.YAMLError:
         plain = False
     return to if plain and not set(to) & set(",[]{}#:&*!|>'\"%@`") else json.dumps(to)
+
+
+def _with_variables(
+    text: str, node: yaml.Node, variables: tuple[tuple[str, str], ...], *, is_item: bool
+) -> str | None:
+    """``text`` with variables in the API's form in the place of ``NAME: value``.
+
+    Entries of a block keep their lines and the comments between them.
+    """
+    quote = json.dumps if text.lstrip("\ufeff \t\r\n").startswith("{") else str
+    name_key, value_key = quote("name"), quote("value")
+    items = [
+        f"{{{name_key}: {quote(name)}, {value_key}: {json.dumps(value, ensure_ascii=False)}}}"
+        for name, value in variables
+    ]
+    start, end = node.start_mark.index, end_of_value(node).index
+    if is_item or not isinstance(node, yaml.MappingNode):
+        if "\n" in text[start:end] and "#" in text[start:end]:  # a comment would go with it
+            return None
+        whole = items[0] if is_item else f"[{', '.join(items)}]"
+        return f"{text[:start]}{whole}{text[end:]}"
+    if node.flow_style:
+        text = f"{text[:start]}[{text[start + 1 : end - 1]}]{text[end:]}"
+    for (key, value), item in reversed(list(zip(node.value, items, strict=True))):
+        if getattr(value, "style", None) in ("|", ">"):
+            return None
+        is_empty = value.start_mark.index == value.end_mark.index
+        stop = key.end_mark.index + 1 if is_empty else value.end_mark.index
+        dash = "" if node.flow_style else "- "
+        text = f"{text[: key.start_mark.index]}{dash}{item}{text[stop:]}"
+    return text
 
 
 def _without(text: str, parent: yaml.Node, index: int) -> str | None:

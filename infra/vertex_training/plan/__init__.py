@@ -1,4 +1,4 @@
-"""What follows from the settings of a stack, before anything exists. Pure.
+"""Consequences of a stack's settings, before anything exists. Pure.
 
 ===================  =================================================================
 ``network``          names, owners and grants of the network
@@ -10,7 +10,6 @@
 ``stack_grants``     grants for accounts, images, the key, ``members``, jobs and models
 ``facts``            the stack as job files see it: ``${kind.name}``, and facts for their rules
 ``serving``          model versions, and endpoints with what they serve
-``packages``         code below ``jobs/`` as a deterministic source distribution
-``objects``          files and folders that the stack keeps in its buckets
+``packages``         code below ``jobs/`` as a source distribution; files kept in buckets
 ===================  =================================================================
 """

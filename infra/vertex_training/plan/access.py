@@ -1,4 +1,4 @@
-"""Who reaches what, and through which accounts: from IAM bindings and access lists. Pure.
+"""Access of members to data, directly or as accounts: from IAM bindings and access lists. Pure.
 
 A member that may act as an account reaches whatever the account reaches, and so on: an account may
 be a submitter too. What a member is granted on a project holds for everything in it. Who may submit
@@ -27,13 +27,24 @@ ACTS_AS: Final = (
     "roles/iam.workloadIdentityUser",
     *(role for role, verb in BASIC_ROLES.items() if verb == "writes"),
 )
-#: As which the code of a job runs that names no account. To submit one asks for no right on it.
+#: The account of a job that names none.
 AGENT: Final = "Custom Code Service Agent"
-#: Roles on a project by which a member submits jobs. Basic ones reach everything by themselves.
+#: Roles on a project by which a member submits jobs.
 SUBMITS: Final = ("roles/aiplatform.user", "roles/aiplatform.admin")
-#: What the agent reads and writes of the project that the job is in, in roles of no more than that:
+#: Role on a project -> the account that its holder uses without a right on it, and the account's
+#: rights to data of the project, as roles. Basic roles reach everything by themselves. Batch and
+#: Dataflow have no entry: they require a right to act as the account of the job (``ACTS_AS``).
 #: https://docs.cloud.google.com/gemini-enterprise-agent-platform/machine-learning/general/access-control
-_OF_AGENT: Final = ("roles/storage.objectUser", "roles/bigquery.dataEditor")
+#: https://docs.cloud.google.com/build/docs/cloud-build-service-account
+#: https://docs.cloud.google.com/deployment-manager/docs/access-control
+_AGENTS: Final = {
+    **dict.fromkeys(SUBMITS, (AGENT, ("roles/storage.objectUser", "roles/bigquery.dataEditor"))),
+    "roles/cloudbuild.builds.editor": (
+        "Cloud Build's legacy account",
+        ("roles/storage.objectUser", "roles/artifactregistry.writer"),
+    ),
+    "roles/deploymentmanager.editor": ("Google APIs Service Agent", ("roles/editor",)),
+}
 #: Beginning of a role on a project -> the data of that which it is about.
 IN_PROJECT: Final = {
     "roles/storage.": "all buckets",
@@ -73,14 +84,14 @@ class Binding:
 
 @dataclass(frozen=True, slots=True, order=True)
 class Access:
-    """What a member may do with a resource, and as which accounts, in the order of acting."""
+    """Rights of a member on a resource, and the accounts it acts as, in order."""
 
     member: str
     verb: str
     kind: str
     target: str
     through: tuple[str, ...] = ()
-    """Addresses of accounts, or ``AGENT``; empty if the member itself was granted it."""
+    """Addresses of accounts, or names of ``_AGENTS``; empty if the member itself was granted it."""
 
 
 def reachable(bindings: Iterable[Binding]) -> set[Access]:
@@ -105,7 +116,7 @@ def reachable(bindings: Iterable[Binding]) -> set[Access]:
 
 
 def _in_project(binding: Binding) -> str:
-    """What data of a project a role on it is about; empty if none."""
+    """Return the data of a project that a role on it is about; empty if none."""
     roles = IN_PROJECT.items() if binding.kind == "project" else ()
     data = next((data for start, data in roles if binding.role.startswith(start)), "")
     return data and f"{data} of project"
@@ -126,8 +137,9 @@ def _walk(
                     seen.add(address)
                     queue.append((f"serviceAccount:{address}", (*through, address)))
         for binding in held.get(acting, ()):
-            if binding.kind == "project" and binding.role in SUBMITS:
-                yield from (((*through, AGENT), replace(binding, role=r)) for r in _OF_AGENT)
+            if binding.kind == "project" and binding.role in _AGENTS:
+                agent, roles = _AGENTS[binding.role]
+                yield from (((*through, agent), replace(binding, role=role)) for role in roles)
 
 
 def _impersonated(binding: Binding, accounts: set[str]) -> list[str]:
@@ -147,12 +159,8 @@ def _address(target: str) -> str:
 
 
 Inputs = Mapping[str, Any]
-#: Beginnings of members that are no account of anybody: a project's own team, and what is
-#: authorized to read for others.
-OF_A_PROJECT: Final = (
-    *("projectOwner:", "projectEditor:", "projectViewer:"),
-    *("view:", "routine:", "dataset:"),
-)
+#: Ends members that are a team of the project of their dataset.
+OWN_TEAM: Final = ":of the dataset's project"
 #: Role of an entry -> the role of IAM that it stands for, by what the list is of.
 #: https://docs.cloud.google.com/bigquery/docs/reference/rest/v2/datasets and
 #: https://docs.cloud.google.com/storage/docs/access-control/iam#acls
@@ -208,12 +216,12 @@ def listed_grants(token: str, inputs: Inputs) -> Iterator[ListedGrant]:
 
 
 def is_list(token: str) -> bool:
-    """Whether resources of a type are or have an access list."""
+    """Return whether resources of a type are or have an access list."""
     return token in _LISTS
 
 
 def grants_alone(token: str) -> bool:
-    """Whether a type is an access list and nothing else."""
+    """Return whether a type is an access list and nothing else."""
     return token in _LISTS and token != DATASET
 
 
@@ -303,7 +311,7 @@ def _member(kind: str, name: Any) -> Any:
     if kind == "user" and name.endswith(".gserviceaccount.com"):
         kind = "serviceAccount"
     if not kind and (team := _TEAMS.get(name.removeprefix("project"))):
-        return f"{team}:of the dataset's project"
+        return f"{team}{OWN_TEAM}"
     return f"{kind}:{name}" if kind else name
 
 

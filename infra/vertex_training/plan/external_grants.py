@@ -89,7 +89,7 @@ def _host(settings: Settings) -> list[str]:
 
 
 def _sharing(settings: Settings) -> str:
-    """What the organization must allow before a shared reservation can be made.
+    """Return the permission of the organization that a shared reservation requires.
 
     The list of projects that may is empty unless somebody fills it:
     https://docs.cloud.google.com/compute/docs/instances/reservations-shared

@@ -60,7 +60,7 @@ def stack_facts(
 
 
 def file_defaults(settings: Settings) -> FileDefaults:
-    """What the stack fills in where a job file says nothing."""
+    """Values that the stack adds where a job file has none."""
     given = settings.job_defaults
     fields = {
         ("serviceAccount",): given.service_account,
@@ -183,5 +183,5 @@ def package_object(package: Package) -> str:
 
 
 def package_uri(settings: Settings, package: Package) -> str:
-    """Where a job finds the package."""
+    """Return the location of the package for the job."""
     return f"gs://{settings.names.bucket(naming.STAGING)}/{package_object(package)}"

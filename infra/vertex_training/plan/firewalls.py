@@ -1,4 +1,4 @@
-"""What a firewall rule lets through: whether its other end is any address there is.
+"""Traffic that a firewall rule allows, and whether its other end is any address. Pure.
 
 A module of its own: policy packs read it, whose environment lacks what stack files are read with.
 """
@@ -36,7 +36,7 @@ def open_ranges(inputs: Mapping[str, Any] | None, direction: Direction) -> tuple
 
 
 def reaches_anywhere(inputs: Mapping[str, Any] | None) -> bool:
-    """Whether machines reach any address by a rule: outward, or inward of every machine there is.
+    """Return whether a rule opens machines to any address: outward, or inward of all machines.
 
     An ingress rule without ranges of destinations is for the machines that it is about.
     """
@@ -46,7 +46,7 @@ def reaches_anywhere(inputs: Mapping[str, Any] | None) -> bool:
 
 
 def _allows(inputs: Mapping[str, Any]) -> bool:
-    """Whether the rule is on, and lets something through."""
+    """Return whether the rule is enabled and allows traffic."""
     return bool(inputs.get("allows")) and inputs.get("disabled") is not True
 
 

@@ -200,7 +200,7 @@ _BY_KIND: Final = {(grant.type, grant.role): grant for grant in ALLOWED}
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """When a grant holds: CEL, and what it is called."""
+    """Condition of a grant: CEL, and its title."""
 
     title: str
     expression: str
@@ -225,9 +225,9 @@ class GrantRequest:
     """Full name of the subnet, key, repository, bucket (``b/NAME``), secret, account or dataset it
     is on; without it, it is on the project."""
     ours: bool = True
-    """Whether the stack makes it; otherwise the owner of the project must."""
+    """True if the stack creates it; otherwise the owner of the project must."""
     asked_for: bool = False
-    """Whether the stack file asks for this role by name."""
+    """True if the stack file asks for this role by name."""
     condition: Condition | None = None
 
     def __post_init__(self) -> None:
@@ -236,7 +236,7 @@ class GrantRequest:
 
     @property
     def place(self) -> str:
-        """Where it is granted."""
+        """Return the resource that the grant is on."""
         return self.resource or f"projects/{self.project}"
 
 
@@ -246,7 +246,7 @@ def find(type_token: str, role: str) -> AllowedGrant | None:
 
 
 def reason(type_token: str, role: str) -> str:
-    """Why the stack or another team grants ``role`` on a resource of this type; empty if none does.
+    """Return why the stack or another team grants ``role`` on a resource of this type; else empty.
 
     >>> reason("gcp:projects/iAMMember:IAMMember", "roles/editor")
     ''

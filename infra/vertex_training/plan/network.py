@@ -55,7 +55,7 @@ class NetworkPlan:
 
     @property
     def references(self) -> dict[str, Any]:
-        """What job files may name, by the name."""
+        """Return the values that job files may refer to, by name."""
         if self.mode == "psc":
             return {"network.attachment": self.attachment, "network.interface": self.interface}
         named = {f"network.ranges.{key}": name for key, name in self.ranges.items()}

@@ -12,7 +12,7 @@ from vertex_training.catalog.costs import HOURS_A_MONTH
 from vertex_training.plan import grants
 from vertex_training.plan.grants import GrantRequest
 from vertex_training.settings.model import Settings
-from vertex_training.settings.reservations import Reservation
+from vertex_training.settings.network import Reservation
 
 #: Label key of a reservation's name, as affinities take it.
 KEY: Final = "compute.googleapis.com/reservation-name"
@@ -42,7 +42,7 @@ class ReservationPlan:
         return self.path.rsplit("/", 1)[1]
 
     def rate(self, region: str) -> costs.Rate | None:
-        """What one of its machines costs, used or not; None without a price."""
+        """Return the hourly price of one of its machines, used or not; None without a price."""
         kind, count = self.accelerator_type or None, self.accelerator_count
         return costs.hourly(self.machine_type, kind, count, region, fee=False)
 

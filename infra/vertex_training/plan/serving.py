@@ -73,7 +73,7 @@ def plan_endpoints(
 
 
 def is_private(settings: Settings, endpoint: Endpoint) -> bool:
-    """Whether an endpoint is reached by Private Service Connect alone."""
+    """Return whether an endpoint is reached by Private Service Connect alone."""
     return not endpoint.public and (settings.network.mode == "psc" or endpoint.public is False)
 
 

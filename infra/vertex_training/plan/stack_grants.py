@@ -115,7 +115,7 @@ class _Requests:
 def account_grants(
     settings: Settings, key: str, *, fetches_packages: bool = False
 ) -> Iterator[GrantRequest]:
-    """What an account that jobs run as needs, and who may act as it.
+    """Return the grants of an account that jobs run as, and those to act as it.
 
     Each is on one bucket or one secret. Two cannot be made on anything narrower than the project.
 
@@ -149,7 +149,7 @@ def account_grants(
 
 
 def build_grants(settings: Settings) -> Iterator[GrantRequest]:
-    """What the account that builds images needs, and each member that may start builds."""
+    """Return the grants of the account that builds images, and of members that start builds."""
     names, requests = settings.names, _Requests(settings)
     account = f"serviceAccount:{names.account_email(IMAGE_BUILD)}"
     staging, registry = ("buckets", STAGING), ("registry",)
@@ -273,7 +273,7 @@ IMAGE: Final = re.compile(r"([a-z0-9-]+)-docker\.pkg\.dev/([^/]+)/([^/:@]+)/.")
 
 
 def job_grants(settings: Settings, messages: Iterable[Mapping[str, Any]]) -> list[GrantRequest]:
-    """What the service agents need for these requests, each grant once.
+    """Return the grants of the service agents for these requests, each grant once.
 
     ``messages`` are CustomJobs in REST's form with their references resolved.
     """
@@ -286,7 +286,7 @@ def job_grants(settings: Settings, messages: Iterable[Mapping[str, Any]]) -> lis
 
 
 def batch_grants(settings: Settings, messages: Iterable[Mapping[str, Any]]) -> list[GrantRequest]:
-    """What accounts and submitters of jobs on Batch need, each grant once.
+    """Return the grants of accounts and submitters of jobs on Batch, each grant once.
 
     https://docs.cloud.google.com/batch/docs/get-started#project-prerequisites; what an account
     writes to Cloud Logging, every account of the stack may.

@@ -53,7 +53,7 @@ class DeployedSchedule:
     records: str
     """Folder of its records there."""
     account: str
-    """Who submits for the caller; empty for the caller."""
+    """Account that submits for the caller; empty for the caller itself."""
     on_delete: str
     calendar: Calendar
     missed: str
@@ -86,7 +86,7 @@ class DeployedSchedule:
         return f"{slot}-{digest[:ID_LENGTH]}"
 
     def submission(self, slot: str) -> SubmissionRequest:
-        """What is submitted for a slot."""
+        """Return the request to submit for a slot."""
         id_ = self.request_id(slot)
         body = self.request.replace("${" + SLOT + "}", slot)
         body = body.replace("${" + REQUEST_ID + "}", id_)

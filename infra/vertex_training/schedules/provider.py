@@ -26,8 +26,8 @@ from vertex_training.customjob.protocol.ports import Timing
 from vertex_training.customjob.provider import input_options
 from vertex_training.customjob.request.job_file import JobRequest
 from vertex_training.schedules.deployed import KEPT, SINCE, DeployedSchedule
-from vertex_training.schedules.slots import SchedulePorts, remove
-from vertex_training.settings.cron import UTC, name_of
+from vertex_training.schedules.slots import SchedulePorts, dropped, remove
+from vertex_training.settings.cron import UTC, name_of, time_of
 from vertex_training.settings.limits import Schedule
 
 
@@ -71,7 +71,11 @@ class JobScheduleProvider(BoundedProvider):
         """
         old, new = DeployedSchedule.of(olds), DeployedSchedule.of(news)
         begins = old.calendar != new.calendar or (old.paused and not new.paused)
-        return dynamic.UpdateResult(_outputs(news, self._now(new) if begins else old.since))
+        now = self._now(new) if begins or old.paused != new.paused else old.since
+        moment = time_of(now).timestamp() if now else 0.0
+        for slot in dropped(old, new, lambda: connect(old, self.timing), moment):
+            print_line(f"schedule of job {new.job}: slot {slot} is due and is not submitted")
+        return dynamic.UpdateResult(_outputs(news, now if begins else old.since))
 
     def delete(self, _id: str, props: dict[str, Any]) -> None:
         """End the schedule and cancel the job of a slot that runs.
@@ -90,7 +94,7 @@ class JobScheduleProvider(BoundedProvider):
 
 
 def connect(schedule: DeployedSchedule, timing: Timing = Timing()) -> SchedulePorts:
-    """What the schedule talks to, by Google's clients.
+    """Return the services of the schedule, by Google's clients.
 
     Raises:
         OperatorError: there are no credentials, or a local project is not in the local cloud.
@@ -111,7 +115,7 @@ def _outputs(props: Mapping[str, Any], since: str) -> dict[str, Any]:
 
 
 class JobSchedule(dynamic.Resource, module="vertex", name="JobSchedule"):
-    """When a job is submitted, and what is submitted for each slot.
+    """Times of submission of a job, and the request for each slot.
 
     Never replaced: slots that had their turn stay past, whatever changes.
     """

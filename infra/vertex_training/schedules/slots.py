@@ -1,4 +1,4 @@
-"""Which slot of a schedule is due, what waits and what was missed; and its end. Pure.
+"""Slots of a schedule: due, waiting and missed ones, and the end of the schedule. Pure.
 
 The turn record of the job (``vertex_training.customjob.protocol.turn``) tells how far a schedule
 is: it names the last slot that could be sent. Whoever looks decides the same, and the submission
@@ -62,7 +62,7 @@ class Prepare(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class SchedulePorts:
-    """What a schedule talks to."""
+    """Services that a schedule uses."""
 
     jobs: JobService
     intents: IntentStore
@@ -73,7 +73,7 @@ class SchedulePorts:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of one slot, or of a schedule that has nothing to do."""
+    """Outcome of one slot, or of a schedule that has nothing to do."""
 
     done: str
     """submitted, adopted, due (it would be submitted), waits, missed, failed, idle or paused."""
@@ -127,6 +127,24 @@ def advance(
             return
 
 
+def dropped(
+    old: DeployedSchedule, new: DeployedSchedule, ports: Callable[[], SchedulePorts], now: float
+) -> list[str]:
+    """Return slots that are due at ``now`` by ``old``, and that nobody submits after ``new``.
+
+    ``ports`` is called only where a change can drop slots: another calendar, or a pause.
+
+    Raises:
+        OperatorError: records cannot be read.
+    """
+    if old.paused or (old.calendar == new.calendar and not new.paused):
+        return []
+    moment, opened = datetime.datetime.fromtimestamp(now, tz=UTC), ports()
+    current, _ = _current(old, opened)
+    wanted = _wanted(old.missed, _due(old, opened, current, moment), moment)
+    return [slot for slot in wanted if _recorded(old, opened, slot) is None]
+
+
 def _current(schedule: DeployedSchedule, ports: SchedulePorts) -> tuple[str, JobSnapshot | None]:
     """The slot of the turn and the job of the turn's request; empty and None without."""
     turn = ports.intents.read_turn(schedule.turn_key)
@@ -150,7 +168,7 @@ def _due(
 
 
 def _recorded(schedule: DeployedSchedule, ports: SchedulePorts, slot: str) -> Outcome | None:
-    """What the record of a slot says that has a job though the turn does not; None if it has none.
+    """Return the record of a slot that has a job although the turn does not name it; else None.
 
     Somebody deleted the turn, or wrote the record.
     """

@@ -1,4 +1,4 @@
-"""What looks like a secret, in any text: one set of rules, for rules of jobs, reports and scans.
+"""Detection of secrets in any text: one set of rules for job rules, reports and scans.
 
 =============  =======================================================================
 ``names``      names whose value is a secret, and values that only refer to one

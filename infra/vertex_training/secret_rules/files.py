@@ -57,7 +57,7 @@ class File:
 
 @dataclass(frozen=True, slots=True)
 class Scan:
-    """What a look at files found."""
+    """Result of a scan of files."""
 
     problems: tuple[Problem, ...]
     """Secrets that nobody allowed, each at its file and line."""
@@ -120,7 +120,7 @@ def secret_lines(name: str, data: bytes) -> dict[int, str]:
 
 
 def _texts(data: bytes) -> Iterator[str]:
-    """What is read of a file. Bytes of zero hide nothing.
+    """Return the part of a file that is read. Null bytes hide nothing.
 
     Without them, UTF-16 and UTF-32 are text; as blanks, they part the texts of a binary file.
     """
@@ -136,7 +136,7 @@ def _texts(data: bytes) -> Iterator[str]:
 
 
 def _counts(name: str, text: str, secret: SecretMatch) -> bool:
-    """Whether it is one in a file of this name: code has values that only look like some."""
+    """Return whether it is a secret in a file of this name: some code only looks like one."""
     value = text[secret.start : secret.end]
     if _PLACEHOLDER.fullmatch(value) or value.startswith(("{", "[", "%", "<")):
         return False

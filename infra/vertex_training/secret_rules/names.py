@@ -59,7 +59,7 @@ _LOOKED_AT: Final = 500
 
 
 def strength(name: str) -> Strength:
-    """What a name says of its value.
+    """Meaning of a name for its value.
 
     >>> strength("DB_PASS"), strength("hfToken"), strength("sort-key"), strength("passes")
     ('sure', 'likely', '', '')
@@ -89,7 +89,7 @@ def strength(name: str) -> Strength:
 
 
 def is_secret(name: str, value: str, *, variable: bool) -> bool:
-    """Whether the name makes the value a secret; ``variable``: it is one of an environment."""
+    """Return whether the name makes the value a secret; ``variable``: of an environment."""
     strong = strength(name)
     value = value[:_LOOKED_AT]
     if not strong:
@@ -112,12 +112,12 @@ def is_secret(name: str, value: str, *, variable: bool) -> bool:
 
 
 def fetches(value: str) -> bool:
-    """Whether a value without quotes is code that fetches one."""
+    """Return whether a value without quotes is code that fetches one."""
     return _FETCHES.match(value) is not None
 
 
 def looks_random(value: str) -> bool:
-    """Whether a value is like one that a program made: letters and digits, not words."""
+    """Return whether a value looks generated: letters and digits, not words."""
     value = value[:_LOOKED_AT]
     mixed = re.search(r"[A-Za-z]", value) and re.search(r"[0-9]", value)
     name = all(_NAME_PART.fullmatch(part) for part in re.split(r"[-_./:@]", value))

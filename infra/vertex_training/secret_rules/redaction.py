@@ -64,7 +64,7 @@ def secrets_of(text: str) -> list[SecretMatch]:
 
 
 def is_secret_variable(name: str, value: str) -> bool:
-    """Whether an environment variable holds a secret, by its name or by the form of its value.
+    """Return whether an environment variable has a secret, by its name or by its value's form.
 
     >>> is_secret_variable("DB_PASS", "hunter2"), is_secret_variable("PAD_TOKEN", "pad")
     (True, False)
@@ -73,12 +73,12 @@ def is_secret_variable(name: str, value: str) -> bool:
 
 
 def is_secret_value(name: str, value: str) -> bool:
-    """Whether a field holds a secret by its name, which need not be a variable's."""
+    """Return whether a field has a secret by its name, which need not be a variable's."""
     return bool(value) and not fetches(value) and is_secret(name, value, variable=False)
 
 
 def contains_secret(text: str) -> bool:
-    """Whether a text holds a secret: a well-known form, or a value after a secret's name.
+    """Return whether a text has a secret: a well-known form, or a value after a secret's name.
 
     >>> contains_secret("--db-pass=hunter2"), contains_secret("--passes=3")
     (True, False)
@@ -150,7 +150,7 @@ def _named_secrets(text: str) -> Iterator[SecretMatch]:
 def _value(
     text: str, match: re.Match[str], start: int, name: str, strong: str
 ) -> tuple[int, int] | None:
-    """Where the value after a name begins and ends, if it is a secret."""
+    """Return the start and end of the value after a name, if it is a secret."""
     option, at = text[start] == "-", match.end()
     quoted = _quoted(text, at)
     if match["space"] and not option and not (quoted and match["quote"]):
@@ -169,6 +169,8 @@ def _value(
     pair = bool(match["space"]) and not option
     if (is_plain and fetches(value)) or value.startswith(("$", "<", "`")):
         return None
+    if text[start - 1 : start] == "/" and re.match(rf"{re.escape(name)}(?!\w)", value, re.I):
+        return None  # a type of Pulumi's, like `gcp:storage/hmacKey:HmacKey`
     if not is_secret(name, value, variable=variable) or (pair and not looks_random(value)):
         return None
     if not is_plain:

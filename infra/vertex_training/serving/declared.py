@@ -1,4 +1,4 @@
-"""What a stack declares of a model version and of the versions behind an endpoint. Pure.
+"""Declaration of a model version and of the versions behind an endpoint. Pure.
 
 All of it is known before anything exists: the identity of a version does not follow from where its
 run happened to write, and the id of a deployed model is ours to choose. So a preview shows it, and
@@ -49,7 +49,7 @@ class DeclaredVersion:
     artifacts: str
     """Folder below the run's output directory."""
     files: tuple[str, ...] = ()
-    """What has to be in that folder."""
+    """Required files of that folder."""
     key: str = ""
     """The key that encrypts it; Google's without one."""
 
@@ -105,9 +105,9 @@ class DeclaredEndpoint:
     split: Mapping[int, int]
     """Share by run; 100 in total."""
     is_private: bool
-    """Whether it is reached by Private Service Connect alone."""
+    """True if it is reached by Private Service Connect alone."""
     is_named_public: bool
-    """Whether the stack file says ``public: true``."""
+    """True if the stack file has ``public: true``."""
     labels: Mapping[str, str]
     key_name: str = ""
     """The key that encrypts it; Google's without one."""

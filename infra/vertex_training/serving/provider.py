@@ -41,12 +41,12 @@ from vertex_training.customjob.request.job_file import canonical, digest_of
 from vertex_training.errors import JobRefusedError, OperatorError
 from vertex_training.pulumi_internals import is_engine_alive
 from vertex_training.serving.declared import ALIAS_PREFIX, MODEL_LABEL, ModelSource
-from vertex_training.serving.protocol.operations import OperationWait
 from vertex_training.serving.protocol.ports import (
     Deployment,
     Endpoints,
     EndpointSnapshot,
     ModelRegistry,
+    OperationWait,
     Runs,
     VersionRequest,
     VersionSnapshot,
@@ -77,7 +77,7 @@ _unreachable: Final[set[str]] = set()
 
 
 class _ServingProvider(BoundedProvider):
-    """What both providers share."""
+    """Shared base of both providers."""
 
     wait: ClassVar[OperationWait] = OperationWait()
     """Bounds of long operations, as ``timing``."""
@@ -171,7 +171,7 @@ class ModelVersionProvider(_ServingProvider):
 
 
 class _EndpointProvider(_ServingProvider):
-    """What the two resources on one endpoint share."""
+    """Shared base of the two resources on one endpoint."""
 
     def delete(self, _id: str, props: dict[str, Any]) -> None:
         """Take the traffic away, then all that the stack deployed.
@@ -243,7 +243,7 @@ class DeployedModelsProvider(_EndpointProvider):
         return dynamic.UpdateResult(self._reconciled(news))
 
     def read(self, id_: str, props: dict[str, Any]) -> dynamic.ReadResult:
-        """What the endpoint has now; a difference from what is declared is an update."""
+        """Return the endpoint's current state; a difference from the declaration is an update."""
         observed = _endpoints(props).get(_endpoint_name(props))
         if observed is None:
             return dynamic.ReadResult("", {})
@@ -275,7 +275,7 @@ def _looked_up(props: dict[str, Any]) -> RunArtifacts | OperatorError | None:
 
 
 def _answer(project: str, ask: Callable[[], Answer]) -> Answer | None:
-    """What ``ask`` returns; None if the project does not answer this process in time."""
+    """Return the result of ``ask``; None if the project does not answer this process in time."""
     if project in _unreachable:
         return None
     found = answer_within(BOUND, ask)
@@ -285,12 +285,12 @@ def _answer(project: str, ask: Callable[[], Answer]) -> Answer | None:
 
 
 def _is_another(olds: Mapping[str, Any], news: Mapping[str, Any]) -> bool:
-    """Whether the endpoint is made anew, or is another one."""
+    """Return whether the endpoint is created again, or is another one."""
     return _endpoint_name(olds) != _endpoint_name(news) or has_unknown(news.get("shell"))
 
 
 def _is_unfinished(props: Mapping[str, Any]) -> bool:
-    """Whether the endpoint has not what the inputs say; False where nothing answers."""
+    """Return whether the endpoint differs from the inputs; False if the service does not answer."""
     project = props["endpoint"]["project"]
 
     def ask() -> bool:
@@ -369,12 +369,12 @@ def _request(props: Mapping[str, Any], artifact_uri: str) -> VersionRequest:
 
 
 def _is_own(version: VersionSnapshot, props: Mapping[str, Any]) -> bool:
-    """Whether the version is the upload that the state has: numbers are used again."""
+    """Return whether the version is the upload in the state: numbers are reused."""
     return version.labels.get(REQUEST_ID_LABEL) == props["requestId"]
 
 
 def _version_outputs(props: Mapping[str, Any], resolved: Mapping[str, Any]) -> dict[str, Any]:
-    """What the state keeps of a version: what finds, refreshes and deletes it."""
+    """Return the state of a version: what finds, refreshes and deletes it."""
     return {
         "model": props["model"],
         "requestId": props["requestId"],
@@ -388,7 +388,7 @@ def _kept(options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _goal(props: Mapping[str, Any]) -> Goal:
-    """What the inputs of an endpoint's traffic say that it is to have."""
+    """Return the declared state of an endpoint from the inputs of its traffic."""
     owner = _owner(props)
     deployments = {
         _run(name): Deployment(
@@ -421,7 +421,7 @@ def _owner(props: Mapping[str, Any]) -> str:
 
 
 def _observed(props: Mapping[str, Any], observed: EndpointSnapshot) -> dict[str, Any]:
-    """What an endpoint has, as the outputs of its resource."""
+    """Return the outputs of an endpoint's resource."""
     goal, before = Goal("", _owner(props), {}, {}), props.get("deployed") or {}
     by_id = {given["deployedModelId"]: given for given in before.values()}
     deployed, split = dict[str, Any](), dict[str, int]()
@@ -451,9 +451,9 @@ def _registry(props: Mapping[str, Any]) -> ModelRegistry:
 
 
 def _runs(props: Mapping[str, Any]) -> Runs:
-    from vertex_training.serving.google.runs import connect  # loads Google's client
+    from vertex_training.serving.google.registry import connect_runs  # loads Google's client
 
-    return connect(props["model"]["project"], props["model"]["region"], _account(props))
+    return connect_runs(props["model"]["project"], props["model"]["region"], _account(props))
 
 
 def _endpoints(props: Mapping[str, Any]) -> Endpoints:

@@ -135,7 +135,7 @@ class EndpointTraffic(dynamic.Resource, module="vertex", name="EndpointTraffic")
 
 
 def _place(endpoint: DeclaredEndpoint) -> dict[str, str]:
-    """What finds an endpoint, and the stack's deployed models there."""
+    """Return what identifies an endpoint, and the stack's deployed models there."""
     return {
         "project": endpoint.project,
         "region": endpoint.region,

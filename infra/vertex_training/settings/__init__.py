@@ -1,10 +1,9 @@
-"""What a stack file may say: models of its sections, and what reads them from a file.
+"""The stack file: models of its sections, and the reader of files.
 
 =================  =================================================================
 ``section``        the base of all sections
 ``model``          the whole stack file; its larger sections have modules of their own
-``network``        the sections ``network`` and ``sharedVpc``
-``reservations``   the section ``reservations``
+``network``        the sections ``network``, ``sharedVpc`` and ``reservations``
 ``serving``        the sections ``models`` and ``endpoints``
 ``cron``           the slots of a schedule
 ``snapshots``      the section ``snapshots``

@@ -53,7 +53,7 @@ Panel = Literal["accelerator", "acceleratorMemory", "cpu", "memory", "network", 
 
 
 class Channel(Section):
-    """Where alerts go: one of ``email``, ``pubsub`` and ``existing``."""
+    """A destination of alerts: one of ``email``, ``pubsub`` and ``existing``."""
 
     email: Annotated[str, form(rf"[A-Za-z0-9._%+'-]{{1,64}}@{DOMAIN}", "ml@example.com")] | None = (
         None
@@ -64,7 +64,7 @@ class Channel(Section):
             str,
             form(
                 r"projects/[a-z][a-z0-9-]{4,28}[a-z0-9]/topics/[A-Za-z][A-Za-z0-9._~+%-]{2,254}",
-                "projects/my-project-1/topics/alerts",
+                "projects/my-project-1/topics/alerts, the topic with 3 to 255 characters",
             ),
         ]
         | None
@@ -91,8 +91,8 @@ class Channel(Section):
 
 
 class StateMessages(Section):
-    """What Batch writes to a topic of Pub/Sub when a job or a task of it gets another state. Vertex
-    AI has no such messages."""
+    """Messages that Batch publishes to a Pub/Sub topic when a job or a task of it changes state.
+    Vertex AI has no such messages."""
 
     channel: Key
     """Key of a channel with ``pubsub``."""
@@ -123,16 +123,16 @@ class StateMessages(Section):
 
 
 class Alerts(Section):
-    """What somebody is told about jobs, of the whole project: no log and no metric of a job says
-    which stack it belongs to."""
+    """Alerts about jobs, of the whole project: no log and no metric of a job has the name of the
+    stack that it belongs to."""
 
     channels: Annotated[list[Key], Field(min_length=1, max_length=16)]
     """Keys of ``channels``: all of them are told."""
     failed: bool = False
-    """Whether each job that fails is told, once, by the line that Vertex AI writes then."""
+    """Alert on each failed job, once, by the line that Vertex AI logs."""
     gpu_idle_below: IdleText | None = None
-    """When a job's accelerators do nothing, like ``5% for 30m``: none of its replicas was above it
-    for so long. At most 23h30m."""
+    """Alert if a job's accelerators are idle, like ``5% for 30m``: no replica was above it for so
+    long. At most 23h30m."""
 
     @pydantic.model_validator(mode="before")
     @classmethod
@@ -153,8 +153,8 @@ class Alerts(Section):
 
 
 class Budget(Section):
-    """What the project may cost a month before somebody is told. It stops nothing, and costs reach
-    it up to a day late."""
+    """An alert on the monthly cost of the project. It stops nothing, and costs reach it up to a day
+    late."""
 
     billing_account: Annotated[
         str, form(r"[0-9A-F]{6}-[0-9A-F]{6}-[0-9A-F]{6}", "012345-6789AB-CDEF01")
@@ -184,7 +184,7 @@ class Dashboard(Section):
     panels: Annotated[list[Panel], Field(min_length=1)] = [
         *("accelerator", "acceleratorMemory", "cpu", "memory", "network", "ends")
     ]
-    """What it shows, in order. ``ends``: what Vertex AI logs when jobs begin and end."""
+    """Its charts, in order. ``ends``: lines that Vertex AI logs when jobs begin and end."""
 
     @pydantic.field_validator("panels")
     @classmethod

@@ -98,7 +98,7 @@ class Calendar:
 
     @property
     def most_a_month(self) -> int:
-        """How many slots a month of the calendar may have."""
+        """Return the maximum number of slots in a calendar month."""
         return _most_a_month(self.cron, self.time_zone)
 
 
@@ -119,16 +119,20 @@ def _most_a_month(cron: str, time_zone: str) -> int:
 
 
 def problem(cron: str) -> str:
-    """What is wrong with a cron line; empty if nothing is."""
+    """Return the mistake in a cron line; empty if there is none."""
     if not _LINE.match(cron):
         return "must be five fields of a cron line, like 0 6 * * 1 (Mondays at 6)"
     try:
         parsed = CronSim(cron, datetime.datetime.min)
         first = next(parsed, None)
     except (CronSimError, AssertionError, ValueError, OverflowError) as error:
+        minute, hour, day, month, weekday = cron.split()
+        any_month = f"{minute} {hour} {day} * {weekday}"
+        if month != "*" and str(error) == "Bad day-of-month" and not problem(any_month):
+            return "never comes: no month that it names has such a day"
         return f"is no cron line: {error or 'see man 5 crontab'}"
     if first is None:
-        return "never comes: no date is like that"
+        return "never comes: no month that it names has such a day"
     minutes = sorted(parsed.minutes)
     gaps = (after - before for before, after in itertools.pairwise([*minutes, minutes[0] + 60]))
     if min(gaps) < LEAST_MINUTES:

@@ -1,4 +1,4 @@
-"""What applies to jobs: ``limits``, ``teams``, ``jobDefaults``, ladders and schedules."""
+"""Sections that apply to jobs: ``limits``, ``teams``, ``jobDefaults``, ladders and schedules."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ class Limits(Section):
     max_usd_per_month_in_total: Usd | None = None
     """The most all endpoints and schedules of the stack may cost a month together."""
     allow_unpriced: bool = False
-    """Whether a job or an endpoint without a known price may run. Its cost cannot be compared with
-    a limit in USD, so it is refused where there is one."""
+    """Allow a job or an endpoint without a known price. Its cost cannot be compared with a limit in
+    USD, so it is refused if there is one."""
     regions: Annotated[list[str], Field(min_length=1)] | None = None
     """Regions the stack may be in."""
     machine_types: Annotated[list[str], Field(min_length=1)] | None = None
@@ -50,7 +50,7 @@ class Limits(Section):
 
     @property
     def in_usd(self) -> bool:
-        """Whether jobs are limited in USD."""
+        """Return whether jobs have a limit in USD."""
         return self.max_usd_per_job is not None or self.max_usd_per_environment is not None
 
 
@@ -74,7 +74,7 @@ class TeamLimits(Section):
 
     @property
     def in_usd(self) -> bool:
-        """Whether jobs are limited in USD."""
+        """Return whether jobs have a limit in USD."""
         return self.max_usd_per_job is not None or self.max_usd_per_team is not None
 
 
@@ -110,22 +110,22 @@ OTHER_REGION: Final = (
 
 
 class Rung(Section):
-    """What one rung has otherwise than the job file; all else is as the job file says.
+    """Differences of one rung from the job file; all else is as in the job file.
 
     A rung with a ``machineType`` names the whole machine: accelerators of the file are left out. A
     rung uses the reservation that it names, and none without one.
     """
 
     strategy: Literal["STANDARD", "SPOT", "FLEX_START"] | None = None
-    """How its machines are got; that of the job file without it, STANDARD beside a reservation."""
+    """Provisioning of its machines; the job file's without it, STANDARD beside a reservation."""
     max_wait_duration: Annotated[str, form(r"[0-9]{1,9}s", "3600s")] | None = None
-    """How long FLEX_START waits for machines; ``0s`` is for ever, so no rung would follow."""
+    """Longest wait of FLEX_START for machines; ``0s`` is for ever, so no rung would follow."""
     machine_type: str | None = None
     """Machine type of every pool that has the machine of the first one."""
     accelerator_type: str | None = None
     """Accelerator of those pools."""
     accelerator_count: Annotated[int, Field(ge=1)] | None = None
-    """How many of them a machine has."""
+    """Number of them in a machine."""
     reservation: str | None = None
     """Key in ``reservations``, or ``projects/P/zones/ZONE/reservations/NAME``."""
 
@@ -144,7 +144,7 @@ class Rung(Section):
 
 
 class Schedule(Section):
-    """When a job is submitted, again and again; ``up`` submits none of it.
+    """Repeated submission of a job; ``up`` submits none of it.
 
     Each slot has one submission at most, with a folder of its own (docs/jobs.md).
     """
@@ -154,9 +154,9 @@ class Schedule(Section):
     time_zone: str = "Etc/UTC"
     """The zone that it is meant in, like ``Europe/Berlin``."""
     paused: bool = False
-    """Whether there are no slots for the time being. Those that pass are not made up for."""
+    """Stop the schedule for the time being. Slots that pass are not submitted later."""
     missed: Literal["skip", "latest", "all"] = "latest"
-    """What becomes of slots that nobody could submit in time. ``skip``: one that is an hour late is
+    """Treatment of slots that were not submitted in time. ``skip``: one that is an hour late is
     left out. ``latest``: the newest is submitted, however late. ``all``: each is, one after the
     other."""
 

@@ -24,8 +24,7 @@ from vertex_training.settings.alerts import (
     idle_rule,
 )
 from vertex_training.settings.limits import JobDefaults, Limits, Rung, Schedule, Team
-from vertex_training.settings.network import Network, SharedVpc
-from vertex_training.settings.reservations import Reservation
+from vertex_training.settings.network import Network, Reservation, SharedVpc
 from vertex_training.settings.section import (
     BELOW,
     IncludePath,
@@ -143,12 +142,12 @@ Covered = Literal["buckets", "registry", "secrets", "jobs"]
 
 
 class Retention(Section):
-    """How long nobody can delete or overwrite an object: https://docs.cloud.google.com/storage/docs/bucket-lock"""
+    """Days in which no user can delete or overwrite an object: https://docs.cloud.google.com/storage/docs/bucket-lock"""
 
     days: int = Field(ge=1, le=36_500)
     """Days from an object's creation; at most a hundred years."""
     locked: bool = False
-    """Whether it can never be shortened or removed again. A lock is never undone."""
+    """Forbid ever shortening or removing it. A lock cannot be undone."""
 
 
 class Bucket(NamedSection):
@@ -167,7 +166,7 @@ class Bucket(NamedSection):
     objects: dict[str, str] = {}
     """Objects kept in the bucket: name -> file, or prefix -> folder, in the checkout."""
     versioning: bool = True
-    """Whether overwritten and deleted objects are kept as versions."""
+    """Keep overwritten and deleted objects as versions."""
     keep_noncurrent_days: int = Field(default=30, ge=1)
     """Days an overwritten or deleted version is kept (and paid for)."""
     delete_after_days: int | None = Field(default=None, ge=1)
@@ -179,9 +178,9 @@ class Bucket(NamedSection):
     soft_delete_days: int = 7
     """Days a deleted object can be restored: 0 (off) or 7 to 90."""
     force_destroy: bool = False
-    """Whether ``pulumi destroy`` may delete a bucket that still has objects."""
+    """Allow ``pulumi destroy`` to delete a bucket that still has objects."""
     protect: bool = False
-    """Whether Pulumi refuses to delete or replace the bucket, and to destroy the stack."""
+    """Refuse to delete or replace the bucket, and to destroy the stack."""
     team: str | None = None
     """The team whose accounts alone may name it; every account's without it."""
 
@@ -216,10 +215,10 @@ class ServiceAccount(NamedSection):
     secrets: list[str] = []
     """Secrets whose value it may read."""
     calls_vertex: bool = False
-    """Whether the code calls Vertex AI itself (experiments, model upload, TensorBoard). By a job
+    """The code calls Vertex AI itself (experiments, model upload, TensorBoard). By a job
     that names no account it then reaches all buckets and datasets of the project."""
     description: str = ""
-    """What it is for, as the console shows it."""
+    """Description in the console."""
     team: str | None = None
     """The team it belongs to."""
     submitters: list[str] | None = None
@@ -238,9 +237,9 @@ class Secret(NamedSection):
     labels: dict[str, str] = {}
     """Labels of its own, beside the stack's and the team's."""
     description: str = ""
-    """What it is for; an annotation of the secret has it."""
+    """Description, an annotation of the secret."""
     protect: bool = False
-    """Whether Pulumi refuses to delete or replace the secret, and to destroy the stack."""
+    """Refuse to delete or replace the secret, and to destroy the stack."""
     team: str | None = None
     """The team whose accounts alone may name it; every account's without it."""
 
@@ -276,7 +275,7 @@ class Image(Section):
     digest: Annotated[str, form(r"sha256:[0-9a-f]{64}", "sha256: and 64 hex digits")] | None = None
     """The image that jobs run, in the stack's repository under the image's name."""
     built_from: Annotated[str, form(r"context-[0-9a-f]{32}", "context-…")] | None = None
-    """What ``digest`` was built from, as ``vt images build`` writes it."""
+    """Sources of ``digest``, as ``vt images build`` writes them."""
     uri: Annotated[str, form(OUTSIDE, "REGION-docker.pkg.dev/P/REPO/NAME@sha256:…")] | None = None
     """An image of another repository, by digest."""
 
@@ -303,15 +302,15 @@ class Registry(Section):
     members: dict[Role, list[str]] = {}
     """IAM members that get a role on it, beside the builders."""
     immutable_tags: bool = False
-    """Whether a tag, once pushed, can never be moved."""
+    """Forbid moving a tag, once pushed."""
     keep_versions: int = Field(default=10, ge=1)
     """Newest versions of each image that are always kept."""
     scanning: bool | None = None
-    """Whether images are scanned for known vulnerabilities; as the project has it if absent."""
+    """Scan images for known vulnerabilities; the project's setting applies if absent."""
     delete_untagged_after_days: int = Field(default=30, ge=1)
     """Days after which a version without a tag is deleted."""
     protect: bool = False
-    """Whether Pulumi refuses to delete or replace the repository, and to destroy the stack."""
+    """Refuse to delete or replace the repository, and to destroy the stack."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -323,25 +322,25 @@ class Passed:
 
 
 class JobOptions(NamedSection):
-    """What is asked of a job, whatever it runs."""
+    """Options of a job, whatever it runs."""
 
     run: int = Field(default=1, ge=1)
     """Raise it to submit an unchanged job once more."""
     on_delete: Annotated[Literal["keep", "delete"], Passed()] = "keep"
-    """Whether the record of an ended job is kept when it leaves the stack."""
+    """Keep or delete the record of an ended job that leaves the stack."""
     backend: Literal["vertex", "batch"] = "vertex"
     """The service that runs it: Vertex AI, or Google Batch, which takes no fee (docs/batch.md)."""
     on_change: Literal["cancel", "finish"] | None = None
-    """What becomes of the running job when its request changes; the stack's if absent."""
+    """Treatment of the running job when its request changes; the stack's if absent."""
     wait: Literal["running", "succeeded"] | None = None
-    """What ``pulumi up`` waits for after the job was submitted; nothing if absent."""
+    """State that ``pulumi up`` waits for after it submitted the job; none if absent."""
     deadline: Annotated[str, form(r"[1-9][0-9]{0,5}[smhd]", "90s, 30m, 2h or 1d")] | None = None
-    """How long it waits; an hour if absent. It needs ``wait``."""
+    """Longest time to wait; an hour if absent. It needs ``wait``."""
     ladder: list[Rung] = []
-    """What to ask for, in order, where the service had no machines for the job file's request."""
+    """Alternatives, in order, if the service had no machines for the job file's request."""
     idle_stop: Annotated[IdleText | None, Passed()] = None
-    """When who waits for it, or ``vt jobs advance``, cancels it, like ``5% for 30m``: none of its
-    accelerators was at that or above for so long. From 10m to 23h30m."""
+    """Cancel the idle job, like ``5% for 30m``: none of its accelerators was at that or above for
+    so long. A waiting ``up`` or ``vt jobs advance`` cancels it. From 10m to 23h30m."""
 
     @property
     def passed(self) -> dict[str, Any]:
@@ -392,9 +391,9 @@ class Job(JobOptions):
     file: str
     """The job file, like ``jobs/titanic.yaml``."""
     schedule: Schedule | None = None
-    """When it is submitted, again and again; ``pulumi up`` submits it once without it."""
+    """Times of submission; without it ``pulumi up`` submits the job once."""
     messages: StateMessages | None = None
-    """What Batch writes to a topic when the job gets another state; with ``backend: batch``."""
+    """Messages of Batch to a topic when the job changes its state; with ``backend: batch``."""
 
     @pydantic.model_validator(mode="after")
     def _no_wait_for_a_schedule(self) -> Job:
@@ -424,7 +423,7 @@ class Encryption(Section):
     covers: Annotated[list[Covered], Field(min_length=1)] = [
         *("buckets", "registry", "secrets", "jobs")
     ]
-    """What is encrypted with it. On a repository or a secret that is there, it means a new one."""
+    """Resources that it encrypts. On an existing repository or secret, it means a new one."""
 
 
 class AllowedMember(Section):
@@ -443,7 +442,7 @@ class AllowedMember(Section):
     ]
     """Name of the policy as ``vt drift`` shows it; ``b/*`` stands for all buckets."""
     reason: Annotated[str, Field(min_length=10)]
-    """Why it is there, for who reads the file."""
+    """Reason for the exception, for readers of the file."""
 
 
 class AllowedResource(Section):
@@ -462,20 +461,20 @@ class AllowedResource(Section):
     ]
     """Kind and name, of a job its display name, of a deployed model its id: ``firewalls/iap-*``."""
     reason: Annotated[str, Field(min_length=10)]
-    """Why it is there, for who reads the file."""
+    """Reason for the exception, for readers of the file."""
 
 
 class DriftSettings(Section):
-    """What ``vt drift`` judges, and its exceptions."""
+    """Scope of ``vt drift``, and its exceptions."""
 
     project_policy: Literal["own", "judged"] = "own"
-    """Whose roles on the project are judged: those of the stack's accounts, or everybody's.
+    """Accounts whose roles on the project are judged: the stack's, or all.
     ``judged`` is for a project that no other checkout deploys to."""
     allowed: dict[Key, AllowedMember] = {}
     """Members of IAM policies that are no drift, by a name of one's own."""
     allowed_resources: dict[Key, AllowedResource] = {}
-    """What may be in the stack's network, at its endpoints, or run as its accounts, by a name of
-    one's own."""
+    """Resources that may be in the stack's network, at its endpoints, or run as its accounts, each
+    by a name of your choice."""
     accepted_losses: dict[str, Annotated[str, Field(min_length=10)]] = {}
     """Protected resources that were deleted in the cloud and may be made anew, empty, by the names
     that reviews give them: each with a reason. Remove the entry when that is done."""
@@ -505,8 +504,8 @@ class Settings(Section):
     include: list[IncludePath] = []
     """Files of the checkout whose ``config`` belongs to this stack's, from the checkout's top."""
     overrides: dict[str, Any] = {}
-    """What the stack has otherwise than the included files: path, like ``buckets.data.protect``,
-    and value. Null leaves it out."""
+    """Differences of the stack from the included files: path, like ``buckets.data.protect``, and
+    value. Null leaves it out."""
     project: ProjectId
     """The project where everything is made, and where jobs run."""
     region: Annotated[str, form(r"[a-z]+-[a-z]+[0-9]+", "us-central1")]
@@ -540,7 +539,7 @@ class Settings(Section):
     registry: Registry = Registry()
     """The stack's Docker repository."""
     network: Network = Network()
-    """How jobs reach a network."""
+    """Connection of jobs to a network."""
     shared_vpc: SharedVpc | None = None
     """The project that owns the network, if it is another one."""
     reservations: dict[Key, Reservation] = {}
@@ -553,18 +552,18 @@ class Settings(Section):
     limits: Limits = Limits()
     """Bounds for the stack and every job."""
     job_defaults: JobDefaults = JobDefaults()
-    """What job files may leave out."""
+    """Values that job files may leave out."""
     allowed_secrets: dict[str, Annotated[str, Field(min_length=10)]] = {}
     """Files that may leave the machine though they look like secrets, or lines of files, as
     ``vt check`` names them (``FILE`` or ``FILE:LINE``): each with a reason."""
     rules: dict[str, Literal["error", "warning", "note"]] = {}
     """Levels of rules of job files; an error stays one."""
     drift: DriftSettings = DriftSettings()
-    """What may differ from what is declared."""
+    """Allowed differences from the declaration."""
     policy_levels: dict[Key, Literal["advisory", "mandatory", "disabled"]] = {}
     """Levels of policies in this stack; a policy that is not named is mandatory."""
     on_change: Literal["cancel", "finish"] = "cancel"
-    """What becomes of a running job when its request changes, where the job does not say it.
+    """Treatment of a running job when its request changes. A job's ``onChange`` has precedence.
     ``finish``: it ends by itself, and the next ``pulumi up`` submits the changed one."""
     snapshots: dict[Key, Snapshot] = {}
     """Results of queries in BigQuery that are kept as files, by name."""
@@ -577,11 +576,11 @@ class Settings(Section):
     endpoints: dict[Key, Endpoint] = {}
     """Endpoints by name: which versions of a model answer predictions, and with what share."""
     channels: dict[Key, Channel] = {}
-    """Where alerts and the budget's mail go, by name."""
+    """Destinations of alerts and of the budget's mail, by name."""
     alerts: Alerts | None = None
-    """What is told about jobs, and to whom."""
+    """Alerts about jobs, and their channels."""
     budget: Budget | None = None
-    """What the project may cost a month before somebody is told."""
+    """Alert on the monthly cost of the project."""
     dashboards: dict[Key, Dashboard] = {}
     """Dashboards of jobs, by name."""
 
@@ -671,12 +670,12 @@ class Settings(Section):
 
     @property
     def builds_images(self) -> bool:
-        """Whether an image of the stack is built from a folder of the checkout."""
+        """Return whether an image of the stack is built from a folder of the checkout."""
         return any(image.context for image in self.images.values())
 
     @property
     def is_watched(self) -> bool:
-        """Whether somebody is told about jobs or costs, or a dashboard shows them."""
+        """Return whether the stack has alerts, a budget or a dashboard."""
         return bool(self.alert_channels or self.alerts or self.budget or self.dashboards)
 
     @property
@@ -688,7 +687,7 @@ class Settings(Section):
         return {key: channel for key, channel in self.channels.items() if key not in told}
 
     def notifications(self, job: str) -> tuple[dict[str, Any], ...]:
-        """What Batch is asked to tell about a job, as its API has it."""
+        """Return the messages that Batch publishes about a job, as its API has them."""
         messages = self.jobs[job].messages if job in self.jobs else None
         if messages is None or messages.channel not in self.channels:
             return ()
@@ -697,7 +696,7 @@ class Settings(Section):
 
     @property
     def stops_idle_jobs(self) -> bool:
-        """Whether a job is cancelled when its accelerators do nothing."""
+        """Return whether a job is cancelled when its accelerators are idle."""
         return any(job.idle_stop for job in self.submitted.values())
 
     def key_for(self, what: Covered) -> str | None:
@@ -722,17 +721,17 @@ class Settings(Section):
         return {**self.submitted[key].passed, **more}
 
     def finishes(self, job: str) -> bool:
-        """Whether a job that runs ends by itself when its request changes."""
+        """Return whether a running job ends by itself when its request changes."""
         return (self.submitted[job].on_change or self.on_change) == "finish"
 
     @property
     def protects(self) -> bool:
-        """Whether anything that the stack makes is protected; then all of it is, from a destroy."""
+        """Return whether any resource of the stack is protected; then a destroy is refused."""
         sections = (self.buckets, self.secrets, self.reservations)
         made = [each for section in sections for each in section.values()]
         return self.registry.protect or any(each.protect for each in made)
 
     @property
     def is_local(self) -> bool:
-        """Whether the stack lives in the local cloud."""
+        """Return whether the stack is in the local cloud."""
         return is_local(self.project)

@@ -1,4 +1,4 @@
-"""The models of the sections ``network`` and ``sharedVpc`` of a stack file.
+"""The models of the sections ``network``, ``sharedVpc`` and ``reservations`` of a stack file.
 
 A resource given by ``existing`` is used, never made. ``vertex_training.stack_rules.network``
 has the rules across keys, ``vertex_training.plan.network`` the names and grants derived from
@@ -87,7 +87,7 @@ class Subnet(Section):
     existing: SubnetPath | None = None
     """A subnet that is there; without it the stack makes one."""
     private_ip_google_access: bool = True
-    """Whether machines without an external address reach Google's APIs."""
+    """Machines without an external address reach Google's APIs."""
 
 
 class IpRange(NamedSection):
@@ -96,7 +96,7 @@ class IpRange(NamedSection):
     prefix_length: int | None = Field(default=None, ge=8, le=29)
     """16 has room for 63 parallel jobs with up to 8 nodes each."""
     address: Address | None = None
-    """Where it begins; without it, Google chooses."""
+    """First address; without it, Google chooses."""
     name: Name | None = None
     """Its name in the cloud; ``training-KEY-STACK`` without it."""
     existing: Name | None = None
@@ -109,7 +109,7 @@ class Attachment(Section):
     existing: AttachmentPath | None = None
     """An attachment that is there; without it the stack makes one."""
     connection_preference: Literal["ACCEPT_AUTOMATIC", "ACCEPT_MANUAL"] = "ACCEPT_AUTOMATIC"
-    """Whether it accepts connections by itself."""
+    """Automatic or manual acceptance of connections."""
 
 
 class DnsPeering(Section):
@@ -124,25 +124,25 @@ class DnsPeering(Section):
 
 
 class Allow(NamedSection):
-    """What the machines of jobs may reach in the network, beside one another."""
+    """Traffic of job machines that the network allows, beside that among themselves."""
 
     protocol: Literal["tcp", "udp", "icmp"] = "tcp"
     """The protocol."""
     ports: list[Ports] = []
     """All of them if none is given."""
     destination_ranges: list[Cidr] = Field(min_length=1)
-    """Where to, as blocks of addresses."""
+    """Destinations, as blocks of addresses."""
 
 
 class Network(Section):
-    """How jobs reach a network, and the network itself unless it exists.
+    """Connection of jobs to a network, and the network itself unless it exists.
 
     ``none``: they do not. ``peering``: Google's network, where jobs run, is peered with it.
     ``psc``: each machine has an interface in it, by way of a network attachment.
     """
 
     mode: Literal["none", "peering", "psc"] = "none"
-    """How jobs reach it: not at all, by peering, or by Private Service Connect."""
+    """Kind of connection: none, peering, or Private Service Connect."""
     existing: NetworkPath | None = None
     """A network that is there; without it the stack makes one."""
     subnet: Subnet | None = None
@@ -160,11 +160,11 @@ class Network(Section):
     nat: bool = False
     """Cloud NAT for the subnet's machines. Jobs do not use it: see docs/networks.md."""
     allow: dict[Key, Allow] = {}
-    """What the machines of jobs may reach in the network, by name."""
+    """Allowed traffic of the machines of jobs in the network, by name."""
     avoid: list[Cidr] = []
     """Addresses used elsewhere, like on-premises, that none of these may overlap."""
     parallel_jobs: int | None = Field(default=None, ge=1)
-    """How many of the stack's jobs use the network at once; all of them without it."""
+    """Number of the stack's jobs that use the network at once; all of them without it."""
 
 
 class SharedVpc(Section):
@@ -175,6 +175,76 @@ class SharedVpc(Section):
     host_project_number: ProjectNumber
     """Its number."""
     manage_host: bool = True
-    """Whether the stack makes what the host project needs. If not, the preview lists it."""
+    """Create the requirements of the host project. If not, the preview lists them."""
     enable_host: bool = False
-    """Whether the stack also turns the project into a host; it mostly is one."""
+    """Also turn the project into a host; usually it is one already."""
+
+
+ReservationPath = Annotated[
+    str,
+    form(
+        r"projects/[a-z0-9-]+/zones/[a-z]+-[a-z]+[0-9]+-[a-z]/reservations/"
+        r"[a-z]([a-z0-9-]{0,61}[a-z0-9])?",
+        "projects/PROJECT/zones/ZONE/reservations/NAME",
+    ),
+]
+ReservationName = Annotated[
+    str, form(r"[a-z]([a-z0-9-]{0,61}[a-z0-9])?", "h100-pool: lowercase letters, digits and '-'")
+]
+Zone = Annotated[str, form(r"[a-z]+-[a-z]+[0-9]+-[a-z]", "us-central1-a")]
+Seconds = Annotated[str, form(r"[1-9][0-9]{0,8}s", "604800s")]
+#: 24 disks are the most that Compute Engine attaches:
+#: https://docs.cloud.google.com/compute/docs/disks/local-ssd
+MOST_SSDS: Final = 24
+
+
+class LocalSsds(Section):
+    """Local SSDs that are attached to every machine."""
+
+    count: int = Field(ge=1, le=MOST_SSDS)
+    """Number of them."""
+    interface: Literal["NVME", "SCSI"] = "NVME"
+    """Interface of the disks."""
+    disk_size_gb: Literal[375, 3000] = 375
+    """Size of each, in GB."""
+
+
+class Reservation(NamedSection):
+    """Machines that are kept for jobs, and paid for from creation to deletion, used or not."""
+
+    zone: Zone
+    """Zone of the machines, in the stack's region."""
+    machine_type: str
+    """Machine type, as job files name it."""
+    count: int = Field(ge=1, le=100_000)
+    """Number of machines."""
+    accelerator_type: str | None = None
+    """For N1 machines. Other machine types have their GPUs in their name."""
+    accelerator_count: int | None = Field(default=None, ge=1)
+    """Accelerators of each N1 machine; 1 if absent."""
+    local_ssds: LocalSsds | None = None
+    """Local SSDs of each machine; none if absent."""
+    specific_reservation_required: bool = True
+    """Only jobs that name it use it; if not, any job that fits does."""
+    share_with: list[ProjectId] = []
+    """Other projects that may use it."""
+    project: ProjectId | None = None
+    """Project that owns and pays for it; the stack's own without it."""
+    delete_at_time: pydantic.AwareDatetime | None = None
+    """Time at which Google deletes it."""
+    delete_after_duration: Seconds | None = None
+    """Seconds after its creation when Google deletes it by itself; not with ``deleteAtTime``."""
+    name: ReservationName | None = None
+    """Its name in the cloud; ``KEY-STACK`` without it."""
+    existing: ReservationPath | None = None
+    """A reservation that is there. Its ``serviceShareType`` must be ``ALLOW_ALL``."""
+    parallel_jobs: int | None = Field(default=None, ge=1)
+    """Number of the stack's jobs that use it at once; all of them without it."""
+    protect: bool = False
+    """Refuse to delete or replace it, and to destroy the stack."""
+
+    @pydantic.model_validator(mode="after")
+    def _one_end(self) -> Reservation:
+        if self.delete_at_time and self.delete_after_duration:
+            raise ValueError("give either deleteAtTime or deleteAfterDuration")
+        return self

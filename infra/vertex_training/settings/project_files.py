@@ -1,4 +1,4 @@
-"""Which stacks a project has: the names of its files. Loads nothing, so commands may ask first."""
+"""The stacks of a project: the names of its files. Imports little, so that commands start fast."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def project_name(root: Path) -> str:
 
 
 def refusal(root: Path, stack: str) -> Problem | None:
-    """Why the file of ``stack`` is not read: the engine reads another, or it leads elsewhere."""
+    """Return why the file of ``stack`` is not read: it is a link out, or not the engine's."""
     if (root / READ_FIRST).exists():
         what = f"the engine reads it, and here {PROJECT_FILE} is read"
         return Problem(what, "", "keep one of them, as YAML", (READ_FIRST,))
@@ -48,18 +48,18 @@ def refusal(root: Path, stack: str) -> Problem | None:
 
 
 def leaves(folder: Path, link: Path) -> bool:
-    """Whether a link leads out of ``folder``, or to what is git's own."""
+    """Return whether a link leads out of ``folder``, or to git's own files."""
     top, target = Path(os.path.realpath(folder)), Path(os.path.realpath(link))
     return not target.is_relative_to(top) or is_of_git(target.relative_to(top))
 
 
 def is_of_git(path: Path) -> bool:
-    """Whether a path from the checkout's top leads to what is git's own: it may hold a token."""
+    """Return whether a path from the checkout's top leads to git's own files (may have a token)."""
     return any(map(_is_gits, path.parts))
 
 
 def _is_gits(name: str) -> bool:
-    """Whether git keeps its own under this name, on any file system that a checkout may be on.
+    """Return whether git uses this name for its own files, on any file system of a checkout.
 
     The rule of ``localgcp.system.root_directory.is_gits``; a test holds both equal.
     """
@@ -68,7 +68,7 @@ def _is_gits(name: str) -> bool:
 
 
 def _stack_folder(root: Path) -> str | None:
-    """Where the engine reads stack files, if that is not beside ``Pulumi.yaml``.
+    """Return the engine's folder of stack files, if it is not that of ``Pulumi.yaml``.
 
     A ``config`` that is text was the key's name before.
 
@@ -92,7 +92,7 @@ def _stack_folder(root: Path) -> str | None:
 
 
 def _found(pattern: re.Pattern[str], root: Path) -> str:
-    """What the group of a pattern finds in the project's file; empty if nothing."""
+    """Return the group of a pattern that matches the project's file; empty without a match."""
     found = pattern.search(_text(root))
     return found[1] if found else ""
 
@@ -106,7 +106,7 @@ def _text(root: Path) -> str:
 
 
 def refreshes(root: Path) -> bool:
-    """Whether ``options`` of the project let every preview and deployment refresh first."""
+    """Return whether ``options`` of the project refresh before every preview and deployment."""
     return bool(_REFRESH.search(_text(root)))
 
 

@@ -55,7 +55,7 @@ AnySection = TypeVar("AnySection", bound=Section)
 
 @dataclass(frozen=True, slots=True)
 class Schema(Generic[AnySection]):
-    """What the config of a project's stacks is read as."""
+    """The namespace and the model of the config of a project's stacks."""
 
     namespace: str
     """Keys are ``NAMESPACE:KEY``, whatever the name of the Pulumi project."""
@@ -69,7 +69,7 @@ class Schema(Generic[AnySection]):
         return {key: names[key] for key in names if key not in ("stack", *PROVIDER_KEYS)}
 
     def is_text(self, key: str) -> bool:
-        """Whether the value of ``key`` is text, also where it looks like a number."""
+        """Return whether the value of ``key`` is text, also if it looks like a number."""
         return key in self.fields and self.fields[key].annotation is str
 
     def full_path(self, path: Path) -> Path:
@@ -81,7 +81,7 @@ class Schema(Generic[AnySection]):
         return (f"{namespace}:{top}", *path[1:])
 
     def location(self, stack: str) -> Location:
-        """Where a stack's config is written."""
+        """Return the location of a stack's config."""
         return Location(file_name(stack))
 
     def spelled(self, key: str) -> str:
@@ -89,7 +89,7 @@ class Schema(Generic[AnySection]):
         return key
 
     def missing_hint(self, path: Path, stack: str) -> str:
-        """What to do about a key that must be there, by its full path."""
+        """Return the advice about a missing required key, by its full path."""
         if len(path) == 1:
             return f"pulumi config set {path[0]} VALUE"
         return f"add it to {file_name(stack)}"
@@ -128,7 +128,7 @@ def merge(
 
 
 def key_problem(schema: Schema[Any], full: str, project: str = "") -> Problem | None:
-    """What is wrong with a full key, whatever its value; None for keys that the model judges.
+    """Return the mistake in a full key, whatever its value; None for keys that the model judges.
 
     Keys in the namespace of the Pulumi ``project`` are its own program's.
     """
@@ -227,7 +227,7 @@ def _problem(schema: Schema[Any], error: ErrorDetails, stack: str) -> Problem:
 
 
 def _in_words(error: ErrorDetails) -> str:
-    """What pydantic found, without the words of Python."""
+    """Return pydantic's message without the words of Python."""
     known = {
         "dict_type": "must be a mapping, like {name: value}",
         "model_type": "must be a mapping, like {name: value}",
@@ -283,6 +283,7 @@ REGIONAL: Final = (*JOINED, "reservations", "encryption")
 NAMED_BY: Final = {
     **{"reads": "buckets", "writes": "buckets", "secrets": "secrets", "team": "teams"},
     **{"job": "jobs", "model": "models", "account": "serviceAccounts", "bucket": "buckets"},
+    **{"channel": "channels", "channels": "channels"},
 }
 
 
@@ -295,10 +296,10 @@ class PartialSettings:
     problems: tuple[Problem, ...]
     """Mistakes of form, at the stack file, without lines."""
     removed: frozenset[Path] = frozenset()
-    """What the settings lack, by path below the namespace."""
+    """Missing parts of the settings, by path below the namespace."""
 
     def concerns_removed(self, problem: Problem) -> bool:
-        """Whether a rule's problem is about a removed part, or follows from its removal."""
+        """Return whether a rule's problem is about a removed part, or follows from its removal."""
         top = problem.path[0] if problem.path else ""
         for path in self.removed:
             section = path[0]
@@ -344,7 +345,7 @@ def _misplaced(schema: Schema[Settings], problems: list[Problem]) -> set[Path]:
 def _refused(
     schema: Schema[Settings], failed: pydantic.ValidationError
 ) -> Iterator[tuple[Path, list[Path]]]:
-    """What to remove, and what else is thereby missing: the key that a misspelled one meant."""
+    """Return the part to remove, and what else is thereby missing: the key that was misspelled."""
     for error in failed.errors():
         path = tuple(part for part in error["loc"] if part != "[key]")
         if error["type"] == "missing" and len(path) > 1:

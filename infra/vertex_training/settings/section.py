@@ -1,4 +1,4 @@
-"""What every section of a stack file has in common."""
+"""Base of every section of a stack file."""
 
 from __future__ import annotations
 

@@ -39,9 +39,9 @@ class ServingContainer(Section):
     image: Annotated[str, Field(min_length=1, max_length=1000)]
     """An image: ``${images.NAME}``, or one in Artifact Registry, by digest."""
     predict_route: Route = "/predict"
-    """Where it takes predictions by POST."""
+    """Path of predictions, by POST."""
     health_route: Route = "/health"
-    """Where it answers 200 once it can serve."""
+    """Path that answers 200 once it can serve."""
     port: Annotated[int, Field(ge=1, le=65_535)] = 8080
     """The port that it listens on."""
     env: dict[Annotated[str, form(r"[A-Za-z_][A-Za-z0-9_]{0,127}", "LOG_LEVEL")], str] = {}
@@ -51,7 +51,7 @@ class ServingContainer(Section):
     args: list[str] = []
     """In place of the image's CMD."""
     deployment_timeout: Annotated[str, form(r"[1-9][0-9]{0,3}s", "600s")] | None = None
-    """How long it has to become healthy, at most 7200s; half an hour without it."""
+    """Longest time to become healthy, at most 7200s; half an hour without it."""
 
     @pydantic.field_validator("deployment_timeout")
     @classmethod
@@ -89,7 +89,7 @@ class Model(NamedSection):
     files: list[Annotated[str, form(BELOW, "model.json, a file in the folder")]] = []
     """Files that the container expects in that folder; a preview refuses a run without them."""
     on_delete: Literal["keep", "delete"] = "keep"
-    """Whether versions are kept when they leave the stack."""
+    """Keep or delete versions that leave the stack."""
     team: Key | None = None
     """The team that it belongs to."""
 
@@ -107,11 +107,11 @@ class Accelerator(Section):
     type: Annotated[str, form(r"[A-Z][A-Z0-9_]{1,62}", "NVIDIA_TESLA_T4")]
     """Their type, as the API spells it."""
     count: Annotated[int, Field(ge=1, le=16)] = 1
-    """How many a replica has."""
+    """Number of accelerators of a replica."""
 
 
 class Replicas(Section):
-    """How many replicas each version has. All of them are paid for while they are deployed."""
+    """Numbers of replicas of each version. All of them are paid for while they are deployed."""
 
     min: Annotated[int, Field(ge=1, le=1000)] = 1
     """The least, also without any traffic; at least 1."""
@@ -131,7 +131,7 @@ class Replicas(Section):
 
 
 class Endpoint(NamedSection):
-    """Where predictions are asked for, and which versions of a model answer them."""
+    """An address for predictions, and the versions of a model that answer them."""
 
     model: Key | None = None
     """Key of the model; the endpoint's own without it."""
@@ -140,14 +140,14 @@ class Endpoint(NamedSection):
     accelerator: Accelerator | None = None
     """Accelerators of each replica; none without it."""
     replicas: Replicas = Replicas()
-    """How many replicas each version has."""
+    """Numbers of replicas of each version."""
     account: Key | None = None
     """Key of the service account that the containers act as; Google's own without it."""
     split: dict[RunName, Annotated[int, Field(ge=0, le=100)]]
     """Share of the traffic by run, like ``{"run 3": 90, "run 4": 10}``; 100 in total. A run with 0
     stays deployed. One that is left out is undeployed once it has no traffic."""
     public: bool | None = None
-    """Whether it is reached from the internet. Without it, it is private where the stack's network
+    """Reachable from the internet. Without it, it is private where the stack's network
     has mode ``psc``, and public elsewhere."""
     team: Key | None = None
     """The team that owns it."""

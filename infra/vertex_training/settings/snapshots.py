@@ -43,7 +43,7 @@ class Snapshot(NamedSection):
     location: Annotated[str, form(r"[A-Za-z][A-Za-z0-9-]{1,62}", "US or europe-west4")] | None = (
         None
     )
-    """Where the tables are; the stack's region without it."""
+    """Location of the tables; the stack's region without it."""
     run: int = Field(default=1, ge=1)
     """Raise it to run an unchanged query once more. Files of earlier runs stay."""
 

@@ -6,9 +6,9 @@ defaults in ``Pulumi.yaml``, whole values at a time. Both continue with :func:`c
 
 ``include`` names files that several stack files share. A mapping of names (``buckets``, ``jobs``,
 ``labels``, …) has the entries of all files; any other key stands in one of them. A value that
-stands in two places is a mistake (docs/adr/0037-stacks-share-files-by-include.md). ``overrides``
+stands in two places is a mistake (decision 37). ``overrides``
 lists a stack's exceptions, one dotted path each, like ``buckets.data.protect: false``; null removes
-a value (docs/adr/0052-a-stack-overrides-what-it-includes-by-path.md). Every problem gets the line
+a value (decision 52). Every problem gets the line
 of the file that has its path (:func:`locate`).
 """
 
@@ -177,7 +177,7 @@ def _engine_text(value: Any) -> str:
 
 
 def _as_json(value: Any) -> Any:
-    """What JSON has for other values of YAML: a set is a mapping without values."""
+    """Return JSON's form of other values of YAML: a set is a mapping without values."""
     return dict.fromkeys(sorted(map(str, value))) if isinstance(value, set) else _as_text(value)
 
 
@@ -274,7 +274,7 @@ def read_config(file: pathlib.Path, shown: str = "") -> dict[str, Any]:
 
 
 def _is_encrypted(value: Any) -> bool:
-    """Whether the engine would have to decrypt a part of the value: ``{secure: …}``."""
+    """Return whether a part of the value is encrypted: ``{secure: …}``."""
     if isinstance(value, dict):
         return set(value) == {"secure"} or any(map(_is_encrypted, value.values()))
     return isinstance(value, list) and any(map(_is_encrypted, value))
@@ -296,7 +296,7 @@ class _Included:
     document: Document
 
     def at(self, full: str, *entry: str) -> Location:
-        """Where a key stands, or an entry of it."""
+        """Return the location of a key, or of an entry of it."""
         return self.document.location(("config", full, *entry), key=True)
 
 
@@ -378,13 +378,13 @@ def _add(
 
 
 def _is_mapping(schema: Schema[Any], key: str) -> bool:
-    """Whether a key of the config has entries by name."""
+    """Return whether a key of the config has entries by name."""
     field = schema.fields.get(key)
     return field is not None and get_origin(field.annotation) is dict
 
 
 def _misplaced(schema: Schema[Any], full: str) -> Problem | None:
-    """Why a key may not stand in an included file."""
+    """Return the reason why a key may not be in an included file."""
     namespace, colon, key = full.partition(":")
     if not colon:
         return Problem("has no namespace", "", f"write {schema.namespace}:{full}", (full,))
@@ -468,7 +468,7 @@ def _unknown(
     own: Mapping[str, Any],
     namespace: str,
 ) -> tuple[str, str] | None:
-    """What is wrong with a path into nothing that an included file has, and what to do."""
+    """Return the mistake in a path that no included file has, and the fix."""
     if path[:1] in known or path[:2] in known:
         return None
     names = sorted(".".join(key) for key in known)
@@ -504,7 +504,7 @@ def _set(
 
 
 def _overriding_place(file: Document, path: Path) -> Path:
-    """Where a stack's file overrides the value at ``path``, or a part around it; empty if nowhere.
+    """Return the override of the value at ``path``, or of a part around it; empty if there is none.
 
     ``path`` begins with a full key, as paths of problems do.
     """

@@ -1,4 +1,4 @@
-"""What a preview says of a snapshot: it exists, or what its query would read and cost. Pure."""
+"""Preview of a snapshot: it exists, or the bytes and cost of its query. Pure."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def _prices() -> Mapping[str, Mapping[str, Any]]:
 
 
 def is_priced(location: str) -> bool:
-    """Whether the price of a location is known."""
+    """True if the price of a location is known."""
     return location.lower() in _prices()
 
 
@@ -68,7 +68,7 @@ def usd(bytes_read: int, location: str) -> float:
 
 
 def look(request: SnapshotRequest, ports: SnapshotPorts) -> dict[str, Any]:
-    """What is known of the request before it is made.
+    """Return the facts about the request before it is made.
 
     Raises:
         JobRefusedError, NotSubmittedError: it would be refused.
@@ -88,7 +88,7 @@ def look(request: SnapshotRequest, ports: SnapshotPorts) -> dict[str, Any]:
 
 
 def words(found: Mapping[str, Any], cap: int, location: str) -> str:
-    """What ``look`` found, in a line. ``cap``: the most bytes that the query may be billed for."""
+    """Return the result of ``look`` in a line. ``cap``: the most bytes that the query may bill."""
     highest = f", the highest price: that of {location} is unknown"
     unknown = "" if is_priced(location) else highest
     parts = list[str]()

@@ -72,7 +72,7 @@ class BigQuery:
         return self._call("POST", self._project, "/jobs", (409,), self._sent(configuration, job_id))
 
     def dry_run(self, configuration: Mapping[str, Any]) -> dict[str, Any]:
-        """What a query would read."""
+        """Return the bytes that a query would read."""
         body = self._sent({**configuration, "dryRun": True})
         return self._call("POST", self._project, "/jobs", (), body) or {}
 
@@ -127,7 +127,7 @@ class BigQuery:
 
 
 def _reason(answer: Any) -> str:
-    """Why it is a 403; empty for another status, or without a reason."""
+    """Return the reason of a 403; empty for another status, or without a reason."""
     try:
         return str(answer.json()["error"]["errors"][0]["reason"]) * (answer.status_code == 403)
     except (ValueError, KeyError, TypeError, IndexError):
@@ -140,9 +140,10 @@ def _document(answer: Any) -> dict[str, Any]:
         if answer.ok:
             return dict(found)
         text = f"{found['error']['message']}"
+        kinds = {400: NotSubmittedError, 404: NotSubmittedError}  # a table that is not there
     except (ValueError, KeyError, TypeError):
         text = f"{answer.status_code} {answer.reason}"
-    kinds = {400: NotSubmittedError}
+        kinds = {400: NotSubmittedError}
     if _reason(answer) not in LIMITS:
         kinds[403] = PermissionDeniedError
     raise kinds.get(answer.status_code, OperatorError)(f"BigQuery: {text}")

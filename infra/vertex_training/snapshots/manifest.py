@@ -109,7 +109,7 @@ def build(
 
 
 def identity(request: SnapshotRequest) -> dict[str, Any]:
-    """Which run of which snapshot this is."""
+    """Identity of a snapshot's run."""
     return {
         "project": request.project,
         "stack": request.stack,
@@ -146,7 +146,7 @@ def parse(text: bytes) -> dict[str, Any]:
 
 
 def _levels(value: Any) -> int:
-    """How many lists and mappings lie in one another, at most one more than are allowed."""
+    """Return the depth of nested lists and mappings, at most one more than allowed."""
     level, inside = 0, [value]
     while inside and level <= _MAX_LEVELS:
         kept = [each for each in inside if isinstance(each, dict | list) and each]

@@ -77,7 +77,7 @@ class Warehouse(Protocol):
         ...
 
     def dry_run(self, configuration: Document) -> Document:
-        """What a query would read. Raises as :meth:`insert`."""
+        """Return the bytes that a query would read. Raises as :meth:`insert`."""
         ...
 
     def table(self, reference: Document) -> Document | None:
@@ -107,7 +107,7 @@ class Files(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class SnapshotPorts:
-    """What a request talks to."""
+    """Services that a request uses."""
 
     warehouse: Warehouse
     files: Files
@@ -331,7 +331,7 @@ class _Stages:
         raise self._no_more("exports")
 
     def is_own_query(self, there: Document) -> bool:
-        """Whether a job of our id has our query, and its result is where nobody else writes."""
+        """Return whether a job of our id has our query, and its result is in our own place."""
         query, own = there.get("query", {}), query_configuration(self.request)["query"]
         sql = canonical_query(str(query.get("query", "")))
         return (
@@ -407,7 +407,7 @@ class _Stages:
 
 
 def has_run(request: SnapshotRequest, ports: SnapshotPorts) -> bool:
-    """Whether an earlier `up` ran its query, whose result is there: an export is left."""
+    """Return whether an earlier `up` ran its query and the result exists: an export remains."""
     stages = _Stages(request, ports, Timing(), ProcessEnvironment())
     try:
         job = ports.warehouse.job(f"vt-snapshot-{request.request_id}-query-1")

@@ -81,7 +81,7 @@ class SnapshotProvider(BoundedProvider):
         """
         request = request_of(props)
         environment = ProcessEnvironment(engine_is_alive=is_engine_alive)
-        made = take_snapshot(request, _ports(props), self.timing, environment)
+        made = take_snapshot(request, connect(props), self.timing, environment)
         name = record_of(request, made.generation)
         return dynamic.CreateResult(request.uri, _outputs(props, name, "READY"))
 
@@ -92,7 +92,7 @@ class SnapshotProvider(BoundedProvider):
         """
         state = "READY"
         try:
-            if find(request_of(props), _ports(props)) is None:
+            if find(request_of(props), connect(props)) is None:
                 state = "UNRECORDED"
         except JobRefusedError:
             state = "CHANGED"
@@ -111,9 +111,9 @@ def _words(found: Mapping[str, Any], request: SnapshotRequest) -> str:
 
 
 def _looked_up(request: SnapshotRequest, news: dict[str, Any]) -> dict[str, Any] | str:
-    """What is known of the snapshot, or why it would be refused."""
+    """Return the facts about the snapshot, or the reason why it would be refused."""
     try:
-        found = estimate.look(request, _ports(news))
+        found = estimate.look(request, connect(news))
     except (JobRefusedError, NotSubmittedError) as refused:
         return str(refused)
     except OperatorError as error:
@@ -146,7 +146,8 @@ def request_of(props: Mapping[str, Any]) -> SnapshotRequest:
     )
 
 
-def _ports(props: Mapping[str, Any]) -> SnapshotPorts:
+def connect(props: Mapping[str, Any]) -> SnapshotPorts:
+    """Return BigQuery, the folder and the records of a snapshot with these inputs."""
     from vertex_training.snapshots import google  # loads Google's clients
 
     options = props["options"]

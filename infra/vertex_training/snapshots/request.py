@@ -21,7 +21,7 @@ _FOLDER: Final = re.compile(rf"{SNAPSHOTS}/[^/]+/[^/]+/[0-9a-f]{{{ID_LENGTH}}}/"
 
 
 def is_of_snapshot(name: str) -> bool:
-    """Whether an object of this name is a file of a snapshot, of any stack and run."""
+    """Return whether an object of this name is a file of a snapshot, of any stack and run."""
     return bool(_FOLDER.match(name))
 
 
@@ -167,7 +167,7 @@ def volatile_in(sql: str) -> list[str]:
 
 
 def form_problems(sql: str) -> Iterator[tuple[str, str]]:
-    """What keeps it from being one query, each with a hint."""
+    """Return the reasons why it is not a single query, each with a hint."""
     tokens = [token for token in _tokens(without_comments(sql)) if token[0] != "space"]
     if any(kind == "open" for kind, _ in tokens):
         yield "has a text or a comment without an end", "close it"
@@ -185,6 +185,6 @@ def form_problems(sql: str) -> Iterator[tuple[str, str]]:
 
 
 def reads_as_of(sql: str) -> bool:
-    """Whether it reads a table as of the snapshot's time."""
+    """Return whether it reads a table as of the snapshot's time."""
     found = re.compile(rf"\bfor system_time as of @{AS_OF}\b", re.IGNORECASE)
     return bool(found.search(canonical_query(sql)))

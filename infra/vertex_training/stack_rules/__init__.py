@@ -9,9 +9,9 @@ line. They report in this order:
 ``access``           ``teams``, ``members``, ``roles``, ``datasets``; what CI may not grant
 ``files``            files that the stack file names, secrets in what it sends, code that
                      names no project
+``launchers``        configuration files of accelerate and DeepSpeed against the pools of jobs
 ``storage``          encryption, retention and classes of buckets; ``snapshots``
-``network``          ``network`` and ``sharedVpc``
-``reservations``     ``reservations``
+``network``          ``network``, ``sharedVpc`` and ``reservations``
 ``limits``           ``limits``, for the stack as a whole
 ``jobs``             ``jobDefaults``, ``rules`` and ladders
 ``serving``          ``models`` and ``endpoints``; endpoints on TPUs
@@ -30,9 +30,9 @@ SUBJECTS: Final = (
     "names",
     "access",
     "files",
+    "launchers",
     "storage",
     "network",
-    "reservations",
     "limits",
     "jobs",
     "serving",

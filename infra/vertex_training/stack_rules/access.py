@@ -108,7 +108,7 @@ def misspelled_roles(settings: Settings) -> Iterator[Problem]:
 
 
 def _hint_for(role: str) -> str:
-    """What was probably meant by a role; empty if the catalogue has it, or nothing like it."""
+    """Return the role that was probably meant; empty if it exists, or nothing is like it."""
     known = {row["service"]: row["roles"] for row in catalog.load("roles.yaml")}
     service, _, name = role.removeprefix("roles/").partition(".")
     meant = nearest(service, known, 0.85)

@@ -17,7 +17,7 @@ from typing import Final
 from vertex_training.errors import ConfigError, Location, Path, Problem
 from vertex_training.images import pins
 from vertex_training.images.context import BuildContext
-from vertex_training.plan import objects, packages
+from vertex_training.plan import packages
 from vertex_training.secret_rules import files
 from vertex_training.secret_rules.files import File, Scan
 from vertex_training.secret_rules.redaction import is_secret_variable
@@ -82,13 +82,13 @@ def _objects(
             continue
         is_folder = (root / file).is_dir()
         folders += is_folder
-        if is_folder and (wrong := objects.folder_problem(root / file)):
+        if is_folder and (wrong := packages.folder_problem(root / file)):
             what, hint = wrong
-            place = f"{bucket}/{objects.prefix_of(name)}".rstrip("/")
+            place = f"{bucket}/{packages.prefix_of(name)}".rstrip("/")
             yield Problem(what, file, hint or f"vt data push {place} {file}", here)
             continue
-        for each in objects.kept_objects({name: file}, root):
-            if unusable := objects.name_problem(each):
+        for each in packages.kept_objects({name: file}, root):
+            if unusable := packages.name_problem(each):
                 yield Problem(unusable, each, "name the object otherwise", here)
                 break
             if is_of_snapshot(each):
@@ -99,8 +99,8 @@ def _objects(
                 yield Problem(f"keeps {each}, as {names[each]} does", file, "one of them", here)
                 break
             names[each] = name
-    if folders > 1 and len(names) > objects.MOST_FILES:
-        what = f"has {len(names)} files, more than {objects.MOST_FILES}"
+    if folders > 1 and len(names) > packages.MOST_FILES:
+        what = f"has {len(names)} files, more than {packages.MOST_FILES}"
         yield Problem(what, "", f"vt data push {bucket} FOLDER for the larger ones", path)
 
 
@@ -120,7 +120,7 @@ def _context(path: Path, image: Image, context: str, root: pathlib.Path) -> Iter
 
 
 def scan(settings: Settings, root: pathlib.Path) -> Scan:
-    """What ``pulumi up`` sends: packages and objects. Their files were checked before."""
+    """Return the files that ``pulumi up`` sends: packages and objects. They were checked before."""
     return files.scan(_sent(settings, root), settings.allowed_secrets)
 
 
@@ -129,7 +129,7 @@ def _sent(settings: Settings, root: pathlib.Path) -> Iterator[File]:
     for package in settings.packages.values():
         names |= dict.fromkeys(packages.sources(root / package.path, package.path))
     for bucket in settings.buckets.values():
-        names |= dict.fromkeys(objects.kept_objects(bucket.objects, root).values())
+        names |= dict.fromkeys(packages.kept_objects(bucket.objects, root).values())
     return (_file(root, name) for name in names if (root / name).is_file())
 
 
@@ -139,7 +139,7 @@ def _file(root: pathlib.Path, name: str) -> File:
 
 
 def scan_context(settings: Settings, name: str, context: BuildContext) -> Scan:
-    """What a build of an image sends: the files of its context, and its build arguments."""
+    """Return the files and build arguments that a build of an image sends."""
     image = settings.images[name]
     folders = {folder.rpartition("/")[2]: folder for folder in image.include}
 
@@ -257,7 +257,7 @@ def default_projects(code: bytes) -> list[DefaultProject]:
 
 
 def _has(call: ast.Call, argument: str, position: int) -> bool:
-    """Whether a call gives the argument, or may give it by ``*`` or ``**``."""
+    """Return whether a call has the argument, or may have it by ``*`` or ``**``."""
     given = (isinstance(each, ast.Starred) for each in call.args)
     named = (each.arg is None or each.arg == argument for each in call.keywords)
     return len(call.args) > position or any(given) or any(named)

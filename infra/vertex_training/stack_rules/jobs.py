@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 from vertex_training.customjob import rules
+from vertex_training.customjob.request import job_file as requests
 from vertex_training.customjob.request import references
-from vertex_training.customjob.request import rungs as requests
 from vertex_training.customjob.rules.capacity import KEY, RESERVATION
 from vertex_training.errors import Problem, UnknownReferenceError, did_you_mean
 from vertex_training.settings.limits import Rung
@@ -53,6 +53,21 @@ def backends(settings: Settings) -> Iterator[Problem]:
             hint = "leave it out: only Vertex AI has trials"
             path = ("tuning", name, "backend")
             yield Problem("a tuning job runs on Vertex AI alone", job.backend, hint, path)
+
+
+#: ``timeout-minutes`` of the workflow that deploys (``deploy.yml``).
+DEPLOYMENT_MINUTES: Final = 60
+
+
+@rule("deployment")
+def deadlines(settings: Settings) -> Iterator[Problem]:
+    """The workflow that deploys does not end before the deadline of a job that it waits for."""
+    for section, jobs in (("jobs", settings.jobs), ("tuning", settings.tuning)):
+        for key, job in jobs.items():
+            if job.wait and job.deadline_seconds > DEPLOYMENT_MINUTES * 60:
+                what = f"the workflow deploy.yml ends after {DEPLOYMENT_MINUTES} minutes"
+                hint = f"{DEPLOYMENT_MINUTES}m, raise its timeout-minutes, or remove wait"
+                yield Problem(what, str(job.deadline), hint, (section, key, "deadline"))
 
 
 def unknown_references(settings: Settings, table: Mapping[str, Any]) -> Iterator[Problem]:

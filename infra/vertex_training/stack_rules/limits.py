@@ -92,7 +92,7 @@ def _members(settings: Settings) -> Iterator[Problem]:
 
 
 def exceeded(settings: Settings, results: Mapping[str, JobFileResult]) -> list[Problem]:
-    """What is over the limits in the stack as a whole.
+    """Yield the exceeded limits of the stack as a whole.
 
     A job that is wrong by itself does not count towards the total: it is reported already.
     """
@@ -141,11 +141,11 @@ def exceeded(settings: Settings, results: Mapping[str, JobFileResult]) -> list[P
 
 
 class _Bill(NamedTuple):
-    """What a job or a reservation can cost; ``usd`` is None without a price."""
+    """Cost of a job or a reservation; ``usd`` is None without a price."""
 
     usd: float | None
     elsewhere: bool
-    """Whether the price is another region's."""
+    """True if the price is another region's."""
 
 
 def _reservations(settings: Settings) -> Iterator[tuple[str, _Bill]]:
@@ -159,7 +159,7 @@ def _reservations(settings: Settings) -> Iterator[tuple[str, _Bill]]:
 
 
 def _in_total(settings: Settings, request: JobRequest, once: float) -> float:
-    """What a job that can cost this much once can in all, which is in a month of its schedule."""
+    """Return the total cost of a job with this cost per run: of a month of its schedule."""
     schedule = settings.schedules.get(request.submission.job)
     if schedule is None:
         return once
@@ -225,7 +225,7 @@ def _endpoints(settings: Settings, of_schedules: Mapping[str, _Bill]) -> Iterato
 
 
 def endpoint_cost(endpoint: Endpoint, region: str) -> EndpointCost:
-    """What an endpoint of a stack file costs a month."""
+    """Return the monthly cost of an endpoint of a stack file."""
     accelerator, replicas = endpoint.accelerator, endpoint.replicas
     return costs.of_endpoint(
         endpoint.machine,

@@ -110,27 +110,35 @@ def members_in_other_case(settings: Settings) -> Iterator[Problem]:
         for index, member in enumerate(members):
             same = member.lower() if "://" not in member else member
             if same in seen and member not in members[:index]:
-                what = "is there already, in another case: without one of both, the grant goes"
-                yield Problem(what, member, f"only {same}", (*path, index))
+                what = (
+                    "repeats a member in another case: "
+                    "removing either entry revokes the grant of both"
+                )
+                yield Problem(what, member, f"keep one entry: {same}", (*path, index))
             seen.add(same)
 
 
-#: Settings of the provider that a job lacks -> what does the same for jobs.
+#: Settings of the provider that do not apply to jobs -> what does the same for jobs.
 _OF_PROVIDER: Final = {
     "defaultLabels": "vertex-training:labels, which jobs get as well",
     "billingProject": "jobs are paid by gcp:project",
     "deletionPolicy": "onDelete of a job",
+    "requestReason": "labels of the job, if the audit log is to name a reason",
+    "vertexAiCustomEndpoint": "jobs are sent to the endpoint of gcp:region",
 }
 
 
 @file_rule("warning")
 def provider_settings(file: StackFile) -> Iterator[Problem]:
-    """Settings of the provider hold for its resources, and not for jobs."""
-    config = config_of(file.root / project_files.file_name(file.settings.stack))
+    """Settings of the provider apply to its resources, and not to jobs."""
+    own = config_of(file.root / project_files.file_name(file.settings.stack))
+    defaults = config_of(file.root / "Pulumi.yaml")
     for key, hint in _OF_PROVIDER.items():
-        if f"gcp:{key}" in config:
-            what = "holds for resources of the provider, and not for jobs"
-            yield Problem(what, hint=hint, path=(f"gcp:{key}",))
+        name = f"gcp:{key}"
+        if name in own or name in defaults:
+            where = "" if name in own else "Pulumi.yaml sets it: "
+            what = f"{where}applies to resources of the provider, and not to jobs"
+            yield Problem(what, hint=hint, path=(name,))
 
 
 @rule()

@@ -166,7 +166,7 @@ def _accelerator(endpoint: Endpoint, path: Path) -> Iterator[Problem]:
 
 
 def tpu_problems(endpoint: Endpoint, region: str, path: Path) -> Iterator[Problem]:
-    """What endpoints cannot have."""
+    """Yield problems of endpoints."""
     name, given = endpoint.machine, endpoint.accelerator
     if any(name.startswith(each) for each in _facts()["refused"]["prefixes"]):
         hint = f"machines with TPUs: {', '.join(_machines())}"
@@ -186,7 +186,7 @@ def tpu_problems(endpoint: Endpoint, region: str, path: Path) -> Iterator[Proble
 
 
 def tpu_warnings(endpoint: Endpoint, region: str, path: Path) -> Iterator[Problem]:
-    """What the service ignores, and what no source tells."""
+    """Yield settings that the service ignores or that no source documents."""
     name, given, replicas = endpoint.machine, endpoint.accelerator, endpoint.replicas
     row = _row(name)
     if row is None:
@@ -209,7 +209,7 @@ def _facts() -> dict[str, Any]:
 
 
 def _row(name: str) -> dict[str, Any] | None:
-    """What is known of a machine of endpoints, if it has TPUs."""
+    """Return the facts about a machine of endpoints, if it has TPUs."""
     machine = machines.machine_type(name)
     return _facts()["families"].get(machine.family) if machine else None
 

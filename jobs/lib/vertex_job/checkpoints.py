@@ -5,8 +5,8 @@ A checkpoint is a set of files ``step-000000500/NAME`` and a list of them with s
 checkpoint or one without its list, which is ignored and removed later. Nothing is renamed.
 
 One process saves alone with ``save``. Several save together: each calls ``write_part``, all meet
-at a barrier, and one calls ``commit``. A checkpoint says nothing of how many processes made it, so
-another number may load it.
+at a barrier, and one calls ``commit``. A checkpoint does not depend on how many processes made it,
+so another number may load it. ``BackgroundSaver`` saves in a thread.
 """
 
 from __future__ import annotations
@@ -15,18 +15,21 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import NamedTemporaryFile
+from typing import TypeVar
 
 from vertex_job.errors import CheckpointError, StoreError
-from vertex_job.stores import Store, pieces_of, store_at
+from vertex_job.stores import Content, Output, Store, pieces_of, store_at
 
 MANIFEST = "manifest.json"
 _MANIFEST_NAME = re.compile(r"step-(\d{9,})/manifest\.json")
 _STEP_FOLDER = re.compile(r"step-(\d{9,})/")
 _SUM = ".sum.json"
+_T = TypeVar("_T")
 
 
 @dataclass(frozen=True)
@@ -80,21 +83,20 @@ class Checkpoints:
         self.keep = keep
 
     def newest(self) -> Checkpoint | None:
-        """The newest whole checkpoint, found by listing; None if there is none.
+        """Return the newest whole checkpoint, or None. All its files are read and verified."""
+        return self._newest(_verified)
 
-        All its files are read: one whose content is damaged does not count.
-        """
-        sizes = self.store.sizes()
-        for step in sorted(_steps(sizes), reverse=True):
+    def read_newest(self) -> tuple[int, dict[str, bytes]] | None:
+        """Return step and files of the newest whole checkpoint, or None. Each file is read once."""
+        return self._newest(lambda saved: (saved.step, {n: saved.read(n) for n in saved.files}))
+
+    def _newest(self, read: Callable[[Checkpoint], _T]) -> _T | None:
+        """Return what is read of the newest checkpoint that is not damaged."""
+        for step in sorted(_steps(self.store.sizes()), reverse=True):
             try:
-                found = self.at(step)
-                for name in found.files:
-                    for _piece in found.pieces(name):
-                        pass
+                return read(self.at(step))
             except (CheckpointError, StoreError) as error:
                 print(f"checkpoint {_folder(step)} is not whole: {error}", flush=True)
-                continue
-            return found
         return None
 
     def at(self, step: int) -> Checkpoint:
@@ -106,22 +108,23 @@ class Checkpoints:
             raise CheckpointError(f"its {MANIFEST} is damaged: {error}") from None
         return Checkpoint(self.store, step, files)
 
-    def save(self, step: int, files: Mapping[str, bytes | Path]) -> None:
-        """Save a checkpoint by this process alone: contents, or files of this machine."""
+    def save(self, step: int, files: Mapping[str, Content]) -> None:
+        """Save a checkpoint by this process alone."""
         for name, data in files.items():
             self.write_part(step, name, data)
         self.commit(step, files)
 
-    def write_part(self, step: int, name: str, data: bytes | Path) -> None:
+    def write_part(self, step: int, name: str, data: Content) -> None:
         """Write one file of a checkpoint that several processes save."""
         if not name or name == MANIFEST or name.endswith(_SUM) or name.startswith("/"):
             raise CheckpointError(f"{name!r} is no name of a file of a checkpoint")
-        size, sha256 = _sum_of(data)
-        # First away with what lists an older content of this name.
+        at, sums = f"{_folder(step)}/{name}", _Sums()
+        content = sums.of_writer(data) if callable(data) else sums.of_content(data)
+        # Remove the list first: it may be of an older content of this name.
         self.store.delete(f"{_folder(step)}/{MANIFEST}")
-        self.store.write(f"{_folder(step)}/{name}", data)
-        text = json.dumps({"size": size, "sha256": sha256})
-        self.store.write(f"{_folder(step)}/{name}{_SUM}", text.encode())
+        self.store.write(at, content)
+        text = json.dumps({"size": sums.size, "sha256": sums.digest.hexdigest()})
+        self.store.write(f"{at}{_SUM}", text.encode())
 
     def commit(self, step: int, names: Iterable[str]) -> None:
         """Make a checkpoint whole, once all its files are written, and remove old ones.
@@ -166,6 +169,29 @@ class Checkpoints:
                     self.store.delete(name)
 
 
+class BackgroundSaver:
+    """Saves checkpoints in a thread while the training goes on, one after the other."""
+
+    def __init__(self, checkpoints: Checkpoints) -> None:
+        self.checkpoints = checkpoints
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="checkpoint")
+        self._last: Future[None] | None = None
+
+    def save(self, step: int, files: Mapping[str, Content]) -> None:
+        """Start to save a checkpoint. The contents must not change until ``wait`` returns.
+
+        Waits for the previous checkpoint first. Raises what writing that raised.
+        """
+        self.wait()
+        self._last = self._thread.submit(self.checkpoints.save, step, files)
+
+    def wait(self) -> None:
+        """Wait until the last checkpoint is whole. Raises CheckpointError or StoreError."""
+        last, self._last = self._last, None
+        if last:
+            last.result()
+
+
 def _folder(step: int) -> str:
     return f"step-{step:09d}"
 
@@ -175,9 +201,47 @@ def _steps(names: Iterable[str]) -> set[int]:
     return {int(match[1]) for name in names if (match := _MANIFEST_NAME.fullmatch(name))}
 
 
-def _sum_of(data: bytes | Path) -> tuple[int, str]:
-    size, digest = 0, hashlib.sha256()
-    for piece in pieces_of(data):
-        size += len(piece)
-        digest.update(piece)
-    return size, digest.hexdigest()
+def _verified(saved: Checkpoint) -> Checkpoint:
+    """Return the checkpoint after all its files were read."""
+    for name in saved.files:
+        for _piece in saved.pieces(name):
+            pass
+    return saved
+
+
+class _Sums:
+    """Size and SHA-256 of a file's content."""
+
+    def __init__(self) -> None:
+        self.size, self.digest = 0, hashlib.sha256()
+
+    def add(self, piece: bytes) -> None:
+        self.size += memoryview(piece).nbytes
+        self.digest.update(piece)
+
+    def of_content(self, data: bytes | Path) -> bytes | Path:
+        """Read the content, and return it."""
+        for piece in pieces_of(data):
+            self.add(piece)
+        return data
+
+    def of_writer(self, write: Callable[[Output], None]) -> Callable[[Output], None]:
+        """Return a function that sums up what the writer writes, while it writes."""
+
+        def summing(output: Output) -> None:
+            write(_SummingOutput(self, output))
+
+        return summing
+
+
+@dataclass(frozen=True)
+class _SummingOutput:
+    sums: _Sums
+    output: Output
+
+    def write(self, piece: bytes) -> int:
+        self.sums.add(piece)
+        return self.output.write(piece)
+
+    def flush(self) -> None:
+        self.output.flush()

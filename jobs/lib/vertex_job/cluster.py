@@ -18,7 +18,6 @@ import re
 import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from vertex_job.errors import ClusterError
@@ -67,11 +66,6 @@ def read_cluster(environ: Mapping[str, str] = os.environ) -> Cluster:
 def master_port(job_id: str) -> int:
     """The same on all replicas of a job, and another for most other jobs of this machine."""
     return _PORT + (zlib.crc32(job_id.encode()) % _PORTS if job_id else 0)
-
-
-def processes(devices: Path = Path("/dev")) -> int:
-    """Processes of this node: one for each GPU, or one."""
-    return len([each for each in devices.glob("nvidia*") if each.name[6:].isdecimal()]) or 1
 
 
 def _parse(text: str) -> tuple[dict[str, list[str]], str, int]:

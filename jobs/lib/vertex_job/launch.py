@@ -1,10 +1,11 @@
 """Run torchrun on this node: ``python -m vertex_job.launch [--processes N] -- train.py [ARGS]``.
 
 What follows ``--`` is torchrun's: a script, or ``-m MODULE``. Every replica of pools 0 and 1 runs
-the same command line, whatever the pools are. One process starts for each GPU, or one without GPUs.
+the same command line, whatever the pools are. One process starts for each GPU that PyTorch can use,
+or one without GPUs.
 
-The exit code is that of the process that failed first, 137 of one that was killed: torchrun's own
-is 1 whatever happened, and a kill for want of memory could not be told from a mistake.
+The exit code is that of the process that failed first, 137 of one that was killed, and 143 after
+SIGTERM: torchrun's own is always 1, so that a lost machine would look like a mistake in the code.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import sys
 from collections.abc import Sequence
 from typing import Final
 
-from vertex_job.cluster import Cluster, processes, read_cluster
+from vertex_job.cluster import Cluster, read_cluster
 from vertex_job.errors import VertexJobError
 
 #: How torchrun is started by hand; its own arguments follow.
@@ -59,14 +60,16 @@ def main(argv: Sequence[str] | None = None) -> None:
         parser.error("no program: write -- SCRIPT [ARGUMENTS], or -- -m MODULE [ARGUMENTS]")
     split = given.index("--")
     options, program = parser.parse_args(given[:split]), given[split + 1 :]
-    count = processes() if options.processes is None else options.processes
-    if count < 1 or options.max_restarts < 0 or not program:
+    asked: int | None = options.processes
+    if (asked is not None and asked < 1) or options.max_restarts < 0 or not program:
         wrong = "--processes is 1 or more, --max-restarts 0 or more"
         parser.error(wrong if program else "nothing follows --")
     try:
-        command = torchrun(read_cluster(), count, program, options.max_restarts)
+        cluster = read_cluster()
     except VertexJobError as error:
         raise SystemExit(f"error: {error}") from None
+    count = asked or usable_gpus() or 1
+    command = torchrun(cluster, count, program, options.max_restarts)
     print("+", *command, flush=True)
     sys.exit(run(command[len(MODULE) :]))
 
@@ -76,6 +79,7 @@ def run(arguments: Sequence[str]) -> int:
 
     Its signal handlers end the processes, as they do in torchrun's own process.
     """
+    from torch.distributed.elastic.multiprocessing.api import SignalException  # pyright: ignore
     from torch.distributed.elastic.multiprocessing.errors import ChildFailedError  # pyright: ignore
     from torch.distributed.run import main as run_torchrun  # pyright: ignore[reportMissingImports]
 
@@ -84,7 +88,16 @@ def run(arguments: Sequence[str]) -> int:
     except ChildFailedError as failed:
         print(failed, file=sys.stderr, flush=True)
         return exit_code(failed.get_first_failure()[1].exitcode)
+    except SignalException as stopped:  # torchrun has sent the signal on, and waited
+        return 128 + stopped.sigval
     return 0
+
+
+def usable_gpus() -> int:
+    """Return the number of GPUs that PyTorch can use, by CUDA_VISIBLE_DEVICES and its own build."""
+    import torch  # pyright: ignore[reportMissingImports]
+
+    return torch.cuda.device_count()
 
 
 def exit_code(code: int) -> int:

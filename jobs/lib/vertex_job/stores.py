@@ -20,9 +20,10 @@ import time
 import urllib.error
 import urllib.parse
 import urllib.request
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, Protocol
+from tempfile import TemporaryDirectory
+from typing import Any, Literal, NamedTuple, Protocol, TypeAlias
 
 from vertex_job.errors import AlreadyExistsError, StoreError
 
@@ -45,6 +46,22 @@ class StoredFile(NamedTuple):
     crc32c: str = ""
 
 
+class Output(Protocol):
+    """What a writer writes to."""
+
+    def write(self, piece: bytes, /) -> int:
+        """Write a piece, and return its size in bytes."""
+        ...
+
+    def flush(self) -> None:
+        """Hand what was written to the operating system."""
+        ...
+
+
+#: What a file is written from: its bytes, a file of this machine, or a function that writes it.
+Content: TypeAlias = bytes | Path | Callable[[Output], None]
+
+
 class Store(Protocol):
     """Files by their names below one place, which may have slashes."""
 
@@ -60,8 +77,8 @@ class Store(Protocol):
         """A file's content, a megabyte at a time. Raises StoreError."""
         ...
 
-    def write(self, name: str, data: bytes | Path) -> None:
-        """Write a file, or write it anew; a path is sent by pieces. Raises StoreError."""
+    def write(self, name: str, data: Content) -> None:
+        """Write or replace a file; a path is sent by pieces. Raises StoreError."""
         ...
 
     def delete(self, name: str) -> None:
@@ -124,7 +141,7 @@ class DiskStore:
         del generation  # a mount shows none
         return pieces_of(self.folder / name)
 
-    def write(self, name: str, data: bytes | Path) -> None:
+    def write(self, name: str, data: Content) -> None:
         """The file is on the disk, or in the bucket, when this returns."""
         self._write(name, data, "wb")
 
@@ -132,13 +149,15 @@ class DiskStore:
         """As ``write``. Raises AlreadyExistsError if there is one."""
         self._write(name, data, "xb")
 
-    def _write(self, name: str, data: bytes | Path, mode: Literal["wb", "xb"]) -> None:
+    def _write(self, name: str, data: Content, mode: Literal["wb", "xb"]) -> None:
         path = self.folder / name
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             with path.open(mode) as file:
-                for piece in pieces_of(data):
-                    file.write(piece)
+                if callable(data):
+                    data(file)
+                else:
+                    file.writelines(pieces_of(data))
                 file.flush()
                 os.fsync(file.fileno())
         except FileExistsError as error:
@@ -211,8 +230,16 @@ class BucketStore:
         kind = f"multipart/related; boundary={mark}"
         self._call("POST", path, query, body, f"write {name}", kind=kind)
 
-    def write(self, name: str, data: bytes | Path) -> None:
-        """In one request, anew after a break; the service's checksum is compared."""
+    def write(self, name: str, data: Content) -> None:
+        """Write in one request, again after a break; the service's checksum is compared.
+
+        What a function writes is a temporary file first: the request needs its size.
+        """
+        if callable(data):
+            with TemporaryDirectory() as folder:
+                DiskStore(Path(folder)).write("content", data)
+                self.write(name, Path(folder, "content"))
+            return
         path = f"/upload/storage/v1/b/{_quoted(self.bucket)}/o"
         query = {"uploadType": "media", "name": self.prefix + name}
         md5 = hashlib.md5(usedforsecurity=False)

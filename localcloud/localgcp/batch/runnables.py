@@ -123,7 +123,7 @@ class Machine:
             path = str(executors.environment(executor, self.report) / "bin")
         folder = self.home.batch / self.job.uid
         substitutes.note(folder, substitutes.host_for(image))
-        self.report(f"no container: the command runs on this host in place of {image}")
+        self.report(substitutes.command_for(image, executor))
         return words, path
 
     def _script(self, index: int, script: Mapping[str, str], at: Mapping[str, Path]) -> list[str]:

@@ -82,6 +82,8 @@ class Catalog:
                 ] + versions[-1:]
                 kept.update(*(each[1] for each in body["versions"]))
                 rows.put(TABLE, project, name, body)
+            jobs = (job for *_, job in rows.all(JOB) if job["status"]["state"] != "DONE")
+            kept.update(job["_upload"] for job in jobs if "_upload" in job)
         for each in self.data.glob("*"):
             if each.is_dir():  # files of a load that was killed
                 shutil.rmtree(each)

@@ -37,9 +37,14 @@ def require(document: Mapping[str, Any], *paths: str) -> None:
             raise BigQueryError("required", f"Required parameter is missing: {path}")
 
 
-def check_job(kind: str, reference: Mapping[str, str], config: Mapping[str, Any]) -> None:
-    """Raise BigQueryError for a job that can never run. ``config`` is that of its kind."""
-    require(config, *_NEEDED[kind])
+def check_job(
+    kind: str, reference: Mapping[str, str], config: Mapping[str, Any], *, has_content: bool
+) -> None:
+    """Raise BigQueryError for a job that can never run.
+
+    ``config`` is that of its kind; ``has_content``: the rows came with the request.
+    """
+    require(config, *_NEEDED[kind][has_content:])
     if config.get("destinationTable"):
         require(config, *_NEEDED["load"][1:])
     if (name := reference.get("jobId")) and not _JOB.fullmatch(name):
@@ -69,6 +74,8 @@ WRITERS: Final = _ALL | {
     "roles/bigquery.dataOwner",
     "roles/editor",
 }
+#: Roles that contain bigquery.datasets.delete.
+OWNERS: Final = _ALL | {"roles/bigquery.dataOwner"}
 READERS: Final = WRITERS | {"roles/bigquery.dataViewer", "roles/viewer"}
 
 

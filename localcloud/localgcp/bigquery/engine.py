@@ -13,6 +13,7 @@ import datetime
 import importlib
 import json
 import re
+import resource
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -45,6 +46,11 @@ _RESULTS: Final = {
 #: SQLGlot underlines what it does not understand.
 _COLOURS: Final = re.compile(r"\x1b\[[0-9;]*m")
 _EPOCH: Final = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
+#: Bounds of each piece of work. DuckDB's own limit of memory does not count values on their way.
+_SETTINGS: Final = ("memory_limit = '1GiB'", "threads = 2", "temp_directory = ''")
+_MOST_BYTES: Final = 4 << 30
+#: Functions of DuckDB that BigQuery does not have and that return facts of this machine.
+_OF_MACHINE: Final = re.compile(r"(current_setting|getenv|(duckdb|pg)_\w+)$", re.IGNORECASE)
 
 
 class RefusedError(Exception):
@@ -58,6 +64,9 @@ class RefusedError(Exception):
 def query(request: Mapping[str, Any]) -> dict[str, Any]:
     """A query's schema; without ``dryRun``, its result in a file."""
     tree = _parsed(request["sql"])
+    for node in tree.find_all(exp.Anonymous):
+        if _OF_MACHINE.match(node.name):
+            raise RefusedError(f"Function not found: {node.name}")
     _fill_in(tree, {each["name"].lower(): each for each in request["parameters"]})
     _widen(tree)
     named = list(_tables(tree, request["project"], request.get("dataset")))
@@ -375,6 +384,7 @@ def _database(allowed: str) -> Any:
     database = duckdb.connect()
     for setting in (
         "TimeZone = 'UTC'",
+        *_SETTINGS,
         allowed,
         "enable_external_access = false",
         "lock_configuration = true",
@@ -435,10 +445,15 @@ def main() -> None:
         answer = {"done": OPERATIONS[request["operation"]](request)}
     except RefusedError as error:
         answer = {"error": {"reason": error.reason, "message": str(error)}}
+    except (MemoryError, duckdb.OutOfMemoryException):
+        text = "Resources exceeded during query execution: the local cloud gives a query 1 GiB of"
+        answer = {"error": {"reason": "resourcesExceeded", "message": f"{text} memory."}}
     except duckdb.Error as error:
         answer = {"error": {"reason": "invalidQuery", "message": _words(error)}}
     print(json.dumps(answer), flush=True)
 
 
 if __name__ == "__main__":
+    if sys.platform.startswith("linux"):  # elsewhere the kernel does not apply it
+        resource.setrlimit(resource.RLIMIT_AS, (_MOST_BYTES, _MOST_BYTES))
     main()

@@ -1,7 +1,7 @@
 """Jobs of BigQuery: queries, loads and exports, each by a process of ``localgcp.bigquery.engine``.
 
-A job is a row from the moment it is answered. What a server left undone, the next one does: a job
-runs again from its start, and what it makes counts when it ends.
+A job is a row from the moment it is answered. A job that a killed server left runs again from its
+start under the next one, and its rows count when it ends. A server that stops ends its jobs.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from localgcp.bigquery.catalog import (
 from localgcp.errors import BigQueryError
 from localgcp.faults.model import Kind, Service
 from localgcp.faults.table import FaultTable
-from localgcp.home import Home
+from localgcp.home import Home, open_private
 from localgcp.inventory.store import Store
 from localgcp.runner.gcsfuse import storage_client
 
@@ -46,6 +46,8 @@ MEBIBYTE: Final = 1 << 20
 #: How long the service's own table keeps a result.
 RESULT_MILLISECONDS: Final = 24 * 3600 * 1000
 KINDS: Final = ("query", "load", "extract")
+#: Seconds that a job may run, unless its ``jobTimeoutMs`` is less.
+MOST_SECONDS: Final = 600.0
 
 
 class Jobs:
@@ -58,7 +60,7 @@ class Jobs:
         self._faults, self._storage_url = faults, storage_url
         self._pool = ThreadPoolExecutor(2)
         self._stopping = threading.Event()
-        self._running: set[subprocess.Popen[str]] = set()
+        self._running: dict[subprocess.Popen[str], str] = {}
 
     def start(self) -> None:
         """Forget what has expired, and go on with what an earlier server left."""
@@ -70,14 +72,31 @@ class Jobs:
             self._pool.submit(self._carry_out, project, name)
 
     def stop(self) -> None:
-        """End what runs; the next server begins it anew."""
+        """End all jobs as failed."""
         self._stopping.set()
-        self._pool.shutdown(wait=False)
+        self._pool.shutdown(wait=False, cancel_futures=True)
+        with self._catalog.change() as rows:
+            found = [job for *_, job in rows.all(JOB) if not has_ended(job)]
+        for job in found:
+            self.cancel(job, "the local cloud was stopped.")
         for process in list(self._running):
             process.kill()
 
-    def begin(self, project: str, body: Mapping[str, Any], guest: Guest | None) -> Body:
-        """Take a job on. Raises BigQueryError if its id is taken, or it can never run."""
+    def cancel(self, job: Body, reason: str = "user requested cancellation.") -> None:
+        """End a job as failed, unless it has ended."""
+        text = f"Job execution was cancelled: {reason}"
+        self._end(job, {"error": BigQueryError("stopped", text)}, "")
+        for process, id_ in list(self._running.items()):
+            if id_ == job["id"]:
+                process.kill()
+
+    def begin(
+        self, project: str, body: Mapping[str, Any], guest: Guest | None, content: bytes | None
+    ) -> Body:
+        """Accept a job, which loads ``content`` if that is given.
+
+        Raises BigQueryError if its id is taken, or it can never run.
+        """
         checks.require(body, "configuration")
         reference, configuration = dict(body.get("jobReference") or {}), body["configuration"]
         name = reference.get("jobId") or uuid.uuid4().hex
@@ -85,7 +104,11 @@ class Jobs:
         kind = next((each for each in KINDS if each in configuration), None)
         if kind is None:
             raise BigQueryError("notImplemented", "the local cloud has no job of this type.")
-        checks.check_job(kind, reference, configuration[kind])
+        if content is not None and kind != "load":
+            raise BigQueryError(
+                "invalid", f"An upload is the content of a load job, not of {kind}."
+            )
+        checks.check_job(kind, reference, configuration[kind], has_content=content is not None)
         if engine_environment().python is None:
             raise not_installed()
         job: Body = {
@@ -103,6 +126,10 @@ class Jobs:
             return self._dry_run(job)
         if guest is not None and kind != "query":
             raise BigQueryError("notImplemented", "code of a job may query here, and no more.")
+        if content is not None:
+            job["_upload"] = uuid.uuid4().hex
+            with open_private(self._home.bigquery / job["_upload"], "wb") as file:
+                file.write(content)
         if kind == "query" and not configuration["query"].get("destinationTable"):
             place = {"projectId": project, "datasetId": f"_{uuid.uuid4().hex}"}
             place["tableId"] = f"anon{uuid.uuid4().hex}"
@@ -139,18 +166,15 @@ class Jobs:
 
     def _carry_out(self, project: str, name: str) -> None:
         job = self._catalog.get(JOB, project, name)
-        if job is None or self._stopping.is_set():
+        if job is None or has_ended(job):
             return
         output = self._home.bigquery / f"{uuid.uuid4().hex}.parquet"
         kind = job["configuration"]["jobType"].lower()
         try:
             self._fail_on_purpose(kind, name)
             work = {"query": self._query, "load": self._load, "extract": self._export}[kind]
-            if not self._stopping.is_set():  # a fault may have held it until now
-                self._end(job, work(job, str(output)), str(output.name))
+            self._end(job, work(job, str(output)), str(output.name))
         except Exception as error:
-            if self._stopping.is_set():
-                return  # the next server begins it anew
             refused = error
             if not isinstance(refused, BigQueryError):
                 text = f"An internal error occurred: {type(error).__name__}: {error}"
@@ -158,10 +182,12 @@ class Jobs:
             self._end(job, {"error": refused}, "")
 
     def _end(self, job: Body, made: Mapping[str, Any], file: str) -> None:
-        """Write what a job made, and that it has ended: both or neither."""
+        """Write what a job made, and that it has ended: both, or neither if it ended before."""
         project, name = job["jobReference"]["projectId"], job["jobReference"]["jobId"]
         error = made.get("error")
         with self._catalog.change() as rows:
+            if (current := rows.get(JOB, project, name)) is None or has_ended(current):
+                return
             try:
                 if error is None and "schema" in made:
                     _write(self._store, rows, job, made, file)
@@ -173,6 +199,8 @@ class Jobs:
                 found = {"reason": error.reason, "message": str(error)}
                 job["status"] |= {"errorResult": found, "errors": [found]}
             rows.put(JOB, project, name, job)
+        if upload := job.get("_upload"):
+            (self._home.bigquery / upload).unlink(missing_ok=True)
 
     def _query(self, job: Body, output: str) -> dict[str, Any]:
         config = job["configuration"]["query"]
@@ -208,7 +236,7 @@ class Jobs:
             "dryRun": not output,
             "output": output,
         }
-        found = self._engine(request, {"tables": find, "read": weigh})
+        found = self._engine(request, {"tables": find, "read": weigh}, job)
         references = {table["id"]: table["tableReference"] for table, _ in tables}
         statistics = {
             "totalBytesProcessed": str(sum(read)),
@@ -233,9 +261,13 @@ class Jobs:
         if is_text and not fields and not config.get("autodetect"):
             raise BigQueryError("invalid", "No schema specified on job or table.")
         with tempfile.TemporaryDirectory(dir=self._home.bigquery) as folder:
-            files, size = self._fetched(config.get("sourceUris", []), Path(folder))
+            if upload := job.get("_upload"):
+                path = self._home.bigquery / upload
+                files, size = [str(path)], path.stat().st_size
+            else:
+                files, size = self._fetched(config.get("sourceUris", []), Path(folder))
             request = {"operation": "load", "config": config, "schema": fields, "files": files}
-            made = self._engine({**request, "output": output})
+            made = self._engine({**request, "output": output}, {}, job)
         statistics = {
             "inputFiles": str(len(files)),
             "inputFileBytes": str(size),
@@ -252,7 +284,7 @@ class Jobs:
             raise BigQueryError("invalid", "the local cloud exports to one gs:// URI at a time.")
         request = {"operation": "export", "config": config, "table": self._files(table, None)}
         try:
-            self._engine({**request, "output": output})
+            self._engine({**request, "output": output}, {}, job)
             bucket, _, name = uris[0].removeprefix("gs://").partition("/")
             blob = (
                 storage_client(self._storage_url).bucket(bucket).blob(name.replace("*", "0" * 12))
@@ -291,11 +323,14 @@ class Jobs:
         return {"files": files, "schema": version.schema}
 
     def _engine(
-        self, request: Mapping[str, Any], answers: Mapping[str, Callable[[Any], object]] = {}
+        self,
+        request: Mapping[str, Any],
+        answers: Mapping[str, Callable[[Any], object]] = {},
+        job: Body | None = None,
     ) -> dict[str, Any]:
-        """What the engine makes; ``answers`` are for its questions.
+        """Return what the engine makes for a job; ``answers`` are for its questions.
 
-        Raises BigQueryError for what it refuses.
+        Raises BigQueryError for what it refuses, and if it takes too long.
         """
         python = engine_environment().python
         if python is None:
@@ -310,20 +345,36 @@ class Jobs:
             env={"HOME": home},  # by which the next server finds it
             start_new_session=True,
         )
-        self._running.add(process)
-        if self._stopping.is_set():  # it began after ``stop`` had ended the others
+        self._running[process] = job["id"] if job else ""
+        if self._stopping.is_set() or self._was_cancelled(job):  # before it could be found
             process.kill()
+        seconds, expired = time_limit(job), threading.Event()
+        timer = threading.Timer(seconds, lambda: (expired.set(), process.kill()))
+        timer.daemon = True
+        timer.start()
         try:
             said = _told(process, {**request, "folder": home})
             while question := next((each for each in answers if each in said), None):
                 said = _told(process, answers[question](said[question]))
+        except BigQueryError as error:
+            if not expired.is_set():
+                raise
+            raise BigQueryError("timeout", f"Operation timed out after {seconds:g} s.") from error
         finally:
-            self._running.discard(process)
+            timer.cancel()
+            self._running.pop(process)
             process.kill()
             process.communicate()
         if "done" not in said:
             raise BigQueryError(**said["error"])
         return said["done"]
+
+    def _was_cancelled(self, job: Body | None) -> bool:
+        reference = job["jobReference"] if job else {}
+        if "jobId" not in reference:
+            return False
+        row = self._catalog.get(JOB, reference["projectId"], reference["jobId"])
+        return row is not None and has_ended(row)
 
     def _fetched(self, uris: Iterable[str], folder: Path) -> tuple[list[str], int]:
         """Objects as files, and their bytes."""
@@ -356,6 +407,12 @@ class Jobs:
                     self._faults.hold(entry.id, f"{kind} {name}", self._stopping)
                 case _:
                     self._stopping.wait(entry.fault.seconds)
+
+
+def time_limit(job: Body | None) -> float:
+    """Return how many seconds the engine may work for a job."""
+    asked = (job or {}).get("configuration", {}).get("jobTimeoutMs")
+    return min(int(asked) / 1000, MOST_SECONDS) if asked else MOST_SECONDS
 
 
 def _told(process: subprocess.Popen[str], message: object) -> Any:

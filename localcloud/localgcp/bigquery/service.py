@@ -10,6 +10,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
+from urllib.parse import parse_qs
 
 from localgcp.access.callers import Guest
 from localgcp.bigquery import checks
@@ -27,6 +28,8 @@ _OF_QUERIES: Final = (
 )
 #: Parameters that Google's client for Python sends, and that no description has: method -> names.
 UNDESCRIBED: Final = {"bigquery.v2.jobs.get": ("projection",)}
+#: Where clients send rows with the job that loads them.
+UPLOAD: Final = "/upload/bigquery/v2/"
 #: Rows of a page, and seconds that results are waited for, unless a client says otherwise.
 PAGE: Final = 10_000
 PATIENCE: Final = 10.0
@@ -42,6 +45,8 @@ class Call:
     query: Mapping[str, list[str]]
     guest: Guest | None
     """The job of Vertex AI whose code calls; None for a program of the owner."""
+    content: bytes | None = None
+    """Rows to load that came with the request."""
 
 
 class BigQuery:
@@ -56,7 +61,12 @@ class BigQuery:
         """Take a job on."""
         place = {"projectId": call.variables[0]}
         self._check(call, place, checks.ASKERS, "bigquery.jobs.create")
-        return self.jobs.begin(place["projectId"], call.body, call.guest)
+        return self.jobs.begin(place["projectId"], call.body, call.guest, call.content)
+
+    def cancel_job(self, call: Call) -> Body:
+        """End a job as failed."""
+        self.jobs.cancel(self.get_job(call))
+        return {"kind": "bigquery#jobCancelResponse", "job": self.get_job(call)}
 
     def get_job(self, call: Call) -> Body:
         """A job."""
@@ -172,6 +182,23 @@ class BigQuery:
             raise BigQueryError("notFound", f"Not found: Dataset {project}:{name}")
         return found
 
+    def delete_dataset(self, call: Call) -> Body:
+        """Delete a dataset; with ``deleteContents``, its tables too."""
+        dataset = self.get_dataset(call)
+        place = dataset["datasetReference"]
+        self._check(call, place, checks.OWNERS, "bigquery.datasets.delete")
+        project, name = place["projectId"], place["datasetId"]
+        with self._catalog.change() as rows:
+            prefix = f"{name}."
+            tables = [each for *_, each, _ in rows.all(TABLE, project) if each.startswith(prefix)]
+            if tables and call.query.get("deleteContents") != ["true"]:
+                text = f"Dataset {dataset['id']} is still in use"
+                raise BigQueryError("resourceInUse", text)
+            for table in tables:
+                rows.delete(TABLE, project, table)
+            rows.delete(DATASET, project, name)
+        return {}
+
     def insert_table(self, call: Call) -> Body:
         """Make a table without rows."""
         dataset = self.get_dataset(call)
@@ -209,6 +236,24 @@ class BigQuery:
         return to_rest(found)
 
 
+def parse_upload(target: str, body: bytes) -> tuple[str, bytes, bytes]:
+    """Return the target of ``jobs.insert``, the job as JSON, and the content of an upload.
+
+    Raises BigQueryError.
+    """
+    path, _, query = target.partition("?")
+    if parse_qs(query).get("uploadType") != ["multipart"]:
+        text = "the local cloud has no resumable uploads of rows. Give their size, below 5 MiB"
+        raise BigQueryError(
+            "notImplemented", f"{text} (load_table_from_file(…, size=…)), or load them from gs://."
+        )
+    mark = body.partition(b"\r\n")[0]
+    parts = [each.partition(b"\r\n\r\n") for each in body.split(b"\r\n" + mark)]
+    if not mark.startswith(b"--") or len(parts) != 3:
+        raise BigQueryError("invalid", "an upload is a multipart body: a job, then its content.")
+    return path.removeprefix("/upload"), parts[0][2], parts[1][2]
+
+
 def with_texts(document: Any) -> Any:
     """A request with the values of parameters as text.
 
@@ -237,12 +282,14 @@ def _totals(job: Body) -> Body:
 #: By their place in Google's description.
 METHODS: Final = {
     "jobs.insert": BigQuery.insert_job,
+    "jobs.cancel": BigQuery.cancel_job,
     "jobs.get": BigQuery.get_job,
     "jobs.list": BigQuery.list_jobs,
     "jobs.query": BigQuery.query,
     "jobs.getQueryResults": BigQuery.results,
     "datasets.insert": BigQuery.insert_dataset,
     "datasets.get": BigQuery.get_dataset,
+    "datasets.delete": BigQuery.delete_dataset,
     "tables.insert": BigQuery.insert_table,
     "tables.get": BigQuery.read_table,
     "tabledata.list": BigQuery.rows,

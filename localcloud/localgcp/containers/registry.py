@@ -11,17 +11,14 @@ import os
 import secrets
 import shutil
 import socket
-import subprocess
-import time
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
 import yaml
 
-from localgcp.errors import LocalCloudError
-from localgcp.home import PRIVATE_UMASK, open_private
-from localgcp.system import processes
+from localgcp.home import open_private
+from localgcp.home.child_server import ChildServer
 from localgcp.system.folders import make_folder
 
 #: The program's names: Debian's package docker-registry, and distribution's own releases.
@@ -31,8 +28,6 @@ _SOCKET: Final = "registry.sock"
 _DATA: Final = "data"
 #: Bytes below which a disk counts as full.
 _MIN_FREE: Final = 16 * 1024 * 1024
-_START_SECONDS: Final = 15.0
-_POLL_SECONDS: Final = 0.02
 _TIMEOUT_SECONDS: Final = 300.0
 #: The path of a Unix socket has 104 bytes at most (macOS), 108 on Linux, with a NUL at its end.
 _MAX_PATH: Final = 103
@@ -65,40 +60,29 @@ class RegistryConnection(http.client.HTTPConnection):
             os.close(folder)
 
 
-class Registry:
+class Registry(ChildServer):
     """One registry process over ``folder``."""
 
+    name = "container registry"
+    role = "registry"
+
     def __init__(self, program: str, folder: Path, log: Path, notes: Path) -> None:
-        self.program, self.folder, self.log, self.notes = program, folder, log, notes
-        self._process: subprocess.Popen[bytes] | None = None
-        self._child: processes.ChildProcess | None = None
+        super().__init__(log, notes)
+        self.program, self.folder = program, folder
+        self.cwd = folder  # in it, the path of the socket is short
+        self.env = {"PATH": os.defpath, "OTEL_TRACES_EXPORTER": "none"}
 
     def start(self) -> None:
         """Start, and return when it answers. Raises LocalCloudError if it does not."""
         make_folder(self.folder, 0o700)
         self._write_settings()
         (self.folder / _SOCKET).unlink(missing_ok=True)  # of a registry that was killed
-        with open_private(self.log, "ab") as log:
-            self._process = subprocess.Popen(
-                [self.program, "serve", "config.yml"],
-                cwd=self.folder,  # the path of a socket is short
-                env={"PATH": os.defpath, "OTEL_TRACES_EXPORTER": "none"},
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,
-                umask=PRIVATE_UMASK,
-            )
-        self._child = processes.register_child(self.notes, self._process.pid, "registry")
-        deadline = time.monotonic() + _START_SECONDS
-        while not self.answers():
-            if self._process.poll() is not None or time.monotonic() > deadline:
-                self.stop()
-                raise LocalCloudError("the container registry did not start.", f"see {self.log}.")
-            time.sleep(_POLL_SECONDS)
+        self.run()
+
+    def command(self) -> list[str]:
+        return [self.program, "serve", "config.yml"]
 
     def answers(self) -> bool:
-        """Does it answer?"""
         connection = RegistryConnection(self.folder, timeout=2)
         try:
             connection.request("GET", "/v2/")
@@ -115,20 +99,10 @@ class Registry:
         except OSError:
             return False
 
-    def alive(self) -> bool:
-        """Whether the process runs."""
-        return self._process is not None and self._process.poll() is None
-
     def stop(self) -> None:
-        """End the process. Repeatable."""
-        if self._process is None or self._child is None:
-            return
-        self._child.end(5)
-        self._process.wait()
-        processes.unregister_child(self.notes, self._child)
+        super().stop()
         with suppress(OSError):
             (self.folder / _SOCKET).unlink()
-        self._process = None
 
     def _write_settings(self) -> None:
         settings = {

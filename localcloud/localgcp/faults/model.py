@@ -80,8 +80,9 @@ METHODS: Final = {
     "dns": frozenset({"managedZones.list"}),
     "bigquery": frozenset(
         {
-            *("jobs.insert", "jobs.get", "jobs.list", "jobs.query", "jobs.getQueryResults"),
-            *("datasets.insert", "datasets.get", "tables.insert", "tables.get", "tabledata.list"),
+            *("jobs.insert", "jobs.get", "jobs.list", "jobs.cancel", "jobs.query"),
+            *("jobs.getQueryResults", "datasets.insert", "datasets.get", "datasets.delete"),
+            *("tables.insert", "tables.get", "tabledata.list"),
             *("query", "load", "extract"),  # jobs that run
         }
     ),

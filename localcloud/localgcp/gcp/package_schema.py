@@ -100,7 +100,7 @@ def _object(token: str, found: Property, types: dict[str, Any]) -> dict[str, Any
 
 #: The official plugin that it was measured by.
 MEASURED: Final = "9.35.0"
-#: Major versions whose SDK gives it the same inputs (docs/adr/0075).
+#: Major versions whose SDK gives it the same inputs (decision 75).
 _SERVED: Final = ("9.", "10.")
 
 

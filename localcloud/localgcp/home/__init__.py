@@ -4,6 +4,7 @@
 ``layout``            ``Home``: its files and folders; private files
 ``identity``          whether a folder is a local cloud's own, and not one that a checkout carries
 ``environment``       the variables with which tools reach the local cloud
+``child_server``      a server of somebody else as a child process
 ``server_info``       where the server listens, and its process
 ====================  ==========================================================================
 """

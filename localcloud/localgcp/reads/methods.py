@@ -38,6 +38,8 @@ class Request:
     """What faults of kind ``deny`` on this request match; an empty text matches all of it."""
     utilization: tuple[Fault, ...] = ()
     """Faults of kind ``utilization`` on it."""
+    content: bytes | None = None
+    """What came with the body in an upload."""
 
     @property
     def project(self) -> str:

@@ -31,7 +31,7 @@ from localgcp.reads.methods import ReadMethod, Request, refused
 def _of_bigquery(answer: Callable[[BigQuery, Call], dict[str, Any]]) -> ReadMethod:
     def answered(request: Request) -> dict[str, Any]:
         assert request.bigquery is not None
-        call = Call(request.variables, request.body, request.query, request.guest)
+        call = Call(request.variables, request.body, request.query, request.guest, request.content)
         return answer(request.bigquery, call)
 
     return ReadMethod(answered)
@@ -65,6 +65,9 @@ class Reads:
 
         A method is one of Google's: what its description does not have is refused, and left out.
         """
+        content = None
+        if target.startswith(bigquery.UPLOAD):
+            target, body, content = bigquery.parse_upload(target, body)
         path, _, query = target.partition("?")
         called = discovery.find(verb, path)
         if called is None:
@@ -83,6 +86,7 @@ class Reads:
             called.variables(path),
             document,
             parse_qs(query),
+            content=content,
         )
         read = METHODS.get(called.id)
         if read is None:

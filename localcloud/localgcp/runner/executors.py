@@ -148,11 +148,10 @@ def _key(executor: Executor, version: str) -> str:
 
 
 def _build(executor: Executor, python: str, folder: Path, report: Report) -> None:
-    # All checkouts share it: no settings for uv in one of them say what is installed.
-    start = [uv(), "--directory", str(folder.parent)]
     # Relocatable: the folder is renamed when it is complete.
-    _run([*start, "venv", "--quiet", "--relocatable", "--python", python, str(folder)], report)
-    install = [*start, "pip", "install", "--python", str(folder / "bin" / "python")]
+    create = ("venv", "--quiet", "--relocatable", "--python", python, str(folder))
+    _run(uv_command(*create), report)
+    install = uv_command("pip", "install", "--python", str(folder / "bin" / "python"))
     if not executor.framework.startswith("torch=="):
         report(f"{executor.framework} has no CUDA: it runs on processors")
     elif _cpu_wheels(install, executor):
@@ -190,9 +189,11 @@ def _python(executor: Executor) -> tuple[str, str]:
     supported = SpecifierSet(executor.python)
     running = f"{sys.version_info.major}.{sys.version_info.minor}"
     candidates = [IMAGE_PYTHON, *([running] if supported.contains(running) else [])]
+    find = ("python", "find", "--no-python-downloads", "--no-project", "--system")
+    error = ""
     for wanted in (*candidates, executor.python):
         found = subprocess.run(
-            [uv(), "python", "find", "--no-python-downloads", "--no-project", "--system", wanted],
+            uv_command(*find, wanted),
             env=installer_environment(),
             capture_output=True,
             text=True,
@@ -201,9 +202,11 @@ def _python(executor: Executor) -> tuple[str, str]:
         path = found.stdout.strip()
         if found.returncode == 0 and (version := version_of(path)):
             return path, version
+        error = found.stderr.strip()
     raise ExecutorError(
         f"{executor.name} needs Python {executor.python}, and this machine has none "
         f"(vt runs on {running}). Install Python {IMAGE_PYTHON}."
+        + (f" uv reports: {error}" if error else "")
     )
 
 
@@ -220,13 +223,17 @@ def version_of(python: str) -> str | None:
     return found.stdout.strip() or None if found.returncode == 0 else None
 
 
-def uv() -> str:
-    """Path of ``uv``. Raises ExecutorError if it is not installed."""
+def uv_command(*arguments: str) -> list[str]:
+    """Return a command line of uv, with absolute paths in ``arguments``.
+
+    uv reads settings from its folder and those above it. It starts in ``/``, so that it reads those
+    of the user and the machine and none of a checkout. Raises ExecutorError if it is not installed.
+    """
     beside = Path(sys.executable).with_name("uv")
     found = str(beside) if beside.exists() else shutil.which("uv")
     if found is None:
         raise ExecutorError("uv is not installed. Hint: python -m pip install uv")
-    return found
+    return [found, "--directory", "/", *arguments]
 
 
 def _run(command: list[str], report: Report) -> None:

@@ -111,7 +111,7 @@ class Preparation:
             base = self._environment(executor, image)
             path = os.pathsep.join([str(base / "bin"), path])
         substitutes.note(self.folder, substitutes.host_for(image))
-        self._say(f"no container: the command runs on this host in place of {image}")
+        self._say(substitutes.command_for(image, executor))
         command = [*container["command"], *container.get("args", [])]
         return HostProgram(command, path, folders, self.storage_url, own_mount=self.own_mount)
 

@@ -24,6 +24,12 @@ def host_for(image: str) -> str:
     return f"on this host, not in {image}"
 
 
+def command_for(image: str, executor: Executor | None) -> str:
+    """Return the line of the log for a command that runs on this host."""
+    having = f", with the Python and packages of {executor.name}" if executor else ""
+    return f"no container: the command runs on this host in place of {image}{having}"
+
+
 def take_nearest(home: Home, *, on: bool) -> None:
     """Let the nearest version stand in for a prebuilt image that is not here, or not."""
     if on:

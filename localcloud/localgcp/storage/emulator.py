@@ -26,21 +26,17 @@ import secrets
 import shutil
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import IO, Final
 
 from localgcp.access import network
 from localgcp.access.network import PrivateNetwork
 from localgcp.errors import LocalCloudError, NoPrivateNetworkError
-from localgcp.home import PRIVATE_UMASK as _UMASK
-from localgcp.home import open_private
-from localgcp.system import processes
+from localgcp.home import PRIVATE_UMASK
+from localgcp.home.child_server import ChildServer
 from localgcp.system.folders import make_folder
 
 _ARCHITECTURES: Final = {"x86_64": "amd64", "amd64": "amd64", "aarch64": "arm64", "arm64": "arm64"}
-_START_SECONDS: Final = 15.0
-_POLL_SECONDS: Final = 0.02
 
 
 def find_binary() -> Path:
@@ -65,12 +61,8 @@ def find_binary() -> Path:
     )
 
 
-def answers(port: int) -> bool:
-    """Does an object storage emulator answer at this port?"""
-    return _is_healthy(http.client.HTTPConnection("127.0.0.1", port, timeout=2))
-
-
-def _is_healthy(connection: http.client.HTTPConnection) -> bool:
+def is_healthy(connection: http.client.HTTPConnection) -> bool:
+    """Return whether an object storage emulator answers over a connection, which ends here."""
     try:
         connection.request("GET", "/_internal/healthcheck")
         return connection.getresponse().status == 200
@@ -103,24 +95,23 @@ class EmulatorConnection(http.client.HTTPConnection):
         self.sock = self._network.connect(self.port, self.timeout)
 
 
-class StorageEmulator:
+class StorageEmulator(ChildServer):
     """One emulator process over the folder ``root``.
 
     With ``private`` it has a network of its own, and is reached by ``connection`` alone; where the
     system refuses that, it listens at ``hidden_address``, and ``refusal`` is the system's reason.
     """
 
+    role = "storage"
+
     def __init__(self, root: Path, log: Path, notes: Path, *, private: bool = False) -> None:
+        super().__init__(log, notes)
         self.host = "127.0.0.1"
         self.root = root
-        self.log = log
-        self.notes = notes
-        self.port = 0
+        self.port = self._public_port = 0
         self.refusal: str | None = None
         self._private = private
         self._network: PrivateNetwork | None = None
-        self._process: subprocess.Popen[bytes] | None = None
-        self._child: processes.ChildProcess | None = None
 
     @property
     def url(self) -> str:
@@ -138,39 +129,25 @@ class StorageEmulator:
         ``public_port`` is where clients reach it, if that is another.
         """
         make_folder(self.root)
-        self.port = port
-        with open_private(self.log, "ab") as log:
-            self._process = self._launch(public_port or port, log)
-        self._child = processes.register_child(self.notes, self._process.pid, "storage")
-        deadline = time.monotonic() + _START_SECONDS
-        while not _is_healthy(self.connection(timeout=2)):
-            if self._process.poll() is not None or time.monotonic() > deadline:
-                self.stop()
-                raise LocalCloudError(
-                    f"the object storage emulator did not start on port {port}.",
-                    f"see {self.log}.",
-                )
-            time.sleep(_POLL_SECONDS)
+        self.port, self._public_port = port, public_port or port
+        self.name = f"object storage emulator on port {port}"
+        self.run()
 
-    def _launch(self, public_port: int, log: IO[bytes]) -> subprocess.Popen[bytes]:
+    def launch(self, log: IO[bytes]) -> subprocess.Popen[bytes]:
         if self._private:
             try:
-                process, self._network = network.start(self._command(public_port), log, _UMASK)
+                process, self._network = network.start(self.command(), log, PRIVATE_UMASK)
                 return process
             except NoPrivateNetworkError as error:
                 self._private, self.refusal, self.host = False, str(error), hidden_address()
-        return subprocess.Popen(
-            self._command(public_port),
-            stdin=subprocess.DEVNULL,
-            stdout=log,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
-            umask=_UMASK,
-        )
+        return super().launch(log)
 
-    def _command(self, public_port: int) -> list[str]:
+    def answers(self) -> bool:
+        return is_healthy(self.connection(timeout=2))
+
+    def command(self) -> list[str]:
         # Both addresses go into links that clients follow: media links, resumable uploads.
-        address = f"127.0.0.1:{public_port}"
+        address = f"127.0.0.1:{self._public_port}"
         return [
             *(str(find_binary()), "-backend", "filesystem", "-filesystem-root", str(self.root)),
             *("-scheme", "http", "-host", self.host, "-port", str(self.port)),
@@ -179,26 +156,13 @@ class StorageEmulator:
         ]
 
     def alive(self) -> bool:
-        if self._network is not None and self._network.broken:
-            return False
-        return self._process is not None and self._process.poll() is None
+        return super().alive() and not (self._network and self._network.broken)
 
     def stop(self) -> None:
-        """End the process. Repeatable."""
-        if self._process is None or self._child is None:
-            return
-        if self._process.poll() is None:
-            self._process.terminate()
-            try:
-                self._process.wait(5)
-            except subprocess.TimeoutExpired:
-                self._process.kill()
-                self._process.wait()
-        processes.unregister_child(self.notes, self._child)
+        super().stop()
         if self._network is not None:
             self._network.close()
             self._network = None
-        self._process = None
 
 
 #: Status, headers and body.

@@ -60,6 +60,10 @@ _PATH: Final = re.compile(
 )
 
 
+#: IAM policies of buckets, which the emulator does not have.
+_POLICY: Final = re.compile(r"/storage/v1/b/[^/?]+/iam(/testPermissions)?")
+
+
 class _Exchange(LocalHandler):
     """One request and its answer."""
 
@@ -160,7 +164,12 @@ class _Exchange(LocalHandler):
     def _forward_upload(
         self, request: StorageRequest, content: IO[bytes], answer: IO[bytes]
     ) -> tuple[int, list[tuple[str, str]]]:
-        """Answer a request of a resumable upload; forward every other one."""
+        """Answer a request of a policy or a resumable upload; forward every other one."""
+        if _POLICY.fullmatch(request.target.partition("?")[0]):
+            found = self.front.policies(request.verb, request.target, request.body or b"")
+            if found is not None:
+                answer.write(found)
+                return 200, [("Content-Type", "application/json")]
         uploads = self.front.uploads
         if bucket := uploads.begins(request):
             look = StorageRequest("GET", f"/storage/v1/b/{bucket}", {})
@@ -325,6 +334,8 @@ class StorageFront:
     ) -> None:
         """``before`` is called with each request that was accepted."""
         self.emulator, self.table, self.before = emulator, table, before
+        self.policies: Callable[[str, str, bytes], bytes | None] = lambda *_: None
+        """Answers requests of policies, by verb, target and body."""
         self._free_port = free_port
         self._server: LocalServer | None = None
         self.stopping = threading.Event()

@@ -22,6 +22,7 @@ SAMPLES: Final = {
     "test_parameter_server": "parameter_server",
     "test_spot_resume": "spot_resume",
     "test_titanic": "titanic",
+    "test_transformer": "transformer",
 }
 
 

@@ -9,14 +9,14 @@ from tests.fixture_project import SAMPLES as JOBS
 
 #: Those of samples: what a company builds itself is its own.
 FILES = (
-    *("arr_coc/Dockerfile", "flash_attention/Dockerfile", "gemma_finetune/Dockerfile"),
+    *("arr_coc/Dockerfile", "gemma_finetune/Dockerfile", "transformer/Dockerfile"),
     *("parameter_server/Dockerfile", "spot_resume/Dockerfile"),
     *("titanic/Dockerfile", "titanic/Dockerfile.cuda", "titanic/serve/Dockerfile"),
 )
 LOCKS = (
     *("arr_coc/image.lock", "gemma_finetune/image.lock", "parameter_server/image.lock"),
     *("spot_resume/image.lock", "titanic/cpu.lock", "titanic/cuda.lock"),
-    *("titanic/installer.lock", "titanic/serve/image.lock"),
+    *("titanic/installer.lock", "titanic/serve/image.lock", "transformer/image.lock"),
 )
 BASE = re.compile(r"[a-z./]+:[\w.-]+@sha256:[0-9a-f]{64}")
 

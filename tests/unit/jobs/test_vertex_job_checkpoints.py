@@ -5,16 +5,19 @@ from __future__ import annotations
 import http.client
 import os
 import signal
+import time
 from collections.abc import Callable, Iterator
+from itertools import count
 from pathlib import Path
+from random import Random
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from vertex_job.checkpoints import Checkpoints
+from vertex_job.checkpoints import BackgroundSaver, Checkpoints
 from vertex_job.errors import CheckpointError, StoreError
 from vertex_job.stop import StopRequest
-from vertex_job.stores import BucketStore, DiskStore, Store, pieces_of, store_at
+from vertex_job.stores import BucketStore, Content, DiskStore, Output, Store, pieces_of, store_at
 
 from tests.unit.localcloud.conftest import Cloud, cloud_with_storage, home, make_cloud
 
@@ -42,7 +45,8 @@ class MemoryStore:
     def pieces(self, name: str) -> Iterator[bytes]:
         yield self.read(name)
 
-    def write(self, name: str, data: bytes | Path) -> None:
+    def write(self, name: str, data: Content) -> None:
+        assert not callable(data)
         whole = b"".join(pieces_of(data))
         self._change(lambda: self.files.__setitem__(name, whole[: len(whole) // 2]))
         self.files[name] = whole
@@ -190,6 +194,74 @@ def test_a_kill_at_any_change_leaves_the_newest_whole_one(changes: int, keep: in
     newest = after.newest()
     assert newest is not None
     assert newest.step == step + 1
+
+
+def test_functions_write_files_and_the_newest_is_read_once(store: Store) -> None:
+    def write(output: Output) -> None:
+        output.write(b"a" * 10)
+        output.write(memoryview(b"bc"))  # pyright: ignore[reportArgumentType]
+
+    saver = BackgroundSaver(Checkpoints(store))
+    saver.save(1, {"w": write, "o": b"o"})
+    saver.save(2, {"w": b"second"})
+    saver.wait()
+    made = Checkpoints(store)
+    assert made.at(1).read("w") == b"a" * 10 + b"bc"
+    assert made.read_newest() == (2, {"w": b"second"})
+    store.write("step-000000002/w", b"damaged")
+    assert made.read_newest() == (1, {"w": b"a" * 10 + b"bc", "o": b"o"})
+
+
+def test_failed_save_is_raised_by_the_next_call(tmp_path: Path) -> None:
+    saver = BackgroundSaver(Checkpoints(str(tmp_path)))
+    saver.save(1, {"w": tmp_path / "missing"})
+    with pytest.raises(StoreError, match="cannot read"):
+        saver.save(2, {"w": b""})
+    saver.save(3, {"w": b""})
+    saver.wait()
+    assert Checkpoints(str(tmp_path)).read_newest() == (3, {"w": b""})
+
+
+def test_save_killed_at_any_moment_loses_the_last_interval_at_most(tmp_path: Path) -> None:
+    """200 processes save in the background without a pause and are killed."""
+    random, checkpoints = Random(11), Checkpoints(str(tmp_path))
+    resumed = 0
+    for _ in range(200):
+        reports, report = os.pipe()
+        child = os.fork()
+        if not child:
+            try:
+                _save_until_killed(checkpoints, report)
+            finally:
+                os._exit(1)
+        os.close(report)
+        with os.fdopen(reports) as lines:
+            assert int(lines.readline()) > resumed
+            time.sleep(random.uniform(0.0, 0.01))
+            os.kill(child, signal.SIGKILL)
+            os.waitpid(child, 0)
+            finished = [int(line) for line in lines.read().splitlines()]
+        saved = checkpoints.read_newest()
+        assert saved is not None
+        step, files = saved
+        assert step >= max([resumed + 1, *finished]), "a finished save was lost"
+        assert files == {name: _content(name, step) for name in ("w", "o")}
+        resumed = step
+
+
+def _content(name: str, step: int) -> bytes:
+    return f"{name} {step}\n".encode() * 20_000
+
+
+def _save_until_killed(checkpoints: Checkpoints, report: int) -> None:
+    checkpoints.clear_partial()
+    newest = checkpoints.newest()
+    first = newest.step + 1 if newest else 1
+    saver = BackgroundSaver(checkpoints)
+    for step in count(first):
+        saver.save(step, {name: _content(name, step) for name in ("w", "o")})
+        if step > first:  # the call has waited for the save before
+            os.write(report, f"{step - 1}\n".encode())
 
 
 @pytest.mark.parametrize("name", ["", "manifest.json", "w.sum.json", "/w"])

@@ -13,16 +13,20 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from google.api_core.exceptions import Conflict, NotFound
+from google.auth.credentials import AnonymousCredentials
+from google.cloud import bigquery, storage
 
 from localgcp import server
 from localgcp.faults.model import Fault
 from localgcp.faults.table import FaultTable
 from localgcp.home import Home, Ports
 from localgcp.home.server_info import ServerInfo
-from localgcp.inventory.store import connection
+from localgcp.inventory.store import BUCKET, Store, connection
 from localgcp.system import processes
 from localgcp.system.ports import choose_port
 from tests.unit.localcloud.conftest import wait_until
+from tests.warehouse import install_engine
 
 #: When the server started that a test has killed.
 KILLED = "then"
@@ -125,6 +129,36 @@ def test_a_server_whose_folder_is_gone_ends_and_leaves_its_successor_alone(
 
     info = serve(look)
     assert ServerInfo.read(home.server_file) == info
+
+
+def test_googles_clients_reach_policies_of_buckets_and_load_rows(serve: Serve, home: Home) -> None:
+    """The client of storage knows one host, and that of BigQuery sends rows with a job."""
+
+    def look(running: Running) -> None:
+        project, credentials = "local-training", AnonymousCredentials()
+        store = Store(home.database)
+        store.put(BUCKET, "local-data", project, {}, {"name": "local-data", "project": project})
+        at = {"api_endpoint": f"http://127.0.0.1:{running.info.storage_port}"}
+        bucket = storage.Client(project, credentials, client_options=at).bucket("local-data")
+        policy = bucket.get_iam_policy(requested_policy_version=3)
+        policy.bindings.append({"role": "roles/storage.objectViewer", "members": {"user:a@x.com"}})
+        bucket.set_iam_policy(policy)
+        assert store.policy("b/local-data").bindings[0].members == ("user:a@x.com",)
+        assert bucket.test_iam_permissions(["storage.objects.get"]) == ["storage.objects.get"]
+        with pytest.raises(Conflict):
+            bucket.set_iam_policy(policy)  # with the tag of the policy before
+        at = {"api_endpoint": f"http://127.0.0.1:{running.info.vertex_port}"}
+        warehouse = bigquery.Client(project, credentials, client_options=at)
+        warehouse.create_dataset("web")
+        rows = [{"id": 1}, {"id": 2}]
+        warehouse.load_table_from_json(rows, "web.clicks").result(timeout=60)
+        assert [row.id for row in warehouse.query_and_wait("SELECT id FROM web.clicks")] == [1, 2]
+        warehouse.delete_dataset("web", delete_contents=True)
+        with pytest.raises(NotFound):
+            warehouse.get_table("web.clicks")
+
+    install_engine()
+    serve(look)
 
 
 LEAST = {"pid": 7, "vertex_port": 1, "storage_port": 2, "started": 5}

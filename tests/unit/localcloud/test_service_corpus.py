@@ -90,7 +90,8 @@ def changed(right: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
 
 def send(cloud: ContractCloud, call: str, body: Any) -> requests.Response:
     verb, path = call.split(" ", 1)
-    return cloud.session.request(verb, cloud.url + path, json=body, timeout=60)
+    sent = {"data": body.encode()} if isinstance(body, str) else {"json": body}
+    return cloud.session.request(verb, cloud.url + path, timeout=60, **sent)
 
 
 def refusal(response: requests.Response) -> str:

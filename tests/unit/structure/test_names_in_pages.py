@@ -134,7 +134,7 @@ def test_only_a_name_that_leads_nowhere_is_reported() -> None:
         assert missing_modules([("page", f"Call `{name}(x)`.")]) == {("page", name)}
     page = """`infra/vertex_training/stack.py`, ``localgcp/faults/``, `cli/vertex_training_cli/*/x`,
     `tests/unit/<name>`, `vertex_training.TrainingJob`, `localgcp.faults.model.Fault.parse`,
-    `python -m tools.generate.rules_doc`, docs/nothing.md outside of code"""
+    `python -m tools.generate.stack_file`, docs/nothing.md outside of code"""
     assert missing_paths([("page", page)]) == set()
     assert missing_modules([("page", page)]) == set()
 

@@ -21,7 +21,15 @@ def locks() -> ModuleType:
 
 @pytest.mark.parametrize(
     "folder",
-    ["arr_coc", "gemma_finetune", "parameter_server", "spot_resume", "titanic", "titanic/serve"],
+    [
+        "arr_coc",
+        "gemma_finetune",
+        "parameter_server",
+        "spot_resume",
+        "titanic",
+        "titanic/serve",
+        "transformer",
+    ],
 )
 def test_every_lock_of_a_sample_has_its_source(locks: ModuleType, folder: str) -> None:
     kept = {f"{folder}/{file.name}" for file in sample(folder).glob("*.lock")}

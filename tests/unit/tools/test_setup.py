@@ -22,6 +22,7 @@ ROOT = Path(__file__).resolve().parents[3]
 GUARDED = "#!/bin/sh\nexec python -u -m pulumi.dynamic $@\n"
 #: Writes its arguments to a log. An environment that it makes has programs that only answer.
 UV = """\
+[ "$1 $2" = "--directory /" ] && shift 2
 echo "uv $*" >>"$LOG"
 case "$*" in
 --version) echo uv 0.5.0 ;;
@@ -302,7 +303,7 @@ def test_failed_installer_is_quoted_and_setup_starts_again_next_time(ready: Mach
     command = PACKAGES.format("requirements/dev.txt").removeprefix("uv ")
     assert shown == (
         "setup: installing packages failed\n"
-        f"  tried: ~/path/uv {command}: exit code 2: no route to the index\n"
+        f"  tried: ~/path/uv --directory / {command}: exit code 2: no route to the index\n"
         "  Hint: look at the message above; behind a proxy or a mirror, configure uv for it "
         "(UV_INDEX_URL, HTTPS_PROXY, SSL_CERT_FILE), then run `make setup` again\n"
     )

@@ -34,7 +34,7 @@ _REFERENCE: Final = re.compile(r"\$\$\((\w+)\)|\$\(([A-Za-z_]\w*)\)")
 
 @dataclass(frozen=True, slots=True)
 class BatchParameters:
-    """What a job is given beside its request."""
+    """The inputs of a job on Batch beside its request."""
 
     project: str
     region: str
@@ -42,7 +42,7 @@ class BatchParameters:
     subnet: str = ""
     """``projects/P/regions/R/subnetworks/NAME``; empty for the project's default network."""
     notifications: Sequence[Mapping[str, Any]] = ()
-    """Which changes of state are told to which topics."""
+    """State changes to publish, and their topics."""
 
 
 def batch_job(
@@ -241,7 +241,7 @@ def policy(job: Job, project: str) -> dict[str, Any]:
 
 
 def location(job: Job, region: str) -> dict[str, Any]:
-    """Where machines may be: anywhere in the region, or in the zone of the reservation."""
+    """Return the allowed locations: anywhere in the region, or the zone of the reservation."""
     names = reservations(job.pools[0])
     place = f"zones/{names[0].split('/')[3]}" if names else f"regions/{region}"
     return {"allowedLocations": [place]}

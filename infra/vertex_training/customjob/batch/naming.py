@@ -58,7 +58,7 @@ def job_id(stack: str, job: str, request_id: str, turn: int = 1) -> str:
 
 
 def is_job_of(name: str, request_id: str) -> bool:
-    """Whether a job of this name or id can be the request's: no label alone makes it that."""
+    """Return whether a job of this name or id can be the request's: a label is no proof."""
     digits = re.escape(request_id.removeprefix(BATCH_JOB.id_prefix))
     return re.search(rf"-{digits}(-t[0-9]+)?\Z", name) is not None
 
@@ -75,7 +75,7 @@ def explain(description: str, exit_code: int = 0) -> str:
 
 
 def reason(events: Sequence[tuple[str, int]]) -> str:
-    """Why a job failed, by the descriptions of its events and their exit codes, oldest first.
+    """Return the reason for a failure, from event descriptions and exit codes, oldest first.
 
     The last one says that the job failed; an earlier one with an exit code says why.
     """

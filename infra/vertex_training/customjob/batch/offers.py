@@ -1,4 +1,4 @@
-"""What a job can cost on each service, or why a service does not take it: for reviews.
+"""Cost of a job on each service, or the reason why a service refuses it: for reviews.
 
 Both are priced by ``catalog.costs``. What a service cannot do is said by the rule that refuses it
 there, in the words before the first comma. Vertex AI takes whatever the rules for jobs on Batch let
@@ -35,7 +35,7 @@ class Offer:
     cost: costs.JobCost | None
     """None where the service refuses the job."""
     refusal: str = ""
-    """Why, in few words; empty where it takes the job."""
+    """Reason for a refusal, in a few words; empty if the service takes the job."""
 
     def __str__(self) -> str:
         """``Batch $0.76 (4 attempts of 1 h)``; of a service that refuses, its reason."""
@@ -57,7 +57,7 @@ def offers(
     subnet: bool = False,
     lacks: str = "",
 ) -> tuple[Offer, Offer]:
-    """What the job costs where it runs, and what it would on the other service.
+    """Return the cost of the job on its service, and on the other one.
 
     ``messages`` are its request and those of its further rungs; ``subnet`` says whether the stack
     knows the subnet of its network attachment; ``lacks`` is what is asked of the job beside its
@@ -73,7 +73,7 @@ def offers(
 def refusal(
     messages: Sequence[Mapping[str, Any]], region: str, backend: str, *, subnet: bool
 ) -> str:
-    """Why a service does not take a job, in few words; empty if it does, or nothing is known."""
+    """Return the reason why a service refuses a job, in a few words; empty without one."""
     message, on_batch = messages[0], backend == BATCH_JOB.backend
     if on_batch and TUNING_JOB.spec in message:
         return "it has no tuning"

@@ -241,7 +241,7 @@ def as_custom_job(job: batch_v1.Job) -> vertex_api.CustomJob:
 
 
 def _times(job: Any) -> tuple[Any, Any]:
-    """When its first task began and when it ended, each None if it has not."""
+    """Return the start and end of its first task, each None if it has not happened."""
     events, ended = job.status.status_events, None
     if enum_name(job.status.state) in ENDED:
         ended = job.update_time
@@ -252,7 +252,7 @@ def _times(job: Any) -> tuple[Any, Any]:
 
 
 def _is_same(job: batch_v1.Job, wanted: batch_v1.Job, labels: Mapping[str, str]) -> bool:
-    """Whether a job is the one that was sent: by its labels, and by what it runs as whom."""
+    """Return whether a job is the one that was sent: same labels, containers and account."""
 
     def essence(each: batch_v1.Job) -> Any:
         runnables = [r for group in each.task_groups for r in group.task_spec.runnables]

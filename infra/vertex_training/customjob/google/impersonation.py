@@ -29,7 +29,7 @@ _lock = threading.Lock()
 
 
 def is_service_account(account: str) -> bool:
-    """Whether it has the form of a service account's address."""
+    """Return whether the text has the form of a service account's address."""
     return bool(_ADDRESS.fullmatch(account))
 
 

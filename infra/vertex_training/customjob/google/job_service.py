@@ -123,7 +123,7 @@ def _client_of(
 
 
 def local_address(project: str, variable: str = EMULATOR) -> str | None:
-    """Where the local cloud serves this project; None if it is one of Google's.
+    """Return the address of the local cloud that serves this project; None for Google's projects.
 
     ``variable`` has the address of one of its services.
 
@@ -413,7 +413,7 @@ def _accelerators(job: Any) -> tuple[tuple[str, int], ...]:
 
 
 def is_stock_out(error: str) -> bool:
-    """Whether the error of a failed job proves that the service had no machines for it.
+    """Return whether the error of a failed job proves that the service had no machines for it.
 
     >>> is_stock_out("Resources are insufficient in region: us-central1. Try a different region.")
     True

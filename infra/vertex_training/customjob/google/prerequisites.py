@@ -79,14 +79,14 @@ class GooglePrerequisites:
         self._local, self._account = local, account
 
     def has_permission(self, resource: str, permission: str) -> bool:
-        """Whether the caller holds it. A resource that does not exist answers as if not."""
+        """Return whether the caller has the permission; False if the resource does not exist."""
         service, version = ("iam", "v1") if "/serviceAccounts/" in resource else _PROJECTS
         url = f"{self._base(service)}/{version}/{resource}:testIamPermissions"
         answer = self._call("POST", url, json={"permissions": [permission]})
         return permission in (answer or {}).get("permissions", ())
 
     def has_image(self, host: str, path: str, reference: str) -> bool:
-        """Whether the registry has it."""
+        """Return whether the registry has the image."""
         base = f"https://{host}"
         if self._local:
             if not (emulator := os.environ.get(REGISTRY_EMULATOR)):
@@ -96,7 +96,7 @@ class GooglePrerequisites:
         return self._call("HEAD", url, headers={"Accept": MANIFESTS}) is not None
 
     def has_reservation(self, name: str) -> bool:
-        """Whether it is there."""
+        """Return whether the reservation exists."""
         return self._call("GET", f"{self._base('compute')}/compute/v1/{name}") is not None
 
     def quota(self, project: str, region: str, metric: str) -> int | None:

@@ -26,7 +26,7 @@ def to_send(request: SubmissionRequest, account: str) -> SubmissionRequest:
 
 
 def obstacle(request: SubmissionRequest, account: str) -> str:
-    """Why the request would not be sent; empty if it would."""
+    """Return the reason why the request would not be sent; empty if it would."""
     try:
         to_send(request, account)
     except NotSubmittedError as error:

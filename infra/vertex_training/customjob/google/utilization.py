@@ -1,4 +1,4 @@
-"""How much the accelerators of a job do, from Cloud Monitoring, by REST.
+"""Accelerator utilization of a job, from Cloud Monitoring, by REST.
 
 By the session of ``google-auth``, as ``prerequisites``. A local project asks the local cloud, which
 has no accelerators: its values are a stand-in's.
@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from google.auth.exceptions import GoogleAuthError
 
-from vertex_training.catalog.metrics import ACCELERATOR, READ_PERMISSION, metric_filter
+from vertex_training.catalog import ACCELERATOR, READ_PERMISSION, metric_filter
 from vertex_training.customjob.google.job_service import local_address
 from vertex_training.customjob.google.prerequisites import session
 from vertex_training.customjob.protocol.idle import SKEW, Reading, Series
@@ -29,7 +29,7 @@ MOST_PAGES: Final = 200
 
 
 def read(project: str, name: str, seconds: float, account: str) -> Reading:
-    """What there is of the job ``name``, of its last ``seconds``.
+    """Return the time series of the job ``name`` for its last ``seconds``.
 
     Raises:
         OperatorError: it was refused, is not all of it, or this machine's clock is wrong.

@@ -1,4 +1,4 @@
-"""Which of the jobs that carry a request id to adopt, or why none can be adopted."""
+"""Choice of the job to adopt among those with a request id, or the reason for adopting none."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def earliest(found: Sequence[JobSnapshot]) -> JobSnapshot:
 
 
 def is_usable(state: str) -> bool:
-    """Whether a submission may adopt the job of its request: it goes on, or has succeeded."""
+    """Return whether a submission may adopt the request's job: it is running or succeeded."""
     return state not in (*FAILED, CANCELLING, RECORD_DELETED)
 
 

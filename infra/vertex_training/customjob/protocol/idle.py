@@ -50,14 +50,14 @@ class Series:
 
     replica: str
     accelerator: str
-    """Which one; empty if the series is about all of the replica."""
+    """Accelerator of the series; empty if the series is about the whole replica."""
     points: Sequence[tuple[float, float]]
     """Seconds since 1970, and use from 0 to 1, in any order."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What the service has of a job."""
+    """Times, replicas and utilization series of a job, as the service returns them."""
 
     now: float
     """Its own time when it answered."""
@@ -65,7 +65,7 @@ class Reading:
 
 
 class IdleFinding(Enum):
-    """What a reading proves."""
+    """Conclusion from one reading."""
 
     IDLE = auto()
     BUSY = auto()
@@ -83,7 +83,7 @@ class IdleVerdict:
 
     @property
     def goes_on(self) -> str:
-        """What is said of a job that is left alone for want of a proof."""
+        """Return the line about a job that goes on because nothing is proved."""
         return f"{NOT_KNOWN}: {self.why}"
 
 
@@ -104,7 +104,7 @@ class IdleRule:
         return idle_rule(self.text)[1] * 60.0
 
     def judge(self, job: JobSnapshot, reading: Reading) -> IdleVerdict:
-        """What is proven of a job that runs."""
+        """Return the conclusion about a running job."""
         until = reading.now - LATE
         since = until - self.seconds
         if not job.accelerators:
@@ -139,7 +139,7 @@ class IdleRule:
 
 
 def _missing(found: Sequence[Series], count: int, since: float, until: float) -> str:
-    """What a replica with ``count`` accelerators lacks for a proof; empty if nothing."""
+    """Return the missing proof for a replica with ``count`` accelerators, or empty."""
     if not found:
         return "no points"
     named = {each.accelerator for each in found}
@@ -155,7 +155,7 @@ def _missing(found: Sequence[Series], count: int, since: float, until: float) ->
 
 
 def _told_apart(named: Iterable[str]) -> int:
-    """How many accelerators one label tells apart; which label does is not documented."""
+    """Return the number of accelerators that one label (undocumented) distinguishes."""
     values = defaultdict[str, set[str]](set)
     for each in named:
         for label in filter(None, each.split(",")):
@@ -168,7 +168,7 @@ class NotCancelledError(OperatorError):
 
 
 def goes_on(error: OperatorError) -> str:
-    """What is said of a job that goes on after this error of :class:`IdleStop`."""
+    """Return the line about a job that goes on after this error of :class:`IdleStop`."""
     return str(error) if isinstance(error, NotCancelledError) else f"{NOT_KNOWN}: {error}"
 
 
@@ -184,7 +184,7 @@ class IdleStop:
     OperatorError."""
 
     def look(self, job: JobSnapshot) -> IdleVerdict:
-        """What is proven now; the job is left alone.
+        """Return the current conclusion; does not cancel the job.
 
         Raises:
             OperatorError: nothing can be read.
@@ -233,12 +233,12 @@ class IdleStop:
                 self.intents.write(record, stored.generation)
 
     def reason(self, job: JobSnapshot) -> str:
-        """Why it was cancelled; empty if not by this. Raises OperatorError."""
+        """Return the reason for the cancellation; empty if not by this. Raises OperatorError."""
         return reason_of(job.name, job.request_id, self.intents)
 
 
 def reason_of(name: str, request_id: str, intents: IntentStore) -> str:
-    """Why ``idleStop`` cancelled a job; empty if it did not. Raises OperatorError."""
+    """Return ``idleStop``'s reason for a cancellation, or empty. Raises OperatorError."""
     stored = record_of(name, request_id, intents)
     return stored.record.stopped if stored else ""
 

@@ -52,7 +52,7 @@ class CurrentRung:
     request: SubmissionRequest
     job: JobSnapshot | None
     moved: bool = False
-    """Whether this process sent it, or found it, in place of the rung before."""
+    """True if this process sent it, or found it, in place of the rung before."""
 
     def __str__(self) -> str:
         """``rung 2 of 3 (strategy SPOT)``."""
@@ -140,7 +140,7 @@ class Ladder:
         return self.rungs[index]
 
     def exhausted(self) -> str:
-        """Why no rung is left, each with its reason, in a line; empty if one is left."""
+        """Return the reason why no rung is left, with that of each rung, in a line; else empty."""
         found = self.current()
         if found is None or found.job is None or not found.job.out_of_stock:
             return ""
@@ -157,7 +157,7 @@ class Ladder:
         return submit(request, self.jobs, self.intents, self.timing, self.environment)
 
     def _is_passed(self, error: JobRefusedError, index: int) -> bool:
-        """Whether to look again: the turn was passed on, or the job of this rung has run out.
+        """Return whether to look again: the turn was passed on, or the rung found no machines.
 
         The job of a sender that died has no record, and a list that lags may hide it for a while.
         """

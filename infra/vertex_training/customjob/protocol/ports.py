@@ -75,15 +75,15 @@ class JobSnapshot:
     turn: int = 1
     """Number of the turn in which it was sent (``TurnRecord.number``)."""
     started: int = 0
-    """When its code began, in nanoseconds since 1970; 0 if it has not."""
+    """Start of its code, in nanoseconds since 1970; 0 if it has not started."""
     ended: int = 0
-    """When it ended; 0 if it has not."""
+    """End of its code; 0 if it has not ended."""
     output: str = ""
     """Its output directory, of a tuning job that of its trials; empty if it has none."""
     request_id: str = ""
     """The request id that it carries; empty if it carries none."""
     out_of_stock: bool = False
-    """Whether it failed because the service had no machines for it."""
+    """True if it failed because the service had no machines for it."""
     accelerators: tuple[tuple[str, int], ...] = ()
     """Each replica that has accelerators, and how many; none are known of a job on Batch."""
 
@@ -114,7 +114,7 @@ def program_label(pulumi_project: str, stack: str) -> str:
 
 
 def own_labels(labels: Mapping[str, str]) -> dict[str, str]:
-    """What the program said of a job; empty for the jobs of others.
+    """Line about a job that the program wrote; empty for the jobs of others.
 
     >>> own_labels({"run": "2", "team": "ml"})
     {}
@@ -141,13 +141,13 @@ class SubmissionRequest:
     ladder: tuple[str, ...] = ()
     """Request ids of all rungs of the job, its own among them; empty without a ladder."""
     words: str = ""
-    """What this rung has otherwise than the job file."""
+    """Differences of this rung from the job file, in words."""
     moves: bool = False
-    """Whether it is sent only in the turn of the rung before it, or in its own."""
+    """True if it is sent only in the turn of the rung before it, or in its own."""
 
     @property
     def rung(self) -> int:
-        """Which rung it is, from 1."""
+        """Return the number of the rung, from 1."""
         return self.ladder.index(self.request_id) + 1 if self.ladder else 1
 
     @property
@@ -162,22 +162,22 @@ class SubmissionRequest:
 
     @property
     def title(self) -> str:
-        """What messages call it."""
+        """Return the name of the work in messages."""
         return f"slot {self.slot} of job '{self.job}'" if self.slot else f"job '{self.job}'"
 
     @property
     def renewal(self) -> str:
-        """What to do where something else carries the request's id."""
+        """Return the fix if another object has the request's id."""
         return f"Set run: {self.run + 1} on job '{self.job}' in the stack file to submit a new one."
 
     @property
     def is_named(self) -> bool:
-        """Whether the service takes the job's name from the request: sent twice, it is one job."""
+        """Return whether the service takes the job's name from the request: a repeat is one job."""
         return kind_of_request(self.request_id) is BATCH_JOB
 
     @property
     def is_repeatable(self) -> bool:
-        """Whether it is sent once more if what came of it was deleted."""
+        """Return whether it is sent once more if its result was deleted."""
         return False
 
 
@@ -227,7 +227,7 @@ class IntentRecord:
     owner: str
     job_name: str = ""
     stopped: str = ""
-    """Why the job was cancelled on purpose while it ran; empty if it was not."""
+    """Reason why the running job was cancelled on purpose; empty if it was not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,14 +244,14 @@ class StoredIntent:
 
 @dataclass(frozen=True, slots=True)
 class TurnRecord:
-    """Which request of a job may be sent, or was sent last: its turn."""
+    """The turn: the request of a job that may be sent, or was sent last."""
 
     request_id: str
     generation: int
     number: int = 1
-    """How often the turn has passed to another request, plus one."""
+    """Number of times that the turn passed to another request, plus one."""
     withdrawn: bool = False
-    """Whether the job has left the stack: no rung follows in this turn."""
+    """True if the job has left the stack: no rung follows in this turn."""
 
 
 class IntentStore(Protocol):
@@ -307,15 +307,15 @@ class Timing:
     """Bounds of the protocol, in seconds."""
 
     lease: float = 120.0
-    """How long after the fence a request may still take effect: twice its deadline."""
+    """Seconds after the fence in which a request may still take effect: twice its deadline."""
     send_within: float = 60.0
-    """How long after the fence sending may begin; with the deadline it stays inside the lease."""
+    """Seconds after the fence in which sending may begin; with the deadline less than the lease."""
     settle: float = 35.0
-    """How long to keep looking after another process's lease has expired, in case lists lag."""
+    """Seconds to keep looking after another process's lease has expired, in case lists lag."""
     gate: float = 45.0
-    """How long to retry while permission is denied: the stack may have granted it a moment ago,
-    and grants take time to have effect. Each refusal proves that nothing was created."""
+    """Seconds to retry while permission is denied: the stack may have just granted it, and grants
+    take time to have effect. Each refusal proves that nothing was created."""
     doubt: float = 90.0
-    """How long to look for the job of a request whose response was lost."""
+    """Seconds to look for the job of a request whose response was lost."""
     interval: float = 5.0
     """Pause between two attempts of any of these."""

@@ -1,4 +1,4 @@
-"""What a submission needs beside its records, asked for while the job that it replaces still runs.
+"""Prerequisites of a submission beside its records, checked before the old job is cancelled.
 
 Replacing a job cancels it first. What Google can be asked about the new request before that is
 asked: permissions, images, reservations, quota. A definite no is an :class:`Obstacle`; what cannot
@@ -38,18 +38,18 @@ QUOTA_NAMES: Final = {
 
 
 class Prerequisites(Protocol):
-    """What Google answers. Each raises OperatorError if it cannot be asked."""
+    """Answers of Google. Each method raises OperatorError if the service cannot answer."""
 
     def has_permission(self, resource: str, permission: str) -> bool:
-        """Whether the caller holds a permission on an account or a project, by its full name."""
+        """Return whether the caller has a permission on an account or project, by full name."""
         ...
 
     def has_image(self, host: str, path: str, reference: str) -> bool:
-        """Whether a registry has an image."""
+        """Return whether a registry has an image."""
         ...
 
     def has_reservation(self, name: str) -> bool:
-        """Whether there is a reservation, ``projects/P/zones/Z/reservations/R``."""
+        """Return whether a reservation exists: ``projects/P/zones/Z/reservations/R``."""
         ...
 
     def quota(self, project: str, region: str, metric: str) -> int | None:
@@ -59,7 +59,7 @@ class Prerequisites(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Obstacle:
-    """Why a submission would be refused, and what mends it."""
+    """Reasons why a submission would be refused, each with its fix."""
 
     text: str
     mend: str
@@ -74,30 +74,30 @@ class Question:
     """One thing that is asked. ``ask`` returns whether a submission passes."""
 
     subject: str
-    """What is asked for, as a message names it: "whether …"."""
+    """Subject of the question in messages: "whether …"."""
     ask: Callable[[Prerequisites], bool]
     obstacle: Obstacle
     waits: bool = False
-    """Whether a no may turn into a yes by itself: a grant takes time to have effect."""
+    """True if a no may turn into a yes by itself: a grant takes time to have effect."""
     lasts: bool = True
-    """Whether an answer to a preview holds for the deployment: same for everybody who asks, and not
-    changed by what the stack makes."""
+    """True if an answer to a preview is valid for the deployment: equal for all callers, and not
+    changed by what the stack creates."""
 
 
 @dataclass(frozen=True, slots=True)
 class PrerequisiteAnswers:
-    """What was answered: questions with the answer no, and what could not be asked, and why."""
+    """Questions answered with no, and those that could not be answered, with the reason."""
 
     refused: tuple[Question, ...] = ()
     unanswered: tuple[str, ...] = ()
 
     @property
     def may_change(self) -> bool:
-        """Whether all that is refused may be granted by a grant that was made a moment ago."""
+        """Return whether a grant made a moment ago may still grant all refused permissions."""
         return bool(self.refused) and all(question.waits for question in self.refused)
 
     def __str__(self) -> str:
-        """What would be refused and what mends it; empty if nothing would."""
+        """Return the refusals and their fixes; empty if there are none."""
         return "; ".join(str(question.obstacle) for question in self.refused)
 
 
@@ -247,7 +247,7 @@ def accelerator_quotas(
 
 
 def is_preemptible(spec: Mapping[str, Any]) -> bool:
-    """Whether machines of a jobSpec count against the quota of those that may be taken away."""
+    """Return whether machines of a jobSpec count against the quota of preemptible machines."""
     return (spec.get("scheduling") or {}).get("strategy") in PREEMPTIBLE
 
 

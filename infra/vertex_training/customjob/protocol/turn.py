@@ -100,7 +100,7 @@ class SubmissionTurn:
         return turn
 
     def has_passed(self, job: JobSnapshot | None) -> bool:
-        """Whether this job of the request has failed and another request had the turn since.
+        """Return whether this job of the request failed and another request had the turn since.
 
         None is a job whose record was deleted. Such a job does not keep the request from being sent
         once more. A job that succeeded does: there is nothing to repeat.
@@ -150,7 +150,7 @@ class SubmissionTurn:
             self.intents.write(released, stored.generation)
 
     def _is_settled(self, stored: StoredIntent) -> bool:
-        """Whether no request in flight can take effect, and a list would show one that did."""
+        """Return whether no sent request can take effect, and a list would show a created job."""
         if stored.record.state is not IntentState.SENDING:
             return True
         return self.intents.now() >= stored.updated + self.timing.lease + self.timing.settle

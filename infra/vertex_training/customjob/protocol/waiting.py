@@ -65,7 +65,7 @@ class WaitPorts:
     connect_ladder: Callable[[], Ladder | None] = lambda: None
     """The job's ladder, for a job that failed; None if it has none. Raises OperatorError."""
     connect_idle_stop: Callable[[], IdleStop | None] = lambda: None
-    """When it is cancelled, for a job with accelerators; None if it never is. Raises
+    """Creates the watch that cancels an idle job with accelerators; None without one. Raises
     OperatorError."""
 
 
@@ -102,7 +102,7 @@ class _IdleLook:
         return f"{reason}: cancelled ({job.name})" if reason else ""
 
     async def reason(self, job: JobSnapshot) -> str:
-        """Why an ended job was cancelled, by whoever did it; empty if that is not recorded."""
+        """Return the reason why an ended job was cancelled; empty if none is recorded."""
         if job.short_state != "CANCELLED" or not job.accelerators:
             return ""
         try:

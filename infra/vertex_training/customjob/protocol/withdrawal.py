@@ -73,7 +73,7 @@ class CancelledJob:
     run: int
     name: str
     seconds: float
-    """How long its code had run."""
+    """Run time of its code."""
     output: str
     """Its output directory; empty if it has none."""
 
@@ -84,7 +84,7 @@ class CancelledJob:
         return cls(job, run, ended.name, ran, ended.output)
 
     def __str__(self) -> str:
-        """What became of it, in a sentence."""
+        """Return the outcome, in a sentence."""
         after = f" after {format_duration(self.seconds)}" if self.seconds else ""
         return f"job '{self.job}' (run {self.run}, {self.name}) was cancelled{after}"
 

@@ -72,7 +72,7 @@ def _findings(parsed: Document, job: Job, kind: JobKind, left_out: Set[Path]) ->
 
 
 def _may_hide_spec(path: Path, kind: JobKind) -> bool:
-    """Whether the spec may be what stands at ``path``, and could not be read."""
+    """Return whether the spec may be the unreadable part at ``path``."""
     return kind is CUSTOM_JOB or len(path) == 1 or path[:1] == (CUSTOM_JOB.spec,)
 
 
@@ -92,7 +92,7 @@ def _is_unreadable(finding: Finding, unreadable: tuple[Path, ...]) -> bool:
 
 
 def _may_stand_for(field: str, missing: str) -> bool:
-    """Whether an unreadable ``field`` is the missing one misspelt, or a field of it."""
+    """Return whether an unreadable ``field`` is the missing one misspelled, or a field of it."""
     inside = (
         hints.messages()[row["message"]]
         for fields in hints.messages().values()

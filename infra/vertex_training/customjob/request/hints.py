@@ -47,6 +47,8 @@ TUNING_PLACES: Final = {
     **{name: place for name, place in PLACES.items() if name != "CustomJob"},
     "CustomJobSpec": "trialJobSpec",
 }
+#: The message of an item of ``env``.
+ENV_VAR: Final = "EnvVar"
 #: How alike a field of another place must be to be what was meant.
 ELSEWHERE: Final = 0.85
 #: How alike two words are, from 0 to 1, where one is surely the other misspelt.
@@ -104,7 +106,7 @@ OTHER_HINTS: Final = {
 
 
 def other_resource(fields: Iterable[str], file: str = "", config: Iterable[str] = ()) -> str:
-    """What a file with these fields at its top is, if it is surely none of the jobs here.
+    """Return the kind of a file with these top fields, if it is surely none of the jobs here.
 
     ``config``: the keys below its field ``config``; a stack file has them with a namespace.
 
@@ -115,6 +117,8 @@ def other_resource(fields: Iterable[str], file: str = "", config: Iterable[str] 
     named = None if found & _SPECS else ENGINE_FILE.match(file)
     if named:
         return _OF_STACK if named["stack"] else _OF_PROJECT
+    if found & _SPECS:  # one wrong key beside them is a mistake of a job file
+        return ""
     if other := next((kind for field, kind in OTHERS.items() if field in found), ""):
         return other
     if any(map(_is_of_job, found)):
@@ -126,14 +130,14 @@ def other_resource(fields: Iterable[str], file: str = "", config: Iterable[str] 
 
 
 def hint_of_other(other: str, file: str) -> str:
-    """What to do with such a file."""
+    """Return the advice for such a file."""
     named = ENGINE_FILE.match(file)
     stack = named["stack"] if named else None
     return OTHER_HINTS[other].format(stack=stack or "STACK")
 
 
 def _is_of_job(field: str) -> bool:
-    """Whether a job file of either form may have this field at its top."""
+    """Return whether a job file of either form may have this field at its top."""
     tops = ("CustomJob", "CustomJobSpec", "HyperparameterTuningJob")
     return any(messages()[top].get(field, {"type": "output"})["type"] != "output" for top in tops)
 
@@ -146,12 +150,12 @@ def messages() -> dict[str, dict[str, Any]]:
 
 
 def places(kind: JobKind) -> Mapping[str, str]:
-    """Where each message belongs in a file of this kind, in words for people."""
+    """Return the location of each message in a file of this kind, in words."""
     return PLACES if kind is CUSTOM_JOB else TUNING_PLACES
 
 
 def not_a_duration(text: str) -> str:
-    """How to write a duration that was written as 24h, 86400 or else."""
+    """Return the right form of a duration that was written as 24h, 86400 or else."""
     found = seconds(text)
     return f'write "{found}"' if found else 'seconds with an s, as text: "3600s"'
 
@@ -166,8 +170,19 @@ def seconds(text: str) -> str | None:
     return None
 
 
+def env_item(variable: tuple[str, str]) -> str:
+    """Return an item of ``env`` as it is to be written; text stays hidden: it may be a secret.
+
+    >>> env_item(("EPOCHS", "3")), env_item(("TOKEN", "abc"))
+    ('{name: EPOCHS, value: "3"}', '{name: TOKEN, value: "…"}')
+    """
+    name, text = variable
+    is_shown = re.fullmatch(r"-?[0-9]{1,6}(\.[0-9]{1,6})?|true|false", text)
+    return f'{{name: {name}, value: "{text if is_shown else "…"}"}}'
+
+
 def not_a_value(text: str, values: list[str]) -> str:
-    """Which of an enum's values was meant."""
+    """Return the enum value that was probably meant."""
     real = [name for name in values if not name.endswith("_UNSPECIFIED")]
     if "TPU_V2" in real and NEWER_TPU.match(text):
         return "machineType and tpuTopology alone name a TPU since v5e; vt catalogue lists them"
@@ -217,13 +232,13 @@ def not_a_field(key: str, field: str, name: str, kind: JobKind) -> tuple[str, st
 
 
 def not_text(content: Any, text: str) -> str:
-    """What YAML made of ``text``, and how to keep it."""
+    """Return YAML's reading of ``text``, and how to keep the text."""
     made = str(content).lower() if isinstance(content, bool) else str(content)[:40]
     return f'YAML reads it as {made}; quote it: "{abbreviate(text)}"'
 
 
 def not_whole(text: str) -> str:
-    """How to write a whole number that was written as 1e3 or 4.0."""
+    """Return the right form of a whole number that was written as 1e3 or 4.0."""
     found = whole_number(text)
     return "digits alone, like 4" if found is None else f"write {found}"
 
@@ -237,7 +252,7 @@ def whole_number(text: str) -> int | None:
 
 
 def _places(field: str, name: str, kind: JobKind) -> list[str]:
-    """Where ``field`` would be right, in people's words; not in message ``name``."""
+    """Return the right location of ``field``, in words; not in message ``name``."""
     return [
         place
         for message, place in places(kind).items()

@@ -1,10 +1,11 @@
-"""From a job file and references to the request, with all mistakes at once. Pure.
+"""From a job file, references and rungs to the request, with all mistakes at once. Pure.
 
 A file is a CustomJob or a HyperparameterTuningJob (``vertex_training.customjob.kinds``).
 """
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import hashlib
 import json
@@ -19,7 +20,6 @@ from vertex_training.customjob.kinds import BATCH_JOB, CUSTOM_JOB, TUNING_JOB, J
 from vertex_training.customjob.protocol.ports import IDLE_STOP
 from vertex_training.customjob.request import checking, references
 from vertex_training.customjob.request.message import MessageBuilder
-from vertex_training.customjob.request.rungs import RungOverrides
 from vertex_training.customjob.rules.context import FILE_ONLY, Context, FileDefaults, JobFacts
 from vertex_training.customjob.rules.job import Job, concerns, job_facts_of
 from vertex_training.customjob.rules.trials import COUNTS
@@ -57,16 +57,16 @@ class JobRequest:
     """References the file uses, like ``buckets.data``."""
     warnings: tuple[Problem, ...]
     filled_in: Mapping[str, str] = field(default_factory=dict)
-    """What the stack's ``jobDefaults`` gave: field -> the text of the stack file."""
+    """Fields from the stack's ``jobDefaults``: field -> the text of the stack file."""
     kind: JobKind = CUSTOM_JOB
     ladder: tuple[JobRequest, ...] = ()
     """The rungs after this request, which is the first one."""
     words: str = ""
     """Of a rung: what it has otherwise than the job file."""
     subnet: str = ""
-    """Where the machines of a job on Batch are; empty for the project's default network."""
+    """Subnet of the machines of a job on Batch; empty for the project's default network."""
     notifications: tuple[Mapping[str, Any], ...] = ()
-    """What Batch tells of its states, as the API has it; no part of its identity."""
+    """Batch's messages about its states, as the API has them; no part of its identity."""
 
     @property
     def rungs(self) -> tuple[JobRequest, ...]:
@@ -75,13 +75,13 @@ class JobRequest:
 
     @property
     def cost(self) -> costs.JobCost:
-        """What it may cost: its dearest rung."""
+        """Return its maximum cost: that of its most expensive rung."""
         messages = (each.message for each in self.rungs)
         return costs.of_dearest(messages, self.submission.region, self.kind.backend)
 
     @property
     def own_cost(self) -> costs.JobCost:
-        """What this rung may cost."""
+        """Return the maximum cost of this rung."""
         return costs.of_job(self.message, self.submission.region, self.kind.backend)
 
     @property
@@ -257,7 +257,7 @@ def _with_levels(problems: Sequence[Problem], levels: Mapping[str, Level]) -> li
 
 
 def _problems(parsed: document.Document, builder: MessageBuilder, job: Job | None) -> list[Problem]:
-    """What the builder and the rules found."""
+    """Result of the builder and the rules."""
     if job is None:
         return [*builder.problems, *builder.remarks]
     broken = list(checking.findings(parsed, job, builder.kind, builder.left_out))
@@ -283,7 +283,7 @@ class JobFile:
     """The wanted one; None takes what the file is."""
     ladder: tuple[RungOverrides, ...] = ()
     scheduled: bool = False
-    """Whether it is the request of each slot of a schedule."""
+    """True if it is the request of each slot of a schedule."""
     options: Mapping[str, Any] = field(default_factory=dict)
     """Options of the stack file that its provider reads, by their names there."""
 
@@ -351,7 +351,7 @@ def check_ladder(
 
 
 def _nothing_idles(request: JobRequest) -> str:
-    """Why ``idleStop`` would never cancel the job; empty if it may."""
+    """Return the reason why ``idleStop`` would never cancel the job; empty if it may."""
     if request.kind is TUNING_JOB:
         return "idleStop is about one job, and a tuning job runs many"
     pools = request.message["jobSpec"].get("workerPoolSpecs", ())
@@ -427,3 +427,79 @@ def _add_defaults(
         message["labels"] = {**missing, **own}
         filled |= {f"labels.{key}": value for key, value in missing.items()}
     return filled
+
+
+#: Fields of a rung that are those of a machineSpec.
+MACHINE: Final = ("machineType", "acceleratorType", "acceleratorCount")
+#: Fields of a rung that are those of the scheduling.
+SCHEDULING: Final = ("strategy", "maxWaitDuration")
+#: Field of a rung and of a machineSpec.
+RESERVATION, AFFINITY = "reservation", "reservationAffinity"
+
+
+@dataclass(frozen=True, slots=True)
+class RungOverrides:
+    """Differences of a rung from the job file, by the names of a job file's fields."""
+
+    fields: Mapping[str, Any]
+    affinity: Mapping[str, Any] | None = None
+    """The reservationAffinity of its reservation; None if it names none."""
+
+    def __str__(self) -> str:
+        """It in a few words: ``strategy SPOT, 1 x NVIDIA_L4``."""
+        given, parts = self.fields, []
+        if "strategy" in given:
+            parts.append(f"strategy {given['strategy']}")
+        if "maxWaitDuration" in given:
+            parts.append(f"waits {given['maxWaitDuration']}")
+        if "machineType" in given:
+            parts.append(str(given["machineType"]))
+        if "acceleratorType" in given or "acceleratorCount" in given:
+            count = given.get("acceleratorCount", "")
+            parts.append(f"{count} x {given.get('acceleratorType', 'accelerators')}".strip(" x"))
+        if RESERVATION in given:
+            parts.append(f"reservation {given[RESERVATION].rpartition('/')[2]}")
+        return ", ".join(parts)
+
+    def of(self, message: Mapping[str, Any]) -> dict[str, Any]:
+        """The message of a CustomJob with the rung laid over it."""
+        changed = copy.deepcopy(dict(message))
+        spec = changed.get("jobSpec")
+        if isinstance(spec, dict):
+            self._lay_over_scheduling(spec)
+            self._lay_over_machines([pool for pool in spec.get("workerPoolSpecs") or () if pool])
+        return changed
+
+    def _lay_over_scheduling(self, spec: dict[str, Any]) -> None:
+        given = {key: self.fields[key] for key in SCHEDULING if key in self.fields}
+        scheduling = dict(spec.get("scheduling") or {})
+        if "strategy" in given or RESERVATION in self.fields:
+            for key in SCHEDULING:
+                scheduling.pop(key, None)
+        scheduling |= given
+        if scheduling:
+            spec["scheduling"] = scheduling
+        else:
+            spec.pop("scheduling", None)
+
+    def _lay_over_machines(self, pools: list[dict[str, Any]]) -> None:
+        """The first pool and those of the same machine."""
+        machines = [pool.get("machineSpec") for pool in pools]
+        first = machines[:1]
+        given = {key: self.fields[key] for key in MACHINE if key in self.fields}
+        for pool, machine in zip(pools, machines, strict=True):
+            if not isinstance(machine, dict) or _machine(machine) != _machine(first[0] or {}):
+                continue
+            kept = dict(machine)
+            kept.pop(AFFINITY, None)
+            if "machineType" in given:
+                for key in MACHINE:
+                    kept.pop(key, None)
+            kept |= given
+            if self.affinity is not None:
+                kept[AFFINITY] = copy.deepcopy(dict(self.affinity))
+            pool["machineSpec"] = kept
+
+
+def _machine(machine: Mapping[str, Any]) -> list[Any]:
+    return [machine.get(key) for key in MACHINE]

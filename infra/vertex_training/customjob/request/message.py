@@ -28,6 +28,8 @@ TIMESTAMP: Final = re.compile(
 )
 #: No problem shows a value from below this field: it may be a secret.
 IN_ENV: Final = "env"
+#: The name of an environment variable.
+VARIABLE: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 #: Optional text fields: empty text is what protobuf sends for a field that is not set.
 UNSET_IF_EMPTY: Final = frozenset(
     {
@@ -38,6 +40,10 @@ UNSET_IF_EMPTY: Final = frozenset(
 )  # fmt: skip
 #: Messages of a single field of these: without it nothing is left of them.
 UNSET_IF_HOLLOW: Final = frozenset(("GcsDestination", "EncryptionSpec"))
+#: Fields of a CustomJob that the service fills in.
+OUTPUT: Final = {
+    field: row for field, row in messages()["CustomJob"].items() if row["type"] == "output"
+}
 #: Integer types and the first value that is out of range.
 LIMITS: Final = {"int32": 2**31, "int64": 2**63}
 
@@ -72,8 +78,9 @@ class MessageBuilder:
         wrapper = set(messages()["CustomJob"]) - set(messages()["CustomJobSpec"])
         self.wanted = kind
         self.kind = kind_of_fields(keys)
-        """What the file is, by its fields."""
-        self._rest_form = self.kind is not CUSTOM_JOB or bool(keys & wrapper)
+        """Kind of the file, by its fields."""
+        in_spec = CUSTOM_JOB.spec not in keys and not keys.isdisjoint(messages()["CustomJobSpec"])
+        self._rest_form = self.kind is not CUSTOM_JOB or (bool(keys & wrapper) and not in_spec)
         self._within: list[tuple[str, Path]] = []
         """Messages around the field that is read, with their paths in the file."""
         self._lone: set[Path] = set()
@@ -106,11 +113,16 @@ class MessageBuilder:
             if found is None and references.REFERENCE.fullmatch(value.content.strip()):
                 self._text(value, path)  # reports the unknown reference
                 return None
-        if not isinstance(value.content, dict):
-            example = next(iter(messages()[name]))
-            self._add_wrong_type(path, "must be a mapping", value, f"like {example}: …")
+        pairs = _variables(value) if name == hints.ENV_VAR else ()
+        if pairs or not isinstance(value.content, dict):
+            example = f"like {next(iter(messages()[name]))}: …"
+            hint = f"write {hints.env_item(pairs[0])}" if pairs else example
+            what = "must be a mapping" + " of name and value" * bool(pairs)
+            self._add_wrong_type(path, what, value, hint, Mend("env", pairs) if pairs else None)
             return None
         fields, result = messages()[name], dict[str, Any]()
+        if not path and not self._rest_form:  # what the service filled in beside a jobSpec
+            fields = OUTPUT | fields
         self._within.append((name, path))
         for key, item in value.content.items():
             if len(self.problems) >= MAX_PROBLEMS:
@@ -161,6 +173,9 @@ class MessageBuilder:
         elif _may_be_item(value.content, message):
             what, hint = "one value where a list is wanted", "start it with '- '"
             self._remark("lone-value", path, what, hint)
+        elif message == hints.ENV_VAR and (pairs := _variables(value)):
+            hint = f"write {' '.join(f'- {hints.env_item(pair)}' for pair in pairs)}, a line each"
+            return self._add_wrong_type(path, "must be a list", value, hint, Mend("env", pairs))
         else:
             return self._add_wrong_type(path, "must be a list", value, "start each item with '- '")
         self._lone.add(path)
@@ -305,6 +320,9 @@ class MessageBuilder:
         self, key: str, field: str, name: str, path: Path, others: Mapping[str, Value]
     ) -> None:
         rule, hint = hints.not_a_field(key, field, name, self.kind)
+        row = messages()["CustomJob"].get(field)
+        if row and not path[:-1] and not self._rest_form:
+            hint = "remove it, or indent the other fields below jobSpec: and put it beside that"
         meant = hints.certain_field(key, name, self.kind) if rule == "unknown-field" else None
         there = {to_camel_case(other) for other in others}
         mend = Mend("rename", meant) if meant and meant not in there else None
@@ -316,7 +334,7 @@ class MessageBuilder:
         self.problems.append(Problem(what, "", hint, path, location, rule, mend=mend))
 
     def _move(self, field: str, name: str, others: Mapping[str, Value]) -> Mend | None:
-        """How ``field`` gets to its place, if that is certain: next to here, and the only one."""
+        """Return the move of ``field`` to its place, if it is certain: close, and the only one."""
         here, rows = self._within[-1][1], messages()[name]
         near = self._within[-2:-1] + [
             (rows[to_camel_case(key)]["message"], (*here, key))
@@ -369,15 +387,38 @@ class MessageBuilder:
 
 
 def _is_unset(content: Any, key: str | int) -> bool:
-    """Whether the field at ``key`` has no value, to protobuf or to gcloud."""
+    """Return whether the field at ``key`` has no value, to protobuf or to gcloud."""
     if isinstance(key, int):
         return False
     return content is None or (content == "" and to_camel_case(key) in UNSET_IF_EMPTY)
 
 
 def _may_be_item(content: Any, message: str) -> bool:
-    """Whether ``content`` is the only item of a list of messages, or of plain values."""
+    """Return whether ``content`` is the only item of a list of messages, or of plain values."""
     if isinstance(content, dict):
         fields = messages().get(message, {})
         return bool(content) and all(to_camel_case(key) in fields for key in content)
     return not message and content is not None
+
+
+def _variables(value: Value) -> tuple[tuple[str, str], ...]:
+    """Return name and text of variables written as ``NAME: value`` or ``NAME=value``, or nothing.
+
+    >>> _variables(Value("A=b", "A=b"))
+    (('A', 'b'),)
+    """
+    content = value.content
+    if isinstance(content, str):
+        name, equals, text = content.partition("=")
+        return ((name, text),) if equals and VARIABLE.fullmatch(name) else ()
+    if not isinstance(content, dict) or not content.keys().isdisjoint(messages()[hints.ENV_VAR]):
+        return ()
+    if any(item.content is UNREADABLE or isinstance(item.content, dict | list)
+           for item in content.values()):  # fmt: skip
+        return ()
+    is_name = all(VARIABLE.fullmatch(name) for name in content)
+    return (
+        tuple((name, "" if item.content is None else item.text) for name, item in content.items())
+        if is_name
+        else ()
+    )

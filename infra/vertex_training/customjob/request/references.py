@@ -35,7 +35,7 @@ class UnknownValue:
     """Stands in a table for a name that is declared, and has no value yet."""
 
     hint: str
-    """What gives it one."""
+    """Key of the stack file that defines the missing reference."""
 
 
 #: Known name -> text, or a mapping where a whole message is meant, or an ``UnknownValue``.
@@ -73,7 +73,7 @@ def resolve(text: str, table: Table) -> str:
 
 
 def message_of(text: str, table: Table) -> Any | None:
-    """What ``text`` stands for if it is a single reference, else None."""
+    """Return the value that ``text`` refers to if it is a single reference, else None."""
     match = REFERENCE.fullmatch(text.strip())
     value = table.get(match.group(1)) if match else None
     return None if isinstance(value, UnknownValue) else value

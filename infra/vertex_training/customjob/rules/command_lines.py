@@ -370,7 +370,7 @@ def started_processes(pools: Sequence[Pool]) -> tuple[str, ...]:
         launches = [each for each in found if each]
         if len(launches) != 1 or pool.index > 1:
             continue
-        key = (launches[0].launcher, _processes(launches[0], pool))
+        key = (launches[0].launcher, processes_of(launches[0], pool))
         nodes[key] = nodes.get(key, 0) + pool.replicas
     lines: list[str] = []
     for (launcher, each), count in nodes.items():
@@ -379,7 +379,8 @@ def started_processes(pools: Sequence[Pool]) -> tuple[str, ...]:
     return tuple(lines)
 
 
-def _processes(launch: Launch, pool: Pool) -> int | None:
+def processes_of(launch: Launch, pool: Pool) -> int | None:
+    """Return the processes that a launcher starts on each machine; None if the machine decides."""
     if launch.processes is not None:
         return launch.processes
     option = launch.options.get("nproc-per-node", launch.options.get("processes"))

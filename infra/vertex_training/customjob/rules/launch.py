@@ -18,7 +18,7 @@ from vertex_training.customjob.rules.command_lines import (
 from vertex_training.customjob.rules.environment import GIVEN, RESERVED
 from vertex_training.customjob.rules.job import Job, Pool
 from vertex_training.customjob.rules.registry import GUIDES, TYPES, Finding, rule
-from vertex_training.errors import Path
+from vertex_training.errors import Mend, Path
 
 DISTRIBUTED: Final = GUIDES + "training/distributed-training"
 POSIX: Final = "https://pubs.opengroup.org/onlinepubs/9699919799/utilities/"
@@ -60,6 +60,8 @@ INTERPRETERS: Final = re.compile(
     r"(?:.*/)?(?:python|pip)[0-9.]*|torchrun|accelerate|deepspeed|mpirun|horovodrun|(?:.*/)?(?:ba)?sh"
 )
 SCRIPTS: Final = re.compile(r"(?:.*/)?[\w.-]+\.(?:sh|py)|\./\S+")
+#: Words after a script that only name it, as ``$0``.
+SCRIPT_NAMES: Final = frozenset(("--", "-", "_", "sh", "bash"))
 PRINTING: Final = frozenset(("echo", "printf"))
 ENGINES: Final = frozenset(("docker", "podman", "nerdctl"))
 #: An option and its value, or two options, in one word.
@@ -103,7 +105,8 @@ def shell_needed(job: Job) -> Iterator[Finding]:
             operators = [(path, word) for path, word in words if word in OPERATORS]
             if operators:
                 path, word = operators[0]
-                yield Finding(path, "is for a shell, and none reads this line", word, SHELL_HINT)
+                what = "is for a shell, and none reads this line"
+                yield Finding(path, what, word, SHELL_HINT, mend=Mend("script", 0))
         yield from _unexpanded(pool, words)
 
 
@@ -152,13 +155,16 @@ def shell_script_split(job: Job) -> Iterator[Finding]:
     for pool, line in _lines(job):
         if line.unused is None or line.script is None:
             continue
+        if set(line.words[line.unused :]) <= SCRIPT_NAMES:
+            continue
         one_word = len(line.script.split()) == 1
         level = None if one_word and INTERPRETERS.fullmatch(line.script.strip()) else "warning"
         what = f"is no part of the script {line.script.strip()[:60]!r}, which never reads it"
         script = line.words[line.unused - 1 :]
         whole = " ".join([line.script, *map(_quoted, script[1:])])
         hint = f"one word: {whole[:100]!r}"
-        yield Finding(_path(pool, line.unused), what, line.words[line.unused], hint, level=level)
+        path, word = pool.words()[line.unused]
+        yield Finding(path, what, word, hint, level=level, mend=Mend("script", line.unused - 1))
 
 
 def _quoted(word: str) -> str:

@@ -3,8 +3,7 @@
 ===============  ===========================================================
 ``serving_api``  the names of the clients that are used here
 ``operations``   long operations, and what their errors mean
-``registry``     models and their versions
+``registry``     models and their versions; jobs by their labels, and their folders
 ``endpoints``    endpoints, and what is deployed there
-``runs``         jobs by their labels, and the folders that they left
 ===============  ===========================================================
 """

@@ -1,12 +1,21 @@
-"""Ports of models and endpoints, and their values; the modules of ``google`` implement them."""
+"""Ports of models and endpoints, their values, and waits for long operations. Pure.
+
+The modules of ``google`` implement the ports. An operation outlives the process that began it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from vertex_training.customjob.protocol.ports import JobSnapshot, SubmissionRequest
+from vertex_training.customjob.protocol.ports import (
+    JobSnapshot,
+    ProcessEnvironment,
+    SubmissionRequest,
+)
+from vertex_training.customjob.protocol.waiting import PollBackoff, format_duration
+from vertex_training.errors import OperatorError
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +72,7 @@ class OperationSnapshot:
     done: bool
     error: str = ""
     is_permission: bool = False
-    """Whether it failed for a missing permission."""
+    """True if it failed for a missing permission."""
 
 
 class Operations(Protocol):
@@ -153,7 +162,7 @@ class Endpoints(Operations, Protocol):
 
 @dataclass(frozen=True, slots=True)
 class RunFolder:
-    """What is in the folder that is to be a version."""
+    """Return the contents of the folder that becomes a version."""
 
     files: Sequence[str]
     """Names below the folder, at most some hundreds."""
@@ -162,12 +171,62 @@ class RunFolder:
 
 
 class Runs(Protocol):
-    """What is known of the runs of jobs."""
+    """Read-only access to the records and jobs of runs."""
 
     def jobs(self, parent: str, labels: Mapping[str, str]) -> list[JobSnapshot]:
         """CustomJobs with all of these labels."""
         ...
 
     def folder(self, uri: str) -> RunFolder:
-        """What is below a ``gs://`` URI that ends with ``/``."""
+        """Return the objects below a ``gs://`` URI that ends with ``/``."""
         ...
+
+
+@dataclass(frozen=True, slots=True)
+class OperationWait:
+    """Time limits of one operation, and the receiver of its progress."""
+
+    environment: ProcessEnvironment = ProcessEnvironment()
+    backoff: PollBackoff = PollBackoff()
+    longest: float = 7_800.0
+    """Seconds. A container may take two hours to start (``deploymentTimeout``)."""
+    doubt: float = 90.0
+    """Seconds to look for the result of a call whose answer was lost."""
+    report: Callable[[str], None] = lambda _: None
+
+
+def wait_for_operation(
+    operations: Operations, name: str, what: str, wait: OperationWait
+) -> OperationSnapshot:
+    """The operation once it has ended, whatever its end was.
+
+    Raises:
+        OperatorError: it runs for longer than ``OperationWait.longest``, and goes on.
+    """
+    clock = wait.environment.monotonic
+    began = heard = clock()
+    pause = wait.backoff.initial
+    while not (found := operations.operation(name)).done:
+        now = clock()
+        if now - began > wait.longest:
+            raise OperatorError(
+                f"{what}: the operation has not ended after {format_duration(now - began)}, and "
+                f"goes on: {name}. Run `pulumi up` again to wait for it."
+            )
+        if now - heard >= wait.backoff.heartbeat:
+            wait.report(f"{what}: not done after {format_duration(now - began)}")
+            heard = now
+        wait.environment.sleep(pause)
+        pause = min(pause * 1.5, wait.backoff.maximum)
+    return found
+
+
+def wait_until_idle(operations: Operations, resource: str, what: str, wait: OperationWait) -> None:
+    """Return when no operation of anybody runs on a model or an endpoint.
+
+    Raises:
+        OperatorError: one runs for too long.
+    """
+    for name in operations.running(resource):
+        wait.report(f"{what}: waits for an operation that runs already, {name}")
+        wait_for_operation(operations, name, what, wait)

@@ -27,12 +27,14 @@ from vertex_training.errors import (
     OperatorError,
     PreconditionFailedError,
 )
-from vertex_training.serving.protocol.operations import (
+from vertex_training.serving.protocol.ports import (
+    Deployment,
+    Endpoints,
+    EndpointSnapshot,
     OperationWait,
     wait_for_operation,
     wait_until_idle,
 )
-from vertex_training.serving.protocol.ports import Deployment, Endpoints, EndpointSnapshot
 
 #: How often one step is taken before others are blamed.
 MAX_TRIES: Final = 4
@@ -42,12 +44,12 @@ MAX_STEPS: Final = 400
 
 @dataclass(frozen=True, slots=True)
 class Goal:
-    """What an endpoint is to have. Without deployments, nothing of the stack's is to be left."""
+    """Declared state of an endpoint. Without deployments, all of the stack's are undeployed."""
 
     endpoint: str
     """Key of the endpoint, for messages."""
     owner: str
-    """How display names of the stack's deployed models begin, ``vt STACK/KEY ``."""
+    """Prefix of display names of the stack's deployed models, ``vt STACK/KEY ``."""
     deployments: Mapping[int, Deployment]
     """By run."""
     split: Mapping[int, int]
@@ -64,7 +66,7 @@ class Goal:
         return {self.deployments[run].id: share for run, share in self.split.items() if share}
 
     def owns(self, deployment: Deployment) -> bool:
-        """Whether the stack deployed it; the id in its name tells it from a copy."""
+        """Return whether the stack deployed it; the id in its name distinguishes it from a copy."""
         name = deployment.display_name
         return name.startswith(self.owner) and name.endswith(f" {deployment.id}")
 
@@ -228,7 +230,7 @@ class _Reconciliation:
             waited += pause
 
     def _has_outcome(self, step: EndpointCall) -> bool:
-        """Whether the step is no longer the next one, or something runs that may be it."""
+        """Return whether the step is obsolete, or a running operation may be the step."""
         if self.endpoints.running(self.name):
             return True
         observed = self.endpoints.get(self.name)
@@ -249,7 +251,7 @@ class _Reconciliation:
     def _failure(
         self, step: EndpointCall, before: EndpointSnapshot, reason: str
     ) -> NotSubmittedError:
-        """What failed, what serves on, and what to do. Takes back what this process added."""
+        """Return the failure, what still serves, and the fix. Undoes this process's additions."""
         if step.verb != "deploy":
             what = f"{self.title}: it {self._words(step)}, and that was refused: {reason}"
             return NotSubmittedError(

@@ -1,4 +1,4 @@
-"""Which job a run is, and whether what it left can be a version of a model. Pure."""
+"""Job of a run, and checks whether its artifacts can be a model version. Pure."""
 
 from __future__ import annotations
 

@@ -29,12 +29,14 @@ from vertex_training.errors import (
     PermissionDeniedError,
 )
 from vertex_training.serving.declared import MODEL_LABEL
-from vertex_training.serving.protocol.operations import (
+from vertex_training.serving.protocol.ports import (
+    ModelRegistry,
     OperationWait,
+    VersionRequest,
+    VersionSnapshot,
     wait_for_operation,
     wait_until_idle,
 )
-from vertex_training.serving.protocol.ports import ModelRegistry, VersionRequest, VersionSnapshot
 
 #: A version exists or does not: to the protocol it is a job that has succeeded.
 EXISTS = "JOB_STATE_SUCCEEDED"
@@ -65,7 +67,7 @@ def upload(
 
 
 def foreign_model(request: VersionRequest, registry: ModelRegistry) -> str:
-    """Why the model is not this stack's to add versions to; empty if it is, or is not there."""
+    """Return why the stack may not add versions to the model; empty if it may, or none exists."""
     versions = registry.versions(request.model)
     own = {STACK_LABEL: request.stack, MODEL_LABEL: request.job}
     program = request.labels.get(PROGRAM_LABEL)

@@ -232,8 +232,8 @@ def test_a_job_on_batch_is_sent_as_a_message_that_googles_client_reads(case: Any
 LINES = yaml.safe_load((CORPUS / "launch.yaml").read_text(encoding="utf-8"))
 
 
-@pytest.mark.parametrize("row", LINES, ids=lambda row: " ".join(map(str, row["line"]))[:60])
-def test_a_command_line_is_judged_against_its_machines(row: dict[str, Any]) -> None:
+def job_of(row: dict[str, Any]) -> dict[str, Any]:
+    """The job of a row."""
     split = isinstance(row["line"][0], list)
     command, args = row["line"] if split else (row["line"], [])
     env = [{"name": name, "value": value} for name, value in row.get("env", {}).items()]
@@ -247,7 +247,12 @@ def test_a_command_line_is_judged_against_its_machines(row: dict[str, Any]) -> N
     specs = [
         {"machineSpec": machine, "replicaCount": n, "containerSpec": container} for n in counts
     ]
-    given = {"job": {"workerPoolSpecs": specs}, "change": {"backend": row.get("backend", "vertex")}}
+    return {"workerPoolSpecs": specs}
+
+
+@pytest.mark.parametrize("row", LINES, ids=lambda row: " ".join(map(str, row["line"]))[:60])
+def test_a_command_line_is_judged_against_its_machines(row: dict[str, Any]) -> None:
+    given = {"job": job_of(row), "change": {"backend": row.get("backend", "vertex")}}
     assert [
         f"{problem.rule} {problem.value}"
         for problem in check(given).problems

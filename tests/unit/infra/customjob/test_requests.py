@@ -17,9 +17,13 @@ from tests.unit.infra.customjob.rules.tuning_cases import RIGHT
 from tests.unit.infra.customjob.test_job_cases import DATA
 from vertex_training.customjob.kinds import BATCH_JOB, CUSTOM_JOB
 from vertex_training.customjob.request import job_file
-from vertex_training.customjob.request.job_file import JobFile, JobRequest, Submission
+from vertex_training.customjob.request.job_file import (
+    JobFile,
+    JobRequest,
+    RungOverrides,
+    Submission,
+)
 from vertex_training.customjob.request.references import UnknownValue
-from vertex_training.customjob.request.rungs import RungOverrides
 from vertex_training.customjob.rules.context import (
     FILE_ONLY,
     Context,

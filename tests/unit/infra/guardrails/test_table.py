@@ -8,13 +8,14 @@ import pytest
 import yaml
 
 from tests.policy import cases
+from tools.generate.reference import policy_tables
 from vertex_training.guardrails.policy import Policy, load
 
 POLICIES: Final = {policy.id: policy for policy in load()}
 TABLE: Final = yaml.safe_load((cases.ROOT / "tests/policy/table.yaml").read_text("utf-8"))
 ROWS: Final = {
     line.split("`")[1]: line
-    for line in (cases.ROOT / "docs" / "policies.md").read_text(encoding="utf-8").splitlines()
+    for line in policy_tables().splitlines()
     if line.startswith("| `")
 }
 

@@ -23,7 +23,7 @@ KEPT: Final = "cannot be edited in place: an alias, an anchor or a form of YAML 
 def mend_of(action: Any, to: Any) -> Mend:
     if action == "move":
         return Mend("move", target=tuple(to))
-    return Mend(action, to) if action in ("rename", "value") else Mend(action)
+    return Mend(action, to) if action in ("rename", "value", "script") else Mend(action)
 
 
 @pytest.mark.parametrize("number", range(len(EDITS)))

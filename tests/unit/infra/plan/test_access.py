@@ -56,3 +56,17 @@ def _of_agent(member: str, *through: str) -> set[Access]:
 def test_submitter_has_the_access_of_a_job_without_an_account(role: str) -> None:
     assert reachable([Binding(KIM, role, "project", "acme-ml-dev")]) == _of_agent(KIM)
     assert reachable([Binding(KIM, role, "folder", "1")]) == set()
+
+
+def test_editor_of_builds_or_deployments_has_the_access_of_their_account() -> None:
+    editor = Binding(KIM, "roles/deploymentmanager.editor", "project", "acme-ml-dev")
+    [found] = reachable([editor])
+    assert (found.verb, found.kind) == ("writes", "everything of project")
+    assert found.through == ("Google APIs Service Agent",)
+    builder = Binding(KIM, "roles/cloudbuild.builds.editor", "project", "acme-ml-dev")
+    assert {(each.kind, each.through) for each in reachable([builder])} == {
+        (f"{data} of project", ("Cloud Build's legacy account",))
+        for data in ("all buckets", "all repositories")
+    }
+    job = Binding(KIM, "roles/batch.jobsEditor", "project", "acme-ml-dev")
+    assert reachable([job]) == set()

@@ -28,7 +28,7 @@ from vertex_training.errors import (
 )
 from vertex_training.schedules import slots
 from vertex_training.schedules.slots import Outcome
-from vertex_training.settings.cron import name_of
+from vertex_training.settings.cron import Calendar, name_of
 
 WEEK, MINUTE = timedelta(weeks=1), timedelta(minutes=1)
 
@@ -55,6 +55,27 @@ def test_missed_slots_follow_the_schedule(missed, late, expected, sent):
     world, schedule = SlotWorld(), replace(SCHEDULE, missed=missed)
     assert done(tick(world, MONDAY + 2 * WEEK + late, schedule)) == expected
     assert world.slots_sent == [folder(MONDAY + week * WEEK) for week in sent]
+
+
+@pytest.mark.parametrize(
+    ("change", "submitted", "expected"),
+    [
+        ({"calendar": Calendar("0 7 * * 1", "Europe/Berlin")}, False, [0]),
+        ({"calendar": Calendar("0 7 * * 1", "Europe/Berlin")}, True, []),
+        ({"paused": True}, False, [0]),
+        ({"missed": "all"}, False, []),
+    ],
+)
+def test_change_drops_a_due_slot_that_was_not_submitted(change, submitted, expected):
+    world, now = SlotWorld(), MONDAY + MINUTE
+    if submitted:
+        tick(world, now)
+    world.time = now.timestamp()
+    process = SlotProcess(world, lambda name, when: None)
+    found = slots.dropped(
+        SCHEDULE, replace(SCHEDULE, **change), lambda: ports_of(process), world.time
+    )
+    assert found == [name_of(MONDAY + week * WEEK) for week in expected]
 
 
 def test_all_missed_slots_run_one_after_the_other():

@@ -19,11 +19,11 @@ from vertex_training.customjob.protocol.ports import (
 )
 from vertex_training.errors import InDoubtError, NotSubmittedError, PreconditionFailedError
 from vertex_training.serving.declared import MODEL_LABEL
-from vertex_training.serving.protocol.operations import OperationWait
 from vertex_training.serving.protocol.ports import (
     Deployment,
     EndpointSnapshot,
     OperationSnapshot,
+    OperationWait,
     VersionRequest,
     VersionSnapshot,
 )

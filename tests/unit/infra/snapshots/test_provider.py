@@ -36,7 +36,7 @@ def cloud(monkeypatch: pytest.MonkeyPatch) -> Cloud:
     found = Cloud()
     for name in (provider.REVIEWS, "VT_LOCAL_HOME", "PULUMI_BACKEND_URL"):
         monkeypatch.delenv(name, raising=False)
-    monkeypatch.setattr(provider, "_ports", lambda _: Process(found, REQUEST).ports)
+    monkeypatch.setattr(provider, "connect", lambda _: Process(found, REQUEST).ports)
     monkeypatch.setattr(provider, "is_engine_alive", lambda: True)
     return found
 
@@ -76,7 +76,7 @@ def test_unanswered_estimate_is_reported_without_secrets(monkeypatch: pytest.Mon
     def silent(_: Any) -> Any:
         raise OperatorError(f"no answer: {token}")
 
-    monkeypatch.setattr(provider, "_ports", silent)
+    monkeypatch.setattr(provider, "connect", silent)
     [said] = checked(monkeypatch)[1]
     assert said.startswith("snapshot clicks not asked: no answer: ")
     assert token not in said
@@ -85,7 +85,7 @@ def test_unanswered_estimate_is_reported_without_secrets(monkeypatch: pytest.Mon
         raise NotSubmittedError(f"no: {token}")
 
     monkeypatch.setattr(provider.estimate, "look", refused)
-    monkeypatch.setattr(provider, "_ports", lambda _: None)
+    monkeypatch.setattr(provider, "connect", lambda _: None)
     inputs, said, [failure] = checked(monkeypatch)
     assert (inputs, said) == (INPUTS, [])
     assert failure.startswith("no: ")

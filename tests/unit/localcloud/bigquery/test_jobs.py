@@ -174,17 +174,19 @@ def test_a_job_that_a_server_left_is_carried_out_by_the_next(
     assert clicks.data.stat().st_mode & 0o777 == 0o700
 
 
-def test_a_server_that_stops_leaves_its_jobs_to_the_next(clicks: Service, engine: Engine) -> None:
+STOPPED = ("stopped", "Job execution was cancelled: the local cloud was stopped.")
+
+
+def test_a_server_that_stops_ends_waiting_jobs(clicks: Service, engine: Engine) -> None:
     hold = Fault(service=FaultyService.BIGQUERY, kind=Kind.HOLD, method="query")
     held = clicks.faults.add(hold)
     body = {"jobReference": {"jobId": "q1"}, "configuration": {"query": SQL}}
     clicks.ask("POST", "jobs", body)
     assert clicks.faults.wait_held(held, 30) == "query q1"
-    begun = clicks.bigquery.jobs.wait(PROJECT, "q1", -1)
     clicks.bigquery.jobs.stop()
-    clicks.bigquery.jobs._pool.shutdown(wait=True)
-    assert (begun, engine.asked) == (clicks.get(JOB, "q1"), [])
-    assert begun["status"] == {"state": "RUNNING"}
+    assert failure(clicks.get(JOB, "q1")) == STOPPED
+    clicks.bigquery.jobs.start()
+    assert engine.asked == []
 
 
 def test_a_server_that_stops_ends_the_engine_of_a_job(clicks: Service, engine: Engine) -> None:
@@ -194,13 +196,11 @@ def test_a_server_that_stops_ends_the_engine_of_a_job(clicks: Service, engine: E
     [process] = wait_until(lambda: list(running))
     clicks.bigquery.jobs.stop()
     clicks.bigquery.jobs._pool.shutdown(wait=True)
-    assert (process.wait(30), running) == (-9, set())
-    assert clicks.get(JOB, "q1")["status"] == {"state": "RUNNING"}
-    # One that begins now ends at once, and the job stays as well.
-    clicks.bigquery.jobs._carry_out(PROJECT, "q1")
+    assert (process.wait(30), running) == (-9, {})
+    assert failure(clicks.get(JOB, "q1")) == STOPPED
+    # One that begins now ends at once.
     with pytest.raises(BigQueryError, match="engine of BigQuery ended with -9"):
         clicks.bigquery.jobs.rows(table(PLACE), 0, 1, exact=False)
-    assert clicks.get(JOB, "q1")["status"] == {"state": "RUNNING"}
 
 
 VERSION = [NOW - 10, ["a.parquet"], 3, {"id": 24}, FIELDS]

@@ -51,7 +51,7 @@ except AssertionError as error:
 
 
 def test_the_sdks_own_property_values_still_lose_the_hash_of_an_asset() -> None:
-    """If this fails, the SDK can replace the codec: docs/adr/0016."""
+    """If this fails, the SDK can replace the codec: decision 16."""
     # In a process of its own: the SDK and Google's clients both register google.rpc.Status.
     command = [sys.executable, "-c", IN_THE_SDK]
     done = subprocess.run(command, capture_output=True, text=True, check=True)

@@ -138,7 +138,7 @@ def test_emulator_at_a_port_in_use_is_reported(tmp_path: Path) -> None:
     emulator = StorageEmulator(tmp_path / "a" / "objects", tmp_path / "log", notes)
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        with pytest.raises(LocalCloudError, match=f"did not start on port {port}. Hint: see"):
+        with pytest.raises(LocalCloudError, match=f"on port {port} did not start. Hint: see"):
             emulator.start(port)
     assert "in use" in (tmp_path / "log").read_text()
     assert list(notes.iterdir()) == []

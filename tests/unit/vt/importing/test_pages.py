@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.unit.vt.importing.test_sources import SPEC, YAML, made
+from vertex_training.errors import CommandError
 from vertex_training_cli.importing import sources
 from vertex_training_cli.importing.imported import ImportedJob, Note
 from vertex_training_cli.importing.sources import SourceContents
@@ -71,9 +72,27 @@ def test_a_file_that_gcloud_reads_lies_beside_the_source_or_is_written(
 
 
 @pytest.mark.parametrize("text", [None, "a: 1\n", "workerPoolSpecs: ["])
-def test_a_file_that_is_no_job_is_none(tmp_path: Path, text: str | None) -> None:
+def test_a_command_whose_file_is_no_job_makes_none(tmp_path: Path, text: str | None) -> None:
     if text is not None:
         (tmp_path / "cfg.yaml").write_text(text)
-    [job] = page(tmp_path, SCRIPT.format("cfg.yaml"), "x.sh").jobs
-    said = "gcloud reads cfg.yaml, which is not beside the source (x.sh, line 1)"
-    assert job == ImportedJob("j", {"workerPoolSpecs": []}, remarks=[said])
+    told = "gcloud reads cfg.yaml, which is no job file beside the source, so it makes no job"
+    with pytest.raises(CommandError) as refused:
+        page(tmp_path, SCRIPT.format("cfg.yaml"), "x.sh")
+    assert f"{told}: put it there and import again (x.sh, line 1)" in refused.value.hint
+
+
+@pytest.mark.parametrize(
+    ("above", "first", "names"),
+    [
+        ("Create a file called `cfg.yaml`.\n\nPaste this:\n\n", "", ["j"]),
+        ("", "# cfg.yaml\n", ["j"]),
+        ("Write `other.yaml`:\n", "", ["guide"]),
+        (f"`cfg.yaml` follows.\n{fenced('ls', 'sh')}", "", ["guide"]),
+    ],
+)
+def test_a_block_that_the_page_calls_a_file_is_the_file_of_its_commands(
+    tmp_path: Path, above: str, first: str, names: list[str]
+) -> None:
+    document, command = fenced(first + YAML, "yaml"), fenced(SCRIPT.format("cfg.yaml"), "sh")
+    for text in (f"{above}{document}\nRun:\n{command}", f"{command}\nwith\n{above}{document}"):
+        assert [job.name for job in page(tmp_path, text).jobs] == names

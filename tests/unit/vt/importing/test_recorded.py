@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import tarfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -90,7 +91,7 @@ def test_requests_become_jobs_with_what_has_no_place_told(sent: Sent) -> None:
         RecordedRequest("Job", "projects/p/locations/asia-east1", {"taskGroups": []}, "bad"),
         RecordedRequest("Job", "projects/p/locations/asia-east1", {"taskGroups": []}),
     ]  # fmt: skip
-    sent.refused = ["/google.X/Y", "/google.X/Z", "/google.X/Y"]
+    sent.refused = ["/google.X/Z", "/google.X/Y", "/google.X/Z"]
     jobs = [
         ImportedJob("a-job", READ_SPEC, region="europe-west4"),
         ImportedJob("job", READ_SPEC, region="europe-west4"),
@@ -116,10 +117,9 @@ def test_requests_become_jobs_with_what_has_no_place_told(sent: Sent) -> None:
         remarks=[
             f"bad: {refusal}",
             refusal,
-            "the command ended with exit code 3: what would have come after is not here",
-            "google.X/Y was called, which is no part of an import",
-            "google.X/Z was called, which is no part of an import",
-            recorded.NO_NETWORK,
+            "the command called google.X/Y, which --run does not serve, and ended with exit code "
+            "3: what would have come after is not here",
+            "google.X/Z was called, which --run does not serve",
         ],
     )
 
@@ -142,9 +142,9 @@ def test_a_job_of_batch_has_the_name_and_the_region_of_its_request(sent: Sent) -
     ("command", "code", "refused", "hint"),
     [
         ("true", 0, [], recorded.NO_NETWORK),
-        ("exit 4", 4, ["/a", "/a"],
-         "the command ended with exit code 4: what would have come after is not here; "
-         f"a was called, which is no part of an import; {recorded.NO_NETWORK}"),
+        ("exit 4 # a.py", 4, ["/a", "/a"],
+         "the command called a, which --run does not serve, and ended with exit code 4: what would "
+         "have come after is not here; `vt import a.py` reads its literals"),
     ],
 )  # fmt: skip
 def test_a_command_that_sends_no_job_is_refused(
@@ -155,6 +155,37 @@ def test_a_command_that_sends_no_job_is_refused(
         recorded.read(command, None)
     message = f"{command}: it ended with exit code {code}, and sent no job."
     assert (told.value.message, told.value.hint) == (message, hint)
+
+
+def test_a_notebook_runs_with_its_files_and_lines_for_the_shell(sent: Sent, tmp_path: Path) -> None:
+    cells = [
+        "%matplotlib inline\nimport helper\nWORD = helper.WORD",
+        "%%writefile made.txt\nkept $WORD\n",
+        "%%writefile -a made.txt\nmore\n",
+        "lines = !echo {WORD} $WORD $OPEN; cat made.txt",
+        "assert lines == ['w w', 'kept $WORD', 'more'], lines",
+        "%%bash\necho of bash >> made.txt",
+        "%%html\n<b>",
+        "import sys\nassert sys.argv[1:] == ['--fast']\nopen('ended', 'w')",
+    ]  # fmt: skip
+    folder = tmp_path / "note books"
+    folder.mkdir()
+    (folder / "helper.py").write_text("WORD = 'w'\n")
+    code = [{"cell_type": "code", "source": cell} for cell in cells]
+    (folder / "a b.ipynb").write_text(json.dumps({"cells": [*code, {"cell_type": "markdown"}]}))
+    sent.requests = [RecordedRequest("CustomJob", PARENT, {"jobSpec": SPEC})]
+    found = recorded.read(f"'{folder}/a b.ipynb' --fast", None)
+    assert (found.remarks, (folder / "ended").exists()) == ([], True)
+    assert (folder / "made.txt").read_text() == "kept $WORD\nmore\nof bash\n"
+
+
+@pytest.mark.parametrize(
+    ("command", "message"),
+    [("none.ipynb", "none.ipynb: No such file"), ("python 'a", '--run "python \'a" is no line')],
+)
+def test_a_command_that_cannot_be_read_is_refused(sent: Sent, command: str, message: str) -> None:
+    with pytest.raises(CommandError, match=message):
+        recorded.read(command, None)
 
 
 def test_a_recorder_that_cannot_start_is_told(sent: Sent) -> None:

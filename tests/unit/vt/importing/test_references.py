@@ -90,6 +90,10 @@ def test_without_a_stack_only_secrets_are_taken_out() -> None:
         (["--in=gs://acme-b,gs://acme-b/y"], ["--in=${buckets.acme-b},${buckets.acme-b}/y"],
          [new("gs://acme-b", "acme-b")]),
         (["gs://staging/x"], ["${buckets.staging-data}/x"], [new("gs://staging", "staging-data")]),
+        (["gs://vertex-<PROJECT_ID>/x", "/gcs/vertex-<OTHER>", "gs://{p}-<X_1>/y", "gs://a-$P/z"],
+         ["${buckets.vertex}/x", "${buckets.vertex-2.mount}", "gs://{p}-<X_1>/y", "${buckets.a}/z"],
+         [new("the bucket vertex-<PROJECT_ID>", "vertex"),
+          new("the bucket vertex-<OTHER>", "vertex-2"), new("the bucket a-$P", "a")]),
         (["gs://acme-ml-dev-data-dev/x"], ["${buckets.data}/x"], []),
         (["gs://acme-ml-dev-staging-dev/x.csv"], ["gs://acme-ml-dev-staging-dev/x.csv"], []),
     ],
@@ -99,6 +103,21 @@ def test_a_bucket_in_a_word_is_a_reference(
 ) -> None:
     job = adopted({"args": words}, **OWN)
     assert (task_of(job)["args"], job.remarks) == (found, remarks)
+
+
+@pytest.mark.parametrize(
+    ("word", "value", "found"),
+    [
+        ("gs://$B/x", "vertex-<PROJECT_ID>", "${buckets.vertex.name}"),
+        ("gs://${B}", "acme-b", "${buckets.acme-b.name}"),
+        ("gs://${B}-runs/x", "acme-b", "acme-b"),  # it is a part of a name
+    ],
+)
+def test_a_variable_that_is_a_whole_bucket_is_a_reference(
+    word: str, value: str, found: str
+) -> None:
+    job = adopted({"args": [word], "env": [{"name": "B", "value": value}]}, **OWN)
+    assert task_of(job)["env"] == [{"name": "B", "value": found}]
 
 
 def test_a_variable_of_batch_is_filled_with_the_secret() -> None:

@@ -144,6 +144,5 @@ def test_cells_of_a_notebook_are_python_scripts_and_files(read: Read, tmp_path: 
     assert found.jobs[0].remarks == ["gcloud's --tomorrow is not read (x.ipynb, cell 9, line 3)"]
     assert found.remarks == [
         "a part is no Python that can be read: invalid syntax (x.ipynb, cell 15, line 1)",
-        f"what is open is computed: `vt import --run 'jupyter execute {tmp_path}/x.ipynb'` records "
-        "what it sends",
+        f"what is open is computed: `vt import --run '{tmp_path}/x.ipynb'` records what it sends",
     ]

@@ -35,7 +35,7 @@ def written(root: Path, content: object) -> Path:
     return file
 
 
-FORM = ' Hint: {"POLICY": {"enforcementLevel": "advisory"}}, as in docs/policies.md'
+FORM = ' Hint: {"POLICY": {"enforcementLevel": "advisory"}}, as in docs/review.md'
 NO_LEVEL = "p has no level of advisory, mandatory, remediate, disabled."
 
 
@@ -79,13 +79,13 @@ def test_domains_of_the_stack_file_are_settings_of_their_policy(root: Path) -> N
     assert policy_levels.policy_config(root, "dev", None) == {}
 
 
-def test_a_level_of_what_may_be_one_of_ours_is_a_warning_of_the_stack_file() -> None:
+def test_level_of_a_misspelled_policy_is_a_mistake_of_the_stack_file() -> None:
     assert policy_levels.problems(
         {"job-in-a-network": "disabled", "job-in-a-netwrk": "disabled", "ours-alone": "advisory"}
     ) == [
         Problem(
             "no policy is called that", "job-in-a-netwrk", "did you mean 'job-in-a-network'?",
-            ("policyLevels", "job-in-a-netwrk"), level="warning",
+            ("policyLevels", "job-in-a-netwrk"),
         )
     ]  # fmt: skip
 

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from tests.unit.vt.review import plans
+from vertex_training.catalog.resource_types import SCHEDULE
 from vertex_training_cli.engine.plan import JobObservation, Observations
 from vertex_training_cli.review import report
 from vertex_training_cli.review.escaping import code
@@ -88,6 +89,27 @@ def test_jobs_that_were_looked_at_are_told_with_what_they_did() -> None:
     assert "what stops" not in told(done)
     assert verdict(done).startswith(
         "1 job submitted, 1 job replaced, 1 job that had ended leaves the stack; at most $0.22 → "
+    )
+
+
+def test_slots_that_are_dropped_and_folders_that_are_written_again_are_named() -> None:
+    calendar = {"timeZone": "Etc/UTC", "paused": False, "missed": "latest"}
+    old, new = (
+        {**plans.job("nightly"), "schedule": {"cron": cron, **calendar}}
+        for cron in ("*/15 * * * *", "*/20 * * * *")
+    )
+    schedule = plans.step("update", SCHEDULE, "training-nightly-schedule", old, new)
+    number = "projects/1/locations/r/customJobs/7"
+    seen = Observations(repeated={"id-of-b-2": number}, dropped={"nightly": ("20261129t181500z",)})
+    found = review(*JOBS, schedule, observed=seen)
+    lost = told(found)["what is lost"]
+    assert lost == (
+        "slots due and never submitted: `nightly` `20261129t181500z`; "
+        "again in the folder of an earlier job: `b` (`7`)"
+    )
+    assert all(phrase in verdict(found, code) for phrase in lost.split("; "))
+    assert told(found)["what runs"].endswith(
+        "slots of schedule `nightly`: `Every 20th minute of every hour (Etc/UTC)`"
     )
 
 

@@ -1,0 +1,136 @@
+"""Measure the training code of jobs/ on one GPU: attention, the loop, and saving.
+
+``PYTHONPATH=jobs:jobs/lib python bench/gpu.py [--size 1.3B]`` with a Python that has PyTorch.
+``--size tiny`` runs on processors and shows only that the script works.
+"""
+
+# torch comes with the training image; the development environment does not install it.
+# pyright: reportMissingImports=false
+from __future__ import annotations
+
+import argparse
+import os
+import statistics
+import tempfile
+import time
+from collections.abc import Callable
+
+import torch
+from torch.nn import functional
+from torch.nn.attention import sdpa_kernel
+from transformer import model as models
+from transformer import task
+from transformer.config import Config
+from transformer.data import Series, made_up
+from vertex_job.checkpoints import Checkpoints
+from vertex_job.ranks import Ranks
+from vertex_job.states import StateSaver
+
+SIZES = {
+    "tiny": Config(layers=2, heads=2, width=64, context=128, vocabulary=256, batch=4),
+    "125M": Config(layers=12, heads=12, width=768, vocabulary=32768, batch=16),
+    "1.3B": Config(layers=24, heads=16, width=2048, vocabulary=32768, batch=4),
+}
+STEPS = 30
+
+
+class NeverStops:
+    """In place of SIGTERM's flag."""
+
+    requested = False
+
+
+def seconds(call: Callable[[], object], device: torch.device, rounds: int = 5) -> float:
+    """Return the median duration of a call, with the GPU's work, after one call to warm up."""
+    taken: list[float] = []
+    for _ in range(rounds + 1):
+        began = time.perf_counter()
+        call()
+        if device.type == "cuda":
+            torch.cuda.synchronize(device)
+        taken.append(time.perf_counter() - began)
+    return statistics.median(taken[1:])
+
+
+def kernels(config: Config, device: torch.device, dtype: torch.dtype) -> None:
+    """Print forward and backward of each attention kernel against the slowest that works."""
+    shape = (4, config.heads, config.context, config.width // config.heads)
+    x = torch.randn(shape, device=device, dtype=dtype, requires_grad=True)
+
+    def both() -> None:
+        functional.scaled_dot_product_attention(x, x, x, is_causal=True).sum().backward()
+
+    results: dict[str, float] = {}
+    for name, kernel in models._KERNELS.items():  # pyright: ignore[reportPrivateUsage]
+        try:
+            with sdpa_kernel(kernel):
+                results[name] = seconds(both, device)
+        except RuntimeError:
+            print(f"attention {name}: does not work here")
+    for name, taken in results.items():
+        print(f"attention {name}: {max(results.values()) / taken:.2f} x the slowest")
+
+
+def bare_rate(config: Config, me: Ranks, series: Series) -> float:
+    """Return tokens a second of the same steps without batches, logs, signals and checkpoints."""
+    model = models.new_model(config).to(me.device)
+    optimizer = task.new_optimizer(model, config, me)
+    samples = torch.from_numpy(series.batch(0, config.batch, 0, 1)).to(me.device)
+    dtype = getattr(torch, config.precision)
+
+    def step() -> None:
+        for part in samples.split(config.microBatch):
+            with torch.autocast(me.device.type, dtype):
+                loss = model(part)
+            loss.backward()
+        optimizer.step()
+        optimizer.zero_grad(set_to_none=True)
+
+    with models.attention(models.choose_attention(config, me.device, dtype)):
+        return config.batch * config.context / seconds(step, me.device, STEPS)
+
+
+def loop(config: Config, me: Ranks, series: Series) -> None:
+    """Print the rate of ``task.train`` against the bare loop."""
+    bare = bare_rate(config, me, series)
+    _, figures = task.train(config, me, series, NeverStops())  # pyright: ignore[reportArgumentType]
+    assert figures
+    print(f"loop: {figures['tokens_per_second'] / bare:.3f} x the bare loop; {figures}")
+
+
+def saving(config: Config, me: Ranks) -> None:
+    """Print the part of a checkpoint's writing for which the training waits."""
+    model = models.new_model(config).to(me.device)
+    optimizer = task.new_optimizer(model, config, me)
+    model(torch.zeros((1, config.context + 1), dtype=torch.int64, device=me.device)).backward()
+    optimizer.step()
+    saver = StateSaver(Checkpoints("background"), me)
+    for number in (1, 2):  # the first allocates the memory of the host
+        began = time.perf_counter()
+        saver.save(number, {"model.pt": model.state_dict(), "optimizer.pt": optimizer.state_dict()})
+        waited = time.perf_counter() - began
+        saver.wait()
+        whole = time.perf_counter() - began
+    print(f"checkpoint: the training waits for {waited / whole:.1%} of {whole:.2f} s")
+
+
+def main() -> None:
+    """Measure all, in a temporary folder."""
+    parser = argparse.ArgumentParser(description=main.__doc__)
+    parser.add_argument("--size", choices=SIZES, default="1.3B")
+    size = SIZES[parser.parse_args().size]
+    config = Config(**{**vars(size), "steps": STEPS, "logEvery": 15, "warmup": 5})
+    device = torch.device("cuda:0" if torch.cuda.is_available() else "cpu")
+    name = torch.cuda.get_device_name(device) if device.type == "cuda" else "no GPU"
+    print(f"{time.strftime('%Y-%m-%d')}, {name}, torch {torch.__version__}")
+    me = Ranks(0, 1, device)
+    series = Series([made_up(64, 2 * config.context, config.vocabulary)], config.context, 1 << 16)
+    with tempfile.TemporaryDirectory() as folder:
+        os.chdir(folder)
+        kernels(config, device, getattr(torch, config.precision))
+        saving(config, me)
+        loop(config, me, series)
+
+
+if __name__ == "__main__":
+    main()

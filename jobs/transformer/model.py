@@ -1,0 +1,112 @@
+"""A GPT over levels of a time series, and the attention kernel that it runs with."""
+
+# torch comes with the training image; the development environment does not install it.
+# pyright: reportMissingImports=false
+from __future__ import annotations
+
+import torch
+from torch import nn
+from torch.nn import functional
+from torch.nn.attention import SDPBackend, sdpa_kernel
+
+from transformer.config import Config, ConfigError
+
+SEED = 17
+#: In the order of their speed on H100 and H200.
+_KERNELS = {
+    "cudnn": SDPBackend.CUDNN_ATTENTION,
+    "flash": SDPBackend.FLASH_ATTENTION,
+    "efficient": SDPBackend.EFFICIENT_ATTENTION,
+    "math": SDPBackend.MATH,
+}
+#: Dense bfloat16 peak in FLOP/s by the start of a GPU's name (NVIDIA's data sheets).
+_PEAK = {"NVIDIA H100": 989e12, "NVIDIA H200": 989e12, "NVIDIA A100": 312e12, "NVIDIA L4": 121e12}
+
+
+class Block(nn.Module):
+    """Attention and a feed-forward part, each on the normalized sum of those before."""
+
+    def __init__(self, config: Config) -> None:
+        super().__init__()
+        width, self.heads = config.width, config.heads
+        self.norm1, self.norm2 = nn.LayerNorm(width), nn.LayerNorm(width)
+        self.qkv = nn.Linear(width, 3 * width, bias=False)
+        self.out = nn.Linear(width, width, bias=False)
+        self.up = nn.Linear(width, 4 * width, bias=False)
+        self.down = nn.Linear(4 * width, width, bias=False)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        """N x T x width, twice."""
+        n, t, width = x.shape
+        heads = self.qkv(self.norm1(x)).view(n, t, 3, self.heads, width // self.heads)
+        q, k, v = heads.permute(2, 0, 3, 1, 4)
+        mixed = functional.scaled_dot_product_attention(q, k, v, is_causal=True)
+        x = x + self.out(mixed.transpose(1, 2).reshape(n, t, width))
+        return x + self.down(functional.gelu(self.up(self.norm2(x)), approximate="tanh"))
+
+
+class Transformer(nn.Module):
+    """Predicts the next level of a series from those before."""
+
+    def __init__(self, config: Config) -> None:
+        super().__init__()
+        self.tokens = nn.Embedding(config.vocabulary, config.width)
+        self.places = nn.Embedding(config.context, config.width)
+        self.blocks = nn.ModuleList(Block(config) for _ in range(config.layers))
+        self.norm = nn.LayerNorm(config.width)
+        self.head = nn.Linear(config.width, config.vocabulary, bias=False)
+
+    def forward(self, tokens: torch.Tensor) -> torch.Tensor:
+        """Return the mean loss of samples (N x T + 1): each token after the first is predicted."""
+        inputs, targets = tokens[:, :-1], tokens[:, 1:]
+        x = self.tokens(inputs) + self.places.weight[: inputs.shape[1]]
+        for block in self.blocks:
+            x = block(x)
+        levels = self.head(self.norm(x)).flatten(0, 1)
+        return functional.cross_entropy(levels.float(), targets.flatten())
+
+
+def new_model(config: Config) -> Transformer:
+    """Return a model with the same weights on every rank and at every start."""
+    torch.manual_seed(SEED)
+    model = Transformer(config)
+    for weights in model.parameters():
+        if weights.dim() > 1:
+            nn.init.normal_(weights, std=0.02)
+    return model
+
+
+def choose_attention(config: Config, device: torch.device, dtype: torch.dtype) -> str:
+    """Return the name of the kernel: the configured one, or the fastest that works here.
+
+    Raises ConfigError if the configured one does not work.
+    """
+    reason = ""
+    shape = (1, config.heads, min(config.context, 128), config.width // config.heads)
+    for name, kernel in _KERNELS.items():
+        if config.attention not in ("auto", name):
+            continue
+        try:
+            with sdpa_kernel(kernel):
+                x = torch.randn(shape, device=device, dtype=dtype, requires_grad=True)
+                functional.scaled_dot_product_attention(x, x, x, is_causal=True).sum().backward()
+            return name
+        except RuntimeError as error:
+            reason = str(error).partition("\n")[0]
+    raise ConfigError(f"attention {config.attention!r} does not work here: {reason}")
+
+
+def attention(name: str) -> sdpa_kernel:
+    """Return a context in which attention runs with this kernel."""
+    return sdpa_kernel(_KERNELS[name])
+
+
+def flops_per_token(config: Config, parameters: int) -> float:
+    """FLOPs of one token, forward and backward: 6 a parameter, and attention (PaLM, appendix B)."""
+    return 6.0 * parameters + 12.0 * config.layers * config.width * config.context
+
+
+def peak_flops(device: torch.device) -> float | None:
+    """Return the GPU's highest rate in FLOP/s, or None if it is unknown or no GPU."""
+    name = torch.cuda.get_device_name(device) if device.type == "cuda" else ""
+    return next((peak for start, peak in _PEAK.items() if name.startswith(start)), None)

@@ -1,0 +1,90 @@
+"""Write the tables of the site's reference: rules of job files, and policies.
+
+``docs/site/conf.py`` puts them, and the keys of stack files, into the pages of the same names when
+the site is built, so they always agree with the code.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from tools.generate import stack_file
+from vertex_training.customjob import rules
+from vertex_training.customjob.rules import Rule
+from vertex_training.guardrails.policy import NOT_IN_STACKS, Policy, load
+
+RULES: Final = {
+    "file": "The file",
+    "fields": "Fields and types",
+    "pools": "Worker pools",
+    "machines": "Machines, accelerators and disks",
+    "capacity": "Reservations and scarce machines",
+    "images": "Images",
+    "storage": "Outputs and packages",
+    "environment": "Environment, command and arguments",
+    "launch": "The command line against the machines",
+    "secrets": "Secrets",
+    "network": "Networks",
+    "identity": "Account, key, TensorBoard and labels",
+    "study": "Tuning: metrics",
+    "parameters": "Tuning: parameters",
+    "trials": "Tuning: trials",
+    "stack": "Across the stack",
+    "fit": "The network and reservations of the stack",
+    "batch": "Jobs on Batch",
+}
+POLICIES: Final = {
+    "grants": "Rights and networks",
+    "storage": "Buckets, repositories and secrets",
+    "jobs": "Jobs, models and endpoints",
+}
+
+
+def rule_tables() -> str:
+    """Return a table of rules for each subject."""
+    parts: list[str] = []
+    for subject, group in itertools.groupby(rules.ALL, key=lambda rule: rule.subject):
+        parts += [f"## {RULES[subject]}\n", "| Rule | Level | Requirement | Source |"]
+        parts += ["|---|---|---|---|", *(_rule_row(rule) for rule in group), ""]
+    return "\n".join(parts)
+
+
+def _rule_row(rule: Rule) -> str:
+    # `<` outside of code would begin a tag.
+    summary = rule.summary if "`" in rule.summary else rule.summary.replace("<", "&lt;")
+    summary = summary.replace("|", "\\|")
+    source = rule.source
+    if source.startswith("docs/"):
+        source = f"[{source}](../{source.removeprefix('docs/')})"
+    elif source.startswith("https://") and " " not in source:
+        source = f"[{source.removeprefix('https://').rsplit('/', 1)[-1]}]({source})"
+    return f"| `{rule.id}` | {rule.level} | {summary} | {source} |"
+
+
+def policy_tables() -> str:
+    """Return a table of policies for each subject."""
+    parts: list[str] = []
+    for subject, group in itertools.groupby(load(), key=lambda policy: policy.subject):
+        parts += [f"## {POLICIES[subject]}\n"]
+        parts += ["| Policy | Severity | Requirement, and why | Settings | Elsewhere |"]
+        parts += ["|---|---|---|---|---|", *(_policy_row(policy) for policy in group), ""]
+    return "\n".join(parts)
+
+
+def _policy_row(policy: Policy) -> str:
+    given = {k: v for k, v in policy.settings.items() if v or k != NOT_IN_STACKS}
+    settings = "<br>".join(f"`{k}`: `{json.dumps(v)}`" for k, v in given.items())
+    elsewhere = "<br>".join(policy.standards)
+    text = f"{policy.what}<br>{policy.why} ([docs]({policy.url}))"
+    return f"| `{policy.id}` | {policy.severity} | {text} | {settings} | {elsewhere} |"
+
+
+#: Page of the site -> the tables below its head.
+TABLES: Final[Mapping[str, Callable[[], str]]] = {
+    "docs/site/rules": rule_tables,
+    "docs/site/policies": policy_tables,
+    "docs/site/stack-file": stack_file.tables,
+}
