@@ -7,7 +7,7 @@ from typing import Final
 
 from localgcp.alerting.evaluation import Alerting
 from localgcp.apis.server import serve
-from localgcp.batch.service import Batch
+from localgcp.batch.service import Batch, BatchService
 from localgcp.bigquery.service import BigQuery
 from localgcp.cloudbuild.service import CloudBuild
 from localgcp.containers.front import RegistryFront
@@ -24,10 +24,12 @@ from localgcp.runner.job import JobHost
 from localgcp.runner.programs import CloudHost
 from localgcp.runner.scheduler import LocalScheduler
 from localgcp.serving.deployments import Host
-from localgcp.serving.service import Serving
+from localgcp.serving.endpoints import EndpointService
+from localgcp.serving.models import ModelService
+from localgcp.serving.service import PredictionService, Serving
 from localgcp.storage.proxy import StorageFront
 from localgcp.system.ports import choose_port, listen
-from localgcp.tuning.service import Tuning
+from localgcp.tuning.service import Tuning, TuningService
 from localgcp.vertex.collections import ResourceTable
 from localgcp.vertex.log_entries import LogService
 from localgcp.vertex.pipelines import PipelineService
@@ -35,6 +37,11 @@ from localgcp.vertex.records import JobTable
 from localgcp.vertex.service import JobService, TensorboardService
 
 _STOP_GRACE_SECONDS: Final = 1.0
+#: What is served over gRPC.
+SERVICES: Final = (
+    *(JobService, TuningService, PipelineService, TensorboardService, ProjectService, LogService),
+    *(SecretService, CloudBuild, BatchService, ModelService, EndpointService, PredictionService),
+)
 
 
 class Services:

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from localgcp.apis import discovery
+from localgcp.apis.discovery import fields_of
+from localgcp.apis.field_rules import is_required
 from tests.contract import description, messages, served, storage, story
 from tests.contract.cloud import Answer, ContractCloud
 from tests.contract.served import Call
@@ -92,7 +94,9 @@ def _not_asked_for() -> Iterator[str]:
         fields = description.schema(f"{service}.{version}", name)["properties"] if name else {}
         for field, each in fields.items():
             required = each.get("annotations", {}).get("required", ())
-            if f"{service}.{place}" in required and field not in method.required:
+            if f"{service}.{place}" in required and not is_required(
+                fields_of(method.request)[field]
+            ):
                 yield f"{id_}: {field} is not asked for"
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import copy
 import http
 import json
 import re
+from collections.abc import Iterator
 from typing import Any, Final
 
 import pytest
@@ -13,10 +15,11 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from localgcp.apis import discovery
-from tests.contract import description, served
+from tests.contract import description, served, story
 from tests.contract.cloud import Answer, ContractCloud
 from tests.contract.served import Call
 from tests.contract.wrong import Wrong, wrong_documents
+from tools.generate import discovery as documents
 
 #: A body that is content as it is has no form.
 WITH_BODY: Final = [
@@ -149,3 +152,115 @@ def test_required_fields_of_resources_are_checked(cloud: ContractCloud, collecti
     [call] = [each for each in WITH_BODY if each.name == f"compute.v1.{collection}.insert"]
     error = check_error(cloud.send(call, any_path(cloud, call), {}))
     assert "Required field 'resource.name' not specified" in error["message"]
+
+
+def right_call(cloud: ContractCloud, name: str) -> tuple[Call, str, dict[str, Any]]:
+    """Return a method, a path and a body that it accepts, or would if what it names existed."""
+    place = "projects/local-training/locations/us-central1"
+    cloud.names += [f"{place}/models/1", f"{place}/endpoints/1", place]
+    call = next(each for each in WITH_BODY if each.id == name or each.name.endswith(name))
+    query, body = story.request_of(cloud, call)
+    return call, f"{any_path(cloud, call)}?{query}", copy.deepcopy(body)
+
+
+#: Last part of the ids of methods that create something.
+CREATING: Final = (".create", ".insert", ".upload", ".deployModel")
+CREATES: Final = [
+    call
+    for call in served.calls()
+    if call.described and call.described.id.endswith(CREATING) and call.described.body
+]
+
+
+def broken(name: str, message: str, body: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield a field and the body without it, or with a bad label or location, at any depth."""
+    for field, form in description.schema(name, message).get("properties", {}).items():
+        if field not in body:
+            continue
+        rule = (f"{name}.{message}", field)
+        if documents.is_required(form) and rule not in documents.NOT_ENFORCED:
+            yield field, {key: value for key, value in body.items() if key != field}
+            if isinstance(body[field], str):
+                yield field, {**body, field: ""}
+        if documents.has_labels(field, form):
+            yield field, {**body, field: {"A": "b"}}
+            yield field, {**body, field: {f"k{number}": "" for number in range(65)}}
+        for key, inner in _inner(form, body[field]):
+            for wrong, value in broken(name, inner["$ref"], key[0]):
+                yield wrong, {**body, field: key[1](value)}
+
+
+def _inner(form: Any, value: Any) -> Iterator[tuple[tuple[Any, Any], Any]]:
+    """Yield the message in a field and a function that puts another in its place."""
+    if "$ref" in form:
+        yield (value, lambda new: new), form
+    elif "$ref" in form.get("items", {}) and value:
+        yield (value[0], lambda new: [new, *value[1:]]), form["items"]
+
+
+@pytest.mark.parametrize("call", CREATES, ids=lambda call: call.id)
+def test_every_create_method_refuses_missing_required_fields_and_bad_labels(
+    cloud: ContractCloud, call: Call
+) -> None:
+    assert call.described is not None
+    _, path, body = right_call(cloud, call.id)
+    cases = [*broken(call.document, call.described.body, body)]
+    for field, wrong in cases:
+        answer = cloud.send(call, path, wrong)
+        assert answer.status == 400, (field, wrong, answer.document)
+        text = check_error(answer)["message"].replace("_", "").lower()
+        assert field.lower() in text, (field, answer.document)
+    somewhere = path.replace("us-central1", "us-nowhere9")
+    if somewhere != path:
+        assert cloud.send(call, somewhere, body).status == 400
+
+
+@pytest.mark.parametrize(
+    ("field", "change"),
+    [
+        ("display_name", {"displayName": None}),
+        ("display_name", {"displayName": "é" * 129}),
+        ("labels", {"labels": {"ключ": "Значение"}}),
+        ("network", {"network": "n", "privateServiceConnectConfig": {}}),
+        ("Unknown name", {"banana": 1}),
+        ("Invalid value", {"labels": {"a": 1}}),
+        ("Invalid value", {"displayName": {}}),
+    ],
+)
+def test_endpoint_is_held_to_its_rules_on_create_and_update(
+    cloud: ContractCloud, field: str, change: dict[str, Any]
+) -> None:
+    for name in ("EndpointService/CreateEndpoint", "EndpointService/UpdateEndpoint"):
+        call, path, body = right_call(cloud, name)
+        path = re.sub(r"updateMask=\w+", "updateMask=displayName,labels,network", path)
+        body = {key: value for key, value in {**body, **change}.items() if value is not None}
+        answer = cloud.send(call, path, body)
+        assert (answer.status, field in check_error(answer)["message"]) == (400, True), answer
+
+
+@pytest.mark.parametrize(
+    ("machine", "text"),
+    [
+        ({"machineType": "n9-banana-4"}, 'Machine type "n9-banana-4" is not supported.'),
+        ({"machineType": "n1-standard-5"}, 'Machine type "n1-standard-5" is not supported.'),
+        (
+            {
+                "machineType": "e2-standard-4",
+                "acceleratorType": "NVIDIA_TESLA_T4",
+                "acceleratorCount": 1,
+            },
+            'is not supported for machine type "e2-standard-4"',
+        ),
+    ],
+)
+def test_machines_that_do_not_exist_are_refused(
+    cloud: ContractCloud, machine: dict[str, Any], text: str
+) -> None:
+    call, path, body = right_call(cloud, "/DeployModel")
+    body["deployedModel"]["dedicatedResources"]["machineSpec"] = machine
+    assert text in check_error(cloud.send(call, path, body))["message"]
+    call, path, body = right_call(cloud, "BatchService/CreateJob")
+    kinds = [{"type": "nvidia-tesla-t4", "count": "1"}] if "acceleratorType" in machine else []
+    policy = {"machineType": machine["machineType"], "accelerators": kinds}
+    body["allocationPolicy"]["instances"] = [{"policy": policy}]
+    assert text.split('"')[0] in check_error(cloud.send(call, path, body))["message"]

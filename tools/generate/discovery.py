@@ -13,14 +13,23 @@ from __future__ import annotations
 import functools
 import importlib.util
 import json
+import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
+from google.cloud.aiplatform.constants.base import SUPPORTED_REGIONS
+
 from localgcp.apis import discovery
+from localgcp.apis.documented import ROWS
+from localgcp.apis.server import schema_of
+from localgcp.gcp.services import MESSAGES
 from localgcp.reads import resources, serving
+from localgcp.services import SERVICES
 from tools.generate import generated
+from vertex_training import catalog
+from vertex_training.catalog import machines
 
 TARGET: Final = Path(discovery.__file__).with_name("discovery.json")
 #: The documents of the services that the local cloud has.
@@ -30,6 +39,21 @@ NAMES: Final = (
     "monitoring.v1", "monitoring.v3", "orgpolicy.v2", "secretmanager.v1",
     "servicenetworking.v1", "serviceusage.v1", "serviceusage.v1beta1", "storage.v1",
 )  # fmt: skip
+#: Fields that are called required, and that no request needs.
+NOT_ENFORCED: Final = (
+    # An empty value is a value; protobuf cannot tell it from none.
+    ("aiplatform.v1.GoogleCloudAiplatformV1EnvVar", "value"),
+    # The service chooses an id where a job has none.
+    ("bigquery.v2.JobReference", "jobId"),
+    ("bigquery.v2.JobReference", "projectId"),
+    # The path of a new table has them.
+    ("bigquery.v2.TableReference", "datasetId"),
+    ("bigquery.v2.TableReference", "projectId"),
+)
+#: Messages whose labels belong to a resource that they describe, and are no labels of a user.
+NO_LABELS: Final = frozenset(
+    {"monitoring.v3.NotificationChannel", "monitoring.v1.MonitoredResource"}
+)
 #: What counts of a schema.
 KEPT: Final = ("type", "format", "enum", "$ref")
 
@@ -73,11 +97,28 @@ def path_of(document: dict[str, Any], method: dict[str, Any]) -> str:
     return f"/{document['servicePath']}{method.get('flatPath') or method['path']}"
 
 
-def trimmed(schema: dict[str, Any], version: str) -> dict[str, Any]:
+def is_required(schema: dict[str, Any]) -> bool:
+    """Whether a description calls a field required, and its absence can be seen in a message."""
+    number = schema.get("type") in ("integer", "number", "boolean") or schema.get("format") in (
+        *("int64", "uint64"),
+    )
+    marked = re.match(r"\s*(?:\[Required\]|Required\.|REQUIRED:)", schema.get("description", ""))
+    return bool(marked) and not number
+
+
+def has_labels(name: str, field: dict[str, Any]) -> bool:
+    """Whether a field has labels as a user gives them to a resource."""
+    is_map = field.get("additionalProperties", {}).get("type") == "string"
+    return name in ("labels", "userLabels") and is_map
+
+
+def trimmed(schema: dict[str, Any], version: str, name: str = "") -> dict[str, Any]:
     """A schema without its texts; references name the document, too."""
     found: dict[str, Any] = {key: schema[key] for key in KEPT if key in schema}
-    if required := schema.get("annotations", {}).get("required"):
+    if required := schema.get("annotations", {}).get("required") or is_required(schema):
         found["required"] = required
+    if has_labels(name, schema):
+        found["labels"] = True
     if "$ref" in found:
         found["$ref"] = f"{version}.{found['$ref']}"
     for key in ("items", "additionalProperties"):
@@ -85,7 +126,8 @@ def trimmed(schema: dict[str, Any], version: str) -> dict[str, Any]:
             found[key] = trimmed(schema[key], version)
     if "properties" in schema:
         found["properties"] = {
-            name: trimmed(each, version) for name, each in sorted(schema["properties"].items())
+            name: trimmed(each, version, name)
+            for name, each in sorted(schema["properties"].items())
         }
     return found
 
@@ -112,12 +154,64 @@ def generate() -> str:
                 row[key] = f"{version}.{method[key]['$ref']}"
                 _collect(row[key], schemas)
         methods[id_] = row
+    _collect("monitoring.v1.Dashboard", schemas)
     found = {
         "methods": methods,
         "parameters": sorted(name.removeprefix("$") for name in system),
-        "schemas": dict(sorted(schemas.items())),
+        "places": places(),
+        "schemas": dict(sorted({**rule_schemas(), **schemas}.items())),
     }
+    for schema, field in NOT_ENFORCED:
+        found["schemas"][schema]["properties"].get(field, {}).pop("required", None)
+    for schema in NO_LABELS & found["schemas"].keys():
+        found["schemas"][schema]["properties"].get("labels", {}).pop("labels", None)
     return json.dumps(found, indent=1) + "\n"
+
+
+def places() -> dict[str, Any]:
+    """Regions of Google's own client and of the catalogue, and the zones that the catalogue has."""
+    zones = catalog.load("zones.yaml")["letters"]
+    regions = {*SUPPORTED_REGIONS, *machines.regions(), *zones} - {"global"}
+    return {"regions": sorted(regions), "zones": zones}
+
+
+def rule_schemas() -> dict[str, Any]:
+    """Messages over gRPC and of the gcp plugin: their fields that have a rule or lead to one."""
+    full: dict[str, Any] = {}
+    for name in {*messages_of_methods(), *MESSAGES.values()}:
+        _collect(name, full)
+    ruled = {name for name, schema in full.items() if name in ROWS or _has_rule(schema)}
+    while more := {n for n, s in full.items() if n not in ruled and ruled & {*_references(s)}}:
+        ruled |= more
+    for name in ruled:
+        kept = {
+            field: each for field, each in full[name]["properties"].items() if _leads(each, ruled)
+        }
+        full[name] = {"properties": kept}
+    return {name: full[name] for name in ruled}
+
+
+def _has_rule(schema: dict[str, Any]) -> bool:
+    return any(
+        {"required", "labels"} & each.keys() for each in schema.get("properties", {}).values()
+    )
+
+
+def _leads(field: dict[str, Any], ruled: set[str]) -> bool:
+    return bool({"required", "labels"} & field.keys()) or bool(ruled & {*_references(field)})
+
+
+def messages_of_methods() -> Iterator[str]:
+    """Messages that the bodies of methods over gRPC are, as the discovery documents call them."""
+    for service in SERVICES:
+        for method in service.api.methods(service):
+            request: Any = method.plain_request().DESCRIPTOR
+            for body in {rule.body for rule in method.rules() if rule.body}:
+                field = request.fields_by_name.get(body)
+                name = schema_of(field.message_type if field is not None else request)
+                version = ".".join(name.split(".")[:2])
+                if name and name.split(".", 2)[2] in read_document(version)["schemas"]:
+                    yield name
 
 
 def _collect(name: str, schemas: dict[str, Any]) -> None:

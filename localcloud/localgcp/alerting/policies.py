@@ -56,6 +56,8 @@ def read(declared: Iterable[StoredResource]) -> tuple[list[LogAlert], dict[str, 
                 found.append(_alert(each, title))
             except FilterError as error:
                 others[title] = str(error)
+            except (AttributeError, LookupError, TypeError, ValueError):
+                others[title] = "its stored form cannot be read"
     return found, others
 
 

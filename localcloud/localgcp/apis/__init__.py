@@ -8,6 +8,8 @@
 ``transcoding``   a request of HTTP as the message of its method
 ``json_shapes``   whether JSON fits a message, with every mistake in it
 ``discovery``     methods of REST that no client here has, by Google's discovery documents
+``field_rules``   required fields and labels of every message, by those documents
+``documented``    rows of further rules, from the prose of Google's documentation
 ``refusals``      errors in the words of the services
 ================  ======================================================================
 

@@ -95,26 +95,8 @@ class DescribedMethod:
         """Raises InvalidRequestError with everything that does not fit the request's message."""
         shape = _shape({"$ref": self.request}) if self.request else Shape(fields={}.get)
         at = "resource" if self.id.startswith("compute.") else ""
-        found = list(check(document, shape, at))
-        found += [
-            (f"{at}.{name}", f"Required field '{at}.{name}' not specified")
-            for name in self.required
-            if document.get(name) in (None, "")
-        ]
-        if found:
+        if found := list(check(document, shape, at)):
             raise InvalidRequestError(found)
-
-    @property
-    def required(self) -> list[str]:
-        """Fields that a resource is not made without."""
-        service, _, place = self.id.split(".", 2)
-        fields = _document()["schemas"][self.request]["properties"] if self.request else {}
-        makes = self.id.endswith(".insert")
-        return [
-            name
-            for name, each in fields.items()
-            if makes and (name == "name" or f"{service}.{place}" in each.get("required", ()))
-        ]
 
     def fit(self, answer: Mapping[str, Any]) -> dict[str, Any]:
         """An answer with what its message has: 64-bit numbers as text, and no other fields."""
@@ -135,6 +117,16 @@ def find(verb: str, path: str) -> DescribedMethod | None:
 @cache
 def _document() -> dict[str, Any]:
     return json.loads(resources.files("localgcp.apis").joinpath("discovery.json").read_bytes())
+
+
+def shape_errors(schema: str, document: Any) -> list[tuple[str, str]]:
+    """Return place and text of what does not fit a message: unknown fields, wrong types."""
+    return list(check(document, _shape({"$ref": schema})))
+
+
+def fields_of(schema: str) -> Mapping[str, Mapping[str, Any]]:
+    """Return the fields of a message, by name; none of a message that the file does not have."""
+    return _document()["schemas"].get(schema, {}).get("properties", {})
 
 
 @cache

@@ -106,8 +106,7 @@ class RestFront:
         if found is None:
             if (answer := self._also(verb, target, body, connection)) is not None:
                 return answer, _JSON
-            text = f"there is no method of the local cloud at {verb} {path[:300]}."
-            raise RefusedRequestError(404, f"{text} docs/local-stack.md lists what there is.")
+            raise RefusedRequestError(404, unserved(f"{verb} {path[:300]}"))
         rule, fields = found
         pairs = parse_qsl(query, keep_blank_values=True)
         request: Any = rule.method.plain_request()
@@ -194,6 +193,12 @@ class _Rest(io.RawIOBase):
         size = min(len(buffer), len(self._begin))
         buffer[:size], self._begin = self._begin[:size], self._begin[size:]
         return size
+
+
+def unserved(call: str) -> str:
+    """Return the sentence about a call that nothing answers, over REST and gRPC."""
+    text = f"there is no method of the local cloud at {call}."
+    return f"{text} docs/local-stack.md lists what there is."
 
 
 def _told(error: grpc.RpcError) -> tuple[grpc.StatusCode, str]:

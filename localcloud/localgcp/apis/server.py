@@ -16,14 +16,29 @@ from pathlib import Path
 from typing import Any, Final, Protocol
 
 import grpc
-from google.protobuf.json_format import SerializeToJsonError
+from google.protobuf import json_format
+from google.protobuf.descriptor import Descriptor
 
 from localgcp.access import gate
+from localgcp.apis import discovery, field_rules
 from localgcp.apis.client import Implementation, Method
-from localgcp.apis.rest import Also, RestFront
+from localgcp.apis.documented import ROWS
+from localgcp.apis.refusals import invalid_fields
+from localgcp.apis.rest import Also, RestFront, unserved
 from localgcp.errors import ApiError
 
 _WORKERS: Final = 16
+
+
+#: Package of a message over gRPC, and what its messages are called in the discovery document.
+PREFIXES: Final = {
+    "google.cloud.aiplatform.v1.": "aiplatform.v1.GoogleCloudAiplatformV1",
+    "google.cloud.batch.v1.": "batch.v1.",
+    "google.cloud.secretmanager.v1.": "secretmanager.v1.",
+    "google.devtools.cloudbuild.v1.": "cloudbuild.v1.",
+}
+#: Bodies whose fields the service names without the body's own name.
+_UNPREFIXED: Final = frozenset({"*", "custom_job", "hyperparameter_tuning_job"})
 
 
 @dataclass(frozen=True)
@@ -90,19 +105,27 @@ def serve(
 
 
 class _Unserved(grpc.GenericRpcHandler):
-    """Comes last: has no method, which gRPC answers with UNIMPLEMENTED, and reports the call."""
+    """Comes last: answers any method with UNIMPLEMENTED, and reports the call."""
 
     def __init__(self, report: Callable[[str], None]) -> None:
         self._report = report
 
-    def service(self, handler_call_details: grpc.HandlerCallDetails) -> None:
-        self._report(handler_call_details.method)
+    def service(self, handler_call_details: grpc.HandlerCallDetails) -> grpc.RpcMethodHandler:
+        name = str(handler_call_details.method)
+        self._report(name)
+
+        def refuse(_request: bytes, context: grpc.ServicerContext) -> bytes:
+            context.abort(grpc.StatusCode.UNIMPLEMENTED, unserved(name[:300]))
+            raise AssertionError("abort returned")
+
+        return grpc.unary_unary_rpc_method_handler(refuse)
 
 
 def _handler(
     method: Method, function: Callable[..., Any], hooks: Sequence[Hook]
 ) -> grpc.RpcMethodHandler:
     wants_context = "context" in inspect.signature(function).parameters
+    check = checker(method)
 
     def answer(request: Any, context: grpc.ServicerContext) -> Any:
         call = Call(method.name, request, context)
@@ -110,13 +133,16 @@ def _handler(
         def proceed(index: int) -> Any:
             if index < len(hooks):
                 return hooks[index](call, lambda: proceed(index + 1))
+            check(request)
             return function(request, context) if wants_context else function(request)
 
         try:
             return proceed(0)
         except ApiError as error:
             context.abort(error.code, error.message)
-        except SerializeToJsonError as error:  # a time, or a number, that JSON cannot have
+        except (
+            json_format.SerializeToJsonError
+        ) as error:  # a time, or a number, that JSON cannot have
             context.abort(grpc.StatusCode.INVALID_ARGUMENT, f"Invalid value: {error}")
         except Exception as error:
             traceback.print_exc()  # to server.log; the caller gets one line
@@ -131,3 +157,35 @@ def _handler(
     return grpc.unary_unary_rpc_method_handler(
         answer, request_deserializer=method.read, response_serializer=write
     )
+
+
+def schema_of(descriptor: Descriptor) -> str:
+    """Return the name of a message in the discovery documents, or ""."""
+    for package, prefix in PREFIXES.items():
+        if descriptor.full_name.startswith(package):
+            return prefix + descriptor.full_name.removeprefix(package).replace(".", "")
+    return ""
+
+
+def checker(method: Method) -> Callable[[Any], None]:
+    """Return a function that raises ApiError for a request of the method that breaks a rule."""
+    body = next((rule.body for rule in method.rules() if rule.body), "")
+    request: Any = method.plain_request().DESCRIPTOR
+    field = request.fields_by_name.get(body)
+    schema = schema_of(field.message_type if field is not None else request) if body else ""
+    is_update = "update_mask" in request.fields_by_name
+    if not (discovery.fields_of(schema) or schema in ROWS) or (is_update and body == "*"):
+        return lambda _request: None
+    at = "" if body in _UNPREFIXED else body
+
+    def check(request: Any) -> None:
+        plain = getattr(type(request), "pb", lambda message: message)(request)
+        sent = plain if body == "*" else getattr(plain, body)
+        paths = [*plain.update_mask.paths] if is_update else []
+        named = {field_rules.json_name(path) for path in paths}
+        only = named if paths and "*" not in paths else None
+        found = [*field_rules.errors(schema, json_format.MessageToDict(sent), at, only)]
+        if found:
+            raise invalid_fields(found)
+
+    return check

@@ -23,13 +23,13 @@ from localgcp.apis.refusals import (
 )
 from localgcp.batch import messages
 from localgcp.errors import ApiError
+from localgcp.inventory.machines import is_region
 from localgcp.inventory.store import Store, project_number
-from localgcp.vertex.checks import FieldErrors, label_errors, no_act_as, usable_project
+from localgcp.vertex.checks import FieldErrors, no_act_as, usable_project
 
 API: Final = "batch.googleapis.com"
 _COMPUTE: Final = "compute.googleapis.com"
 _PARENT: Final = re.compile(r"projects/(?P<project>[^/]+)/locations/(?P<region>[^/]+)")
-_REGION: Final = re.compile(r"[a-z]+-[a-z]+\d+")
 #: Ids of jobs, and network tags.
 _RFC_1035: Final = re.compile(r"[a-z]([a-z0-9-]{0,61}[a-z0-9])?")
 _VARIABLE: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -53,7 +53,7 @@ def resolve_parent(store: Store, parent: str, *, any_region: bool = False) -> tu
     if match is None:
         raise invalid_argument(f"Invalid resource name: {parent[:200]!r}.")
     region = match["region"]
-    if not _REGION.fullmatch(region) and not (any_region and region == "-"):
+    if not is_region(region) and not (any_region and region == "-"):
         raise invalid_argument(f"Location {region[:80]!r} is no region of Batch.")
     apis = ((API, "Batch API"), (_COMPUTE, "Compute Engine API"))
     return usable_project(store, match["project"], *apis), region
@@ -117,14 +117,14 @@ def check_job(job: dict[str, Any], region: str) -> None:
 def _fields(job: dict[str, Any], region: str) -> FieldErrors:
     if not 0 <= int(job.get("priority", 0)) < 100:
         yield "job.priority", "The priority must be in [0, 100)."
-    yield from _labels("job.labels", job.get("labels", {}))
+    yield from _reserved_labels("job.labels", job.get("labels", {}))
     groups = job.get("taskGroups", [])
-    if len(groups) != 1:
+    if len(groups) > 1:
         yield "job.task_groups", f"Exactly one task group is supported, got {len(groups)}."
     for group in groups[:1]:
         yield from _group("job.task_groups[0]", group)
     policy = job.get("allocationPolicy", {})
-    yield from _labels("job.allocation_policy.labels", policy.get("labels", {}))
+    yield from _reserved_labels("job.allocation_policy.labels", policy.get("labels", {}))
     for tag in policy.get("tags", []):
         if not _RFC_1035.fullmatch(tag):
             text = f"{tag[:80]!r} must be 1 to 63 characters that comply with RFC 1035."
@@ -141,9 +141,7 @@ def _fields(job: dict[str, Any], region: str) -> FieldErrors:
         yield "job.logs_policy.logs_path", "Required where the destination is PATH."
 
 
-def _labels(field: str, labels: dict[str, str]) -> FieldErrors:
-    for _, text in label_errors(labels):
-        yield field, text
+def _reserved_labels(field: str, labels: dict[str, str]) -> FieldErrors:
     for key in labels:
         if key.startswith(("goog-", "google-")):
             yield field, f"Label {key}: the prefixes goog- and google- are reserved."
@@ -163,8 +161,6 @@ def _group(at: str, group: dict[str, Any]) -> FieldErrors:
 
 def _task(at: str, spec: dict[str, Any]) -> FieldErrors:
     runnables = spec.get("runnables", [])
-    if not runnables:
-        yield f"{at}.runnables", "At least one runnable is required."
     for index, each in enumerate(runnables):
         yield from _runnable(f"{at}.runnables[{index}]", each)
     if not 0 <= int(spec.get("maxRetryCount", 0)) <= 10:
@@ -189,20 +185,17 @@ def _task(at: str, spec: dict[str, Any]) -> FieldErrors:
 
 
 def _runnable(at: str, each: dict[str, Any]) -> FieldErrors:
-    if "container" in each:
-        if not each["container"].get("imageUri"):
-            yield f"{at}.container.image_uri", "Required field is not set."
-    elif "script" in each:
-        if not (each["script"].get("text") or each["script"].get("path")):
-            yield f"{at}.script", "One of text and path is required."
-    elif "barrier" not in each:
+    script = each.get("script", {"path": "none"})
+    if not (script.get("text") or script.get("path")):
+        yield f"{at}.script", "One of text and path is required."
+    if not {"container", "script", "barrier"} & each.keys():
         yield at, "One of container, script and barrier is required."
     if seconds(each.get("timeout", "1s")) <= 0:
         yield f"{at}.timeout", "Must be positive."
     words = [*each.get("container", {}).get("commands", []), each.get("script", {}).get("text", "")]
     if any("\0" in word for word in words):
         yield at, "A NUL character cannot be passed to a program."
-    yield from _labels(f"{at}.labels", each.get("labels", {}))
+    yield from _reserved_labels(f"{at}.labels", each.get("labels", {}))
     yield from _environment(f"{at}.environment", each.get("environment", {}))
 
 

@@ -169,10 +169,56 @@ def parse(text: str, known: Collection[str]) -> LogFilter:
     return _LogReader(text, known).whole()
 
 
-class _LogReader(FilterReader):
-    def __init__(self, text: str, known: Collection[str]) -> None:
-        super().__init__(text)
-        self._known = frozenset(known)
+#: Syntax alone; a comparison's value may be a function or a list in parentheses.
+_SYNTAX: Final = re.compile(
+    r"\s*(?:(?P<comment>--[^\n]*)|(?P<mark>[(),])|(?P<op>=~|!~|!=|>=|<=|=|>|<|:)|"
+    r'(?P<value>(?:"(?:[^"\\]|\\.)*"|[^\s()=<>!:",])+))'
+)
+
+
+def check_syntax(text: str) -> None:
+    """Raise FilterError for what is no filter of the Logging query language, by syntax alone.
+
+    Any field, function and value passes; operators stand between a field and a value, and
+    parentheses and quotation marks are closed.
+    """
+    position, depth, before, text = 0, 0, "", text.rstrip()
+    while position < len(text):
+        match = _SYNTAX.match(text, position)
+        if match is None or match.lastgroup is None:
+            raise FilterError(f"Unparseable filter: {text[position : position + 80]!r}.")
+        kind, value = match.lastgroup, match[match.lastgroup]
+        position = match.end()
+        if kind == "comment":
+            continue
+        needs_value = before in ("op", "AND", "OR", "NOT", "")
+        wrong = {
+            "op": before != "value",
+            "mark": value == ")" and (depth == 0 or needs_value),
+            "value": value in ("AND", "OR") and needs_value,
+        }
+        if wrong[kind]:
+            raise FilterError(f"Unparseable filter: unexpected {value!r} in {text[:80]!r}.")
+        depth += {"(": 1, ")": -1}.get(value, 0) if kind == "mark" else 0
+        before = value if value in ("AND", "OR", "NOT") else kind
+        before = "value" if value == ")" else before
+    if depth or before in ("op", "AND", "OR", "NOT"):
+        raise FilterError(f"Unparseable filter: {text[:80]!r} ends too early.")
+
+
+def _tokens(text: str) -> list[tuple[str, str]]:
+    found: list[tuple[str, str]] = []
+    position, text = 0, text.rstrip()
+    while position < len(text):
+        match = _TOKEN.match(text, position)
+        if match is None or match.lastgroup is None:
+            raise FilterError(f"Unparseable filter: {text[position:]!r}.")
+        value = match[match.lastgroup]
+        if match.lastgroup == "quoted":
+            value = re.sub(r"\\(.)", r"\1", value)
+        found.append((match.lastgroup, value))
+        position = match.end()
+    return found[::-1]
 
     def comparison(self) -> LogFilter:
         name, sign, value = self.take("word"), self.take("op"), self.take("word", "string")

@@ -25,6 +25,7 @@ from localgcp.cloudbuild.runner import IMAGE, BuildAccess, BuildRunner
 from localgcp.errors import ApiError
 from localgcp.home import Home
 from localgcp.inventory import resource_paths
+from localgcp.inventory.machines import is_region
 from localgcp.inventory.projects import LOCAL_PREFIX, is_local
 from localgcp.inventory.store import Store, project_number
 from localgcp.runner.gcsfuse import storage_client
@@ -159,7 +160,12 @@ def resolve_parent(store: Store, parent: str) -> tuple[str, str]:
             f"Cloud Build API has not been used in project {project_number(project)} before or it "
             f"is disabled. Enable it ({API}) then retry."
         )
-    return project, match["region"] or "global"
+    region = match["region"] or "global"
+    if region != "global" and not is_region(region):
+        raise invalid_argument(
+            f"invalid parent {parent!r}: location {region[:80]!r} does not exist"
+        )
+    return project, region
 
 
 def check_build(store: Store, project: str, build: cloudbuild_v1.Build) -> BuildAccess:

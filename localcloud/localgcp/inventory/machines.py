@@ -1,13 +1,19 @@
-"""Facts about machine types and GPUs that Compute Engine and Vertex AI act upon.
+"""Facts about regions, machine types and GPUs that Compute Engine and Vertex AI act upon.
 
-Source: doc:training/configure-compute.
+Sources: doc:training/configure-compute; https://docs.cloud.google.com/compute/docs/machine-resource
+and .../compute/docs/gpus for families and GPUs; regions and zones come from ``discovery.json``,
+into which the generator copies those of the catalogue and of Google's client.
 """
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Mapping
+from functools import cache
+from importlib import resources
 from types import MappingProxyType
-from typing import Final
+from typing import Any, Final
 
 #: GPUs that machine types always have, so that no request needs to name them.
 _BUILT_IN: Final[Mapping[str, Mapping[str, int]]] = {
@@ -35,3 +41,74 @@ BUILT_IN_GPUS: Final[Mapping[str, tuple[str, int]]] = MappingProxyType(
 WITHOUT_VPC_PEERING: Final = frozenset(
     {"NVIDIA_H100_MEGA_80GB", "NVIDIA_H200_141GB", "NVIDIA_B200"}
 )
+#: Machine families of Compute Engine and TPUs; those of the first row have sizes in round numbers.
+_MACHINE: Final = re.compile(
+    r"(?:e2|n1|n2|n2d|n4)-(?:standard|highmem|highcpu)-(?:1|2|4|8|16|32|48|64|80|96|128|224)"
+    r"|e2-(?:micro|small|medium)|f1-micro|g1-small"
+    r"|(?:(?:e2|n1|n2|n2d|n4)-)?custom(?:-(?:micro|small|medium))?-\d+-\d+(?:-ext)?"
+    r"|(?:c2d?|c3d?|c4[ad]?|n4[ad]|h3|h4d|m[1-4]|t2[ad]|x4|z3)-[a-z]+-\d+[a-z-]*|n1-(?:mega|ultra)mem-\d+"
+    r"|(?:a2|a3|a4x?|ct\d\w*|g2|g4|tpu\w+)-[a-z]+-\d+[gt]?|g2-custom-\d+-\d+|cloud-tpu"
+)
+#: GPUs that are attached to machines of family N1, and to no others.
+_OF_N1: Final = frozenset(f"NVIDIA_TESLA_{model}" for model in ("K80", "P4", "P100", "T4", "V100"))
+_GPUS: Final = _OF_N1 | _BUILT_IN.keys()
+_TPU: Final = re.compile(r"TPU_\w+")
+
+
+_MULTI_REGION: Final = re.compile(r"us|eu|europe|asia|global|nam-eur-asia1|(?:[a-z]{2,4})\d{1,2}")
+
+
+@cache
+def _places() -> Mapping[str, Any]:
+    text = resources.files("localgcp.apis").joinpath("discovery.json").read_bytes()
+    return json.loads(text)["places"]
+
+
+def is_region(name: str) -> bool:
+    """Return whether a region exists."""
+    return name in _places()["regions"]
+
+
+def is_zone(name: str) -> bool:
+    """Return whether a zone exists; of a region whose zones are not known, any from a to f."""
+    region, _, letter = name.rpartition("-")
+    return is_region(region) and bool(letter) and letter in _places()["zones"].get(region, "abcdef")
+
+
+def is_location(name: str) -> bool:
+    """Return whether a region, or a set of regions such as ``EU`` or ``NAM4``, exists."""
+    return is_region(name.lower()) or bool(_MULTI_REGION.fullmatch(name.lower()))
+
+
+def machine_error(spec: Mapping[str, Any]) -> str:
+    """Return why a machine with its accelerators cannot exist, or "".
+
+    ``spec`` is a message with ``machineType``: ``acceleratorType`` and ``acceleratorCount``, or
+    lists of accelerators, as Batch and Compute Engine have them.
+    """
+    name = str(spec.get("machineType") or "").rpartition("/")[2]
+    if name and not _MACHINE.fullmatch(name):
+        return f'Machine type "{name[:80]}" is not supported.'
+    listed = [*(spec.get("accelerators") or ()), *(spec.get("guestAccelerators") or ())]
+    listed.append({"type": spec.get("acceleratorType"), "count": spec.get("acceleratorCount")})
+    for each in listed:
+        given = str(each.get("type") or each.get("acceleratorType") or "").rpartition("/")[2]
+        if given and (text := _accelerator_error(name, given, each.get("count"))):
+            return text
+    return ""
+
+
+def _accelerator_error(machine: str, given: str, count: Any) -> str:
+    gpu = given.upper().replace("-", "_").removesuffix("_VWS")
+    if _TPU.fullmatch(gpu):
+        return ""
+    if gpu not in _GPUS:
+        return f'Accelerator "{given[:80]}" does not exist.'
+    built_in, most = BUILT_IN_GPUS.get(machine, ("", 0))
+    if not machine or machine.startswith(("custom-", "g2-custom-")):
+        return ""
+    fits = gpu == built_in if built_in else machine.startswith("n1-") and gpu in _OF_N1
+    if not fits:
+        return f'Accelerator "{given}" is not supported for machine type "{machine}".'
+    too_many = built_in and int(count or 0) > most
+    return f'{machine} has {most} of "{given}", not {count}.' if too_many else ""

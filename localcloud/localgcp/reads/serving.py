@@ -4,18 +4,25 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import re
 import threading
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 from urllib.parse import parse_qs, unquote
 
 from localgcp.access.gate import guest_at, named_connection, reset_connection
-from localgcp.apis import discovery
+from localgcp.apis import discovery, field_rules
 from localgcp.bigquery import service as bigquery
 from localgcp.bigquery.service import BigQuery, Call
-from localgcp.errors import ExchangeEndedError, RefusedRequestError
+from localgcp.errors import (
+    BigQueryError,
+    ExchangeEndedError,
+    InvalidRequestError,
+    RefusedRequestError,
+)
 from localgcp.faults.model import Kind, Service
 from localgcp.faults.table import Entry, FaultTable
+from localgcp.inventory.machines import is_region
 from localgcp.inventory.store import Store
 from localgcp.reads import compute, projects, resources, time_series
 from localgcp.reads.methods import ReadMethod, Request, refused
@@ -70,6 +77,8 @@ class Reads:
             document = bigquery.with_texts(document)
         called.check_query(query, bigquery.UNDESCRIBED.get(called.id, ()))
         called.check_body(document)
+        if called.id.endswith((".insert", ".create")):
+            _check_fields(called, path, document)
         request = Request(
             self._store,
             called,
@@ -137,6 +146,33 @@ class Reads:
             self._faults.meet(
                 entry, path, self._stopping, lambda code, text: RefusedRequestError(int(code), text)
             )
+
+
+def _check_fields(
+    called: discovery.DescribedMethod, path: str, document: Mapping[str, Any]
+) -> None:
+    """Raise RefusedRequestError for a new resource whose fields, or whose region, break a rule."""
+    of_compute = called.id.startswith("compute.")
+    found = list(field_rules.errors(called.request, document, "resource" if of_compute else ""))
+    # The checks of BigQuery's own jobs word what is required.
+    words = "" if called.id == "bigquery.v2.jobs.insert" else "Required parameter is missing: "
+    for field, text in found if called.id.startswith("bigquery.") else ():
+        name = field_rules.json_name(field)
+        if text != field_rules.REQUIRED:
+            raise BigQueryError("invalid", f"Invalid value for {name}: {text}")
+        if words:
+            raise BigQueryError("required", f"{words}{name}")
+    nameless = ("resource.name", field_rules.REQUIRED)
+    if of_compute and not document.get("name") and nameless not in found:
+        found.append(nameless)
+    region = re.search("/regions/([^/]+)", path)
+    if region and not is_region(region[1]):
+        found.append(("region", f"Unknown region {region[1][:80]!r}."))
+    if found and not called.id.startswith("bigquery."):
+        missing = "Required field '{}' not specified"
+        raise InvalidRequestError(
+            [(at, missing.format(at) if t == field_rules.REQUIRED else t) for at, t in found]
+        )
 
 
 def merged(value: object, patch: Mapping[str, Any]) -> dict[str, Any]:

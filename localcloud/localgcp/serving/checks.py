@@ -22,7 +22,7 @@ from localgcp.inventory import resource_paths
 from localgcp.inventory.store import Store
 from localgcp.vertex.admission import READERS, WRITERS
 from localgcp.vertex.agents import IMAGE_READER, has_role, service_agent
-from localgcp.vertex.checks import FieldErrors, env_errors, label_errors, no_act_as
+from localgcp.vertex.checks import FieldErrors, env_errors, no_act_as
 
 MODEL_ID: Final = r"[a-z_][a-z0-9_-]{0,62}"
 _ALIAS: Final = re.compile(r"[a-z][a-zA-Z0-9-]{0,126}[a-z0-9]")
@@ -67,11 +67,6 @@ def _check_bucket(store: Store, project: str, region: str, uri: str) -> None:
 
 
 def _model_errors(body: Mapping[str, Any], region: str) -> FieldErrors:
-    if not body.get("displayName"):
-        yield "model.display_name", "Required field is not set."
-    elif len(body["displayName"]) > 128:
-        yield "model.display_name", "The display name can be up to 128 characters long."
-    yield from label_errors(body.get("labels", {}))
     for alias in body.get("versionAliases", []):
         if not _ALIAS.fullmatch(alias):
             yield "model.version_aliases", f"{alias!r} does not match {_ALIAS.pattern}."

@@ -18,7 +18,6 @@ from localgcp.vertex.checks import FieldErrors
 _MOST_DISCRETE: Final = 1000
 _LEAST_APART: Final = 1e-10
 _DEEPEST: Final = 10
-_REQUIRED: Final = "Required field is not set."
 _VIZIER_ONLY: Final = "Only supported by the Vertex AI Vizier service."
 #: Field of a condition, by the type of the parent.
 _CONDITIONS: Final = {
@@ -34,8 +33,6 @@ def field_errors(job: Mapping[str, Any]) -> FieldErrors:
     study = job.get("studySpec", {})
     yield from _metrics(study.get("metrics", []))
     parameters = study.get("parameters", [])
-    if not parameters:
-        yield "study_spec.parameters", "At least one parameter should be specified."
     grid = study.get("algorithm") == "GRID_SEARCH"
     yield from _parameters("study_spec.parameters", parameters, grid, 0)
     if study.get("observationNoise", "OBSERVATION_NOISE_UNSPECIFIED") != (
@@ -58,8 +55,6 @@ def _counts(job: Mapping[str, Any]) -> FieldErrors:
 
 
 def _metrics(metrics: Sequence[Mapping[str, Any]]) -> FieldErrors:
-    if not metrics:
-        yield "study_spec.metrics", "At least one metric should be specified."
     for index, metric in enumerate(metrics):
         at = f"study_spec.metrics[{index}].metric_id"
         yield from _id(at, metric.get("metricId", ""))
@@ -67,9 +62,7 @@ def _metrics(metrics: Sequence[Mapping[str, Any]]) -> FieldErrors:
 
 
 def _id(at: str, text: str) -> FieldErrors:
-    if not text:
-        yield at, _REQUIRED
-    elif any(character.isspace() for character in text):
+    if any(character.isspace() for character in text):
         yield at, f"Must not contain white space: {text!r}."
 
 
@@ -120,8 +113,6 @@ def _range(at: str, values: Mapping[str, Any], scale: str) -> FieldErrors:
 
 
 def _choices(at: str, kind: Kind, values: Sequence[Any], scale: str) -> FieldErrors:
-    if not values:
-        yield f"{at}.values", _REQUIRED
     if kind is Kind.CATEGORICAL:
         yield from _duplicates(f"{at}.values", values)
         if scale not in ("", "SCALE_TYPE_UNSPECIFIED"):

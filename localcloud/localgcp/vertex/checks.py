@@ -1,9 +1,7 @@
 """What the service refuses at once, at CreateCustomJob.
 
-Required fields are those marked Required in google-cloud-aiplatform 2.7.0
-(``aiplatform_v1/types/custom_job.py``, ``machine_resources.py``, ``io.py``, ``env_var.py``). What
-the service finds out only when the job starts is in
-``localgcp.vertex.admission``.
+``localgcp.apis.field_rules`` has checked required fields and labels before. What the service finds
+out only when the job starts is in ``localgcp.vertex.admission``.
 """
 
 from __future__ import annotations
@@ -32,9 +30,6 @@ from localgcp.vertex.records import JobTable
 
 API: Final = "aiplatform.googleapis.com"
 _PARENT: Final = re.compile(r"projects/(?P<project>[^/]+)/locations/(?P<region>[^/]+)")
-_REGION: Final = re.compile(r"[a-z]+-[a-z]+\d+")
-_LABEL_KEY: Final = re.compile(r"[^\W_A-Z][\w-]{0,62}")
-_LABEL_VALUE: Final = re.compile(r"[\w-]{0,63}")
 _ENV_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _MAX_POOLS: Final = 4
 FieldErrors = Iterator[tuple[str, str]]
@@ -53,7 +48,7 @@ def resolve_parent(store: Store, parent: str) -> tuple[str, str]:
         raise invalid_argument(
             f"Invalid resource name: {parent!r}; expected projects/P/locations/L."
         )
-    if not _REGION.fullmatch(match["region"]):
+    if not machines.is_region(match["region"]):
         raise invalid_argument(f"Unsupported region for Vertex AI: {match['region']!r}.")
     return usable_project(store, match["project"], (API, "Vertex AI API")), match["region"]
 
@@ -129,15 +124,9 @@ def no_act_as(account: str) -> ApiError:
 
 
 def _fields(job: dict[str, Any]) -> FieldErrors:
-    name = job.get("displayName", "")
-    if not name:
-        yield "display_name", "Required field is not set."
-    elif len(name) > 128:
-        yield "display_name", "The display name can be up to 128 characters long."
-    yield from label_errors(job.get("labels", {}))
     spec = job.get("jobSpec", {})
     pools = spec.get("workerPoolSpecs", [])
-    if not pools or not pools[0]:
+    if pools and not pools[0]:
         yield "job_spec.worker_pool_specs", "At least one worker pool should be specified."
     if len(pools) > _MAX_POOLS:
         yield "job_spec.worker_pool_specs", f"At most {_MAX_POOLS} worker pools are allowed."
@@ -154,18 +143,6 @@ def _fields(job: dict[str, Any]) -> FieldErrors:
         yield "job_spec.service_account", f"`custom_job.job_spec.service_account` {message}"
 
 
-def label_errors(labels: dict[str, str]) -> FieldErrors:
-    """What is wrong with labels."""
-    if len(labels) > 64:
-        yield "labels", "No more than 64 labels can be associated with one resource."
-    for key, value in labels.items():
-        good = (
-            _LABEL_KEY.fullmatch(key) and _LABEL_VALUE.fullmatch(value) and value == value.lower()
-        )
-        if not good or key != key.lower():
-            yield "labels", f"Label {key}={value} is not valid: lowercase letters, digits, _ and -."
-
-
 def _pool(at: str, pool: dict[str, Any]) -> FieldErrors:
     machine = pool.get("machineSpec", {})
     if not machine.get("machineType"):
@@ -176,28 +153,14 @@ def _pool(at: str, pool: dict[str, Any]) -> FieldErrors:
     if int(pool.get("replicaCount", 0)) < 1:
         yield f"{at}.replica_count", "The replica count must be at least 1."
     if container := pool.get("containerSpec"):
-        yield from _required(f"{at}.container_spec", container, imageUri="image_uri")
         yield from env_errors(f"{at}.container_spec", container)
     elif package := pool.get("pythonPackageSpec"):
-        yield from _required(
-            f"{at}.python_package_spec",
-            package,
-            executorImageUri="executor_image_uri",
-            packageUris="package_uris",
-            pythonModule="python_module",
-        )
         for uri in package.get("packageUris", []):
             if not re.match(r"gs://[^/]+/.+", uri):
                 yield f"{at}.python_package_spec.package_uris", f"Cloud Storage URI expected: {uri}"
         yield from env_errors(f"{at}.python_package_spec", package)
     else:
         yield at, "One of `container_spec` and `python_package_spec` must be set."
-
-
-def _required(at: str, message: dict[str, Any], **fields: str) -> FieldErrors:
-    for json_name, field in fields.items():
-        if not message.get(json_name):
-            yield f"{at}.{field}", "Required field is not set."
 
 
 def env_errors(at: str, message: Mapping[str, Any]) -> FieldErrors:
@@ -220,11 +183,6 @@ _RESERVATION: Final = re.compile(
     rf"projects/[^/]+/zones/(?P<region>[a-z]+-[a-z]+\d+)-[a-z]/reservations/{_NAME}(?:/|\Z)"
 )
 _KEY: Final = "compute.googleapis.com/reservation-name"
-_DNS: Final = (
-    ("domain", "domain"),
-    ("targetProject", "target_project"),
-    ("targetNetwork", "target_network"),
-)
 
 
 def placement_errors(job: dict[str, Any], region: str) -> FieldErrors:
@@ -303,9 +261,6 @@ def _interface(spec: dict[str, Any], region: str) -> FieldErrors:
         yield f"{at}.network_attachment", message
     for index, peering in enumerate(config.get("dnsPeeringConfigs", [])):
         here = f"{at}.dns_peering_configs[{index}]"
-        for json_name, field in _DNS:
-            if not peering.get(json_name):
-                yield f"{here}.{field}", "Required field is not set."
         if peering.get("domain") and not peering["domain"].endswith("."):
             yield f"{here}.domain", f"The domain must end with a dot, got {peering['domain']!r}."
 
@@ -321,8 +276,6 @@ def _accelerator(at: str, machine: dict[str, Any], spec: dict[str, Any]) -> Fiel
 
 def _affinity(at: str, affinity: dict[str, Any], spec: dict[str, Any], region: str) -> FieldErrors:
     kind, values = affinity.get("reservationAffinityType", ""), affinity.get("values", [])
-    if kind not in (ANY, SPECIFIC, "NO_RESERVATION"):
-        yield f"{at}.reservation_affinity_type", "Required field is not set."
     if kind == SPECIFIC:
         if affinity.get("key") != _KEY:
             yield f"{at}.key", f"Must be {_KEY}, got {affinity.get('key', '')!r}."

@@ -15,9 +15,10 @@ from typing import Any, ClassVar, Final
 import grpc
 from google.protobuf import json_format
 
+from localgcp.apis import field_rules
 from localgcp.apis.client import Api
 from localgcp.apis.messages import custom_job, pipeline_service, training_pipeline
-from localgcp.apis.refusals import invalid_argument
+from localgcp.apis.refusals import invalid_argument, invalid_fields
 from localgcp.errors import ApiError
 from localgcp.inventory.store import connection
 from localgcp.vertex.collections import Body, Collection, ResourceReader, serves, to_body
@@ -121,8 +122,6 @@ def _job_of(sent: Body) -> custom_job.CustomJob:
     for key, text in _MISSING.items():
         if key in sent:
             raise ApiError(grpc.StatusCode.UNIMPLEMENTED, f"{key}: the local cloud has no {text}.")
-    if not sent.get("displayName"):
-        raise invalid_argument("display_name is required.")
     body = {"displayName": f"{sent['displayName']}-custom-job"}
     body |= {key: sent[key] for key in ("labels", "encryptionSpec") if key in sent}
     job = custom_job.CustomJob()
@@ -131,6 +130,10 @@ def _job_of(sent: Body) -> custom_job.CustomJob:
         json_format.ParseDict({**body, **spec}, custom_job.CustomJob.pb(job))
     except (json_format.ParseError, ValueError, TypeError) as error:
         raise invalid_argument(f"training_task_inputs: {error}") from None
+    # The pipeline's own message has the job as a value of any type.
+    body = json_format.MessageToDict(custom_job.CustomJob.pb(job))
+    if found := [*field_rules.errors("aiplatform.v1.GoogleCloudAiplatformV1CustomJob", body)]:
+        raise invalid_fields(found)
     return job
 
 

@@ -50,11 +50,44 @@ RESOURCE_TYPES: Final[dict[str, ResourceType]] = {
     **machines.TYPES,
 }
 
+#: The API's message of each type that has one, by its name in the discovery documents.
+MESSAGES: Final[dict[str, str]] = {
+    "gcp:artifactregistry/repository:Repository": "artifactregistry.v1.Repository",
+    "gcp:billing/budget:Budget": "billingbudgets.v1.GoogleCloudBillingBudgetsV1Budget",
+    "gcp:compute/firewall:Firewall": "compute.v1.Firewall",
+    "gcp:compute/globalAddress:GlobalAddress": "compute.v1.Address",
+    "gcp:compute/instance:Instance": "compute.v1.Instance",
+    "gcp:compute/network:Network": "compute.v1.Network",
+    "gcp:compute/networkAttachment:NetworkAttachment": "compute.v1.NetworkAttachment",
+    "gcp:compute/reservation:Reservation": "compute.v1.Reservation",
+    "gcp:compute/router:Router": "compute.v1.Router",
+    "gcp:compute/routerNat:RouterNat": "compute.v1.RouterNat",
+    "gcp:compute/subnetwork:Subnetwork": "compute.v1.Subnetwork",
+    "gcp:iam/workloadIdentityPool:WorkloadIdentityPool": "iam.v1.WorkloadIdentityPool",
+    "gcp:iam/workloadIdentityPoolProvider:WorkloadIdentityPoolProvider": (
+        "iam.v1.WorkloadIdentityPoolProvider"
+    ),
+    "gcp:kms/cryptoKey:CryptoKey": "cloudkms.v1.CryptoKey",
+    "gcp:kms/keyRing:KeyRing": "cloudkms.v1.KeyRing",
+    "gcp:logging/metric:Metric": "logging.v2.LogMetric",
+    "gcp:monitoring/alertPolicy:AlertPolicy": "monitoring.v3.AlertPolicy",
+    "gcp:monitoring/dashboard:Dashboard": "monitoring.v1.Dashboard",
+    "gcp:monitoring/notificationChannel:NotificationChannel": "monitoring.v3.NotificationChannel",
+    "gcp:projects/iAMCustomRole:IAMCustomRole": "iam.v1.Role",
+    "gcp:secretmanager/secret:Secret": "secretmanager.v1.Secret",
+    "gcp:serviceaccount/account:Account": "iam.v1.ServiceAccount",
+    "gcp:storage/bucket:Bucket": "storage.v1.Bucket",
+    "gcp:tags/tagKey:TagKey": "cloudresourcemanager.v3.TagKey",
+    "gcp:tags/tagValue:TagValue": "cloudresourcemanager.v3.TagValue",
+    "gcp:vertex/aiEndpoint:AiEndpoint": "aiplatform.v1.GoogleCloudAiplatformV1Endpoint",
+    "gcp:vertex/aiTensorboard:AiTensorboard": "aiplatform.v1.GoogleCloudAiplatformV1Tensorboard",
+}
+
 
 def find(token: str) -> tuple[TypeSchema, ResourceType] | None:
     """A resource type: its schema, with its traits, and its behavior; None if there is none."""
     schema = schemas.find(token)
     if schema is None:
         return None
-    kind = RESOURCE_TYPES[token]
+    kind = replace(RESOURCE_TYPES[token], message=MESSAGES.get(token, ""))
     return replace(schema, traits=kind), kind

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
+from localgcp.apis import field_rules
 from localgcp.errors import CloudError, RefusedError
 from localgcp.gcp.cloud import Cloud, Values, new_number, normal_project, now, text
 from localgcp.gcp.codec import plain, stored
 from localgcp.gcp.diff import Change
 from localgcp.gcp.plan import created, updated
-from localgcp.gcp.schema import Traits
+from localgcp.gcp.schema import Property, Traits
+from localgcp.inventory import machines
 from localgcp.inventory.resource_paths import SELF_LINK
 
 
@@ -25,6 +27,44 @@ class ExistingResource:
     outputs: Values
 
 
+def api_document(properties: Mapping[str, Property], inputs: Mapping[str, Any]) -> Values:
+    """Return inputs with the API's names, which are Terraform's in camel case."""
+
+    def value(prop: Property, item: Any) -> Any:
+        if not prop.children:
+            return item
+        if isinstance(item, dict) and prop.is_object:
+            return api_document(prop.children, item)
+        if isinstance(item, list):
+            return [
+                api_document(prop.children, each) if isinstance(each, dict) else each
+                for each in item
+            ]
+        return item
+
+    return {
+        field_rules.json_name(properties[name].tf): value(properties[name], item)
+        for name, item in inputs.items()
+        if name in properties
+    }
+
+
+def place_errors(inputs: Mapping[str, Any], *, regional: bool) -> Iterator[tuple[str, str]]:
+    """Yield regions, zones and locations that do not exist; ``regional``: only regions do."""
+    for field, exists in _PLACES.items():
+        name = inputs.get(field)
+        exists = machines.is_region if regional else exists
+        if isinstance(name, str) and name and not exists(name.rpartition("/")[2]):
+            yield field, f"{name[:80]!r} does not exist."
+
+
+_PLACES: Final = {
+    "region": machines.is_region,
+    "zone": machines.is_zone,
+    "location": machines.is_location,
+}
+
+
 @dataclass(frozen=True)
 class ResourceType(Traits):
     """Behavior of one type. An instance serves a type whose schema says everything else."""
@@ -35,6 +75,10 @@ class ResourceType(Traits):
     """The API that must be on in the resource's project before anything else."""
     noun: str = ""
     """As messages of Compute Engine's API call it."""
+    message: str = ""
+    """The API's message, as the discovery documents name it; "": it has none of its own."""
+    needs_project: bool = True
+    """Whether it lies in a project, which must be one of this cloud."""
     collection: str = ""
     """Where the service chooses the resource's number: the collection of its id."""
     exists: str = "{title} {id} already exists"
@@ -110,9 +154,10 @@ class ResourceType(Traits):
         """Make the resource. Raises CloudError or RefusedError."""
         values = plain(inputs)
         project = self.project(cloud, values)
-        cloud.guard(project)
+        self.guard(cloud, project)
         doing = f"Error creating {self.title}"
-        cloud.need_api(project, self.api, doing)
+        cloud.need_api(project, self.api if project else None, doing)
+        self.check_fields(cloud, values, doing)
         self.verify(cloud, project, values, doing)
         id_ = self.id(cloud, values)
         made = self.make(cloud, project, id_, values)
@@ -126,7 +171,7 @@ class ResourceType(Traits):
 
     def read(self, cloud: Cloud, id_: str) -> ExistingResource | None:
         """The resource as it is now, or None if it is gone."""
-        cloud.guard(self.owner(cloud, id_))
+        self.guard(cloud, self.owner(cloud, id_))
         found = cloud.store.get(cloud.type.token, self.import_id(cloud, id_))
         return ExistingResource(found.id, found.inputs, found.outputs) if found else None
 
@@ -134,11 +179,12 @@ class ResourceType(Traits):
         """Change the resource; its new outputs. Raises CloudError or RefusedError."""
         values, before = plain(inputs), plain(olds)
         project = self.project(cloud, before)
-        cloud.guard(project)
+        self.guard(cloud, project)
         doing = f"Error updating {self.title} {id_!r}"
-        cloud.need_api(project, self.api, doing)
+        cloud.need_api(project, self.api if project else None, doing)
         if cloud.store.get(cloud.type.token, id_) is None:
             raise CloudError(doing, 404, f"{id_} does not exist", "notFound")
+        self.check_fields(cloud, values, doing)
         if self.verifies_updates:
             self.verify(cloud, project, values, doing)
         made = self.remake(cloud, id_, values, before)
@@ -149,7 +195,7 @@ class ResourceType(Traits):
     def delete(self, cloud: Cloud, id_: str, olds: Values) -> None:
         """Remove the resource; one that is gone already is no error."""
         before = plain(olds)
-        cloud.guard(self.project(cloud, before))
+        self.guard(cloud, self.project(cloud, before))
         policy = before.get("deletionPolicy")
         if policy == "PREVENT":
             raise RefusedError(
@@ -160,6 +206,11 @@ class ResourceType(Traits):
             return
         self.unmake(cloud, id_, before)
         cloud.store.delete(cloud.type.token, id_)
+
+    def guard(self, cloud: Cloud, project: str) -> None:
+        """Raise RefusedError unless the project, if one is needed, is of this cloud."""
+        if project or self.needs_project:
+            cloud.guard(project)
 
     # -- what services fill in ------------------------------------------------------------------
 
@@ -181,6 +232,19 @@ class ResourceType(Traits):
         return self.exists.format(
             title=self.title, id=id_, parent=parent, name=name, project=project
         )
+
+    def check_fields(self, cloud: Cloud, inputs: Values, doing: str) -> None:
+        """Raise CloudError for fields that break a rule of the API's message."""
+        document = self.document(cloud, inputs)
+        found = list(field_rules.errors(self.message, document)) if self.message else []
+        found += place_errors(inputs, regional=self.message.startswith("aiplatform."))
+        if found:
+            reason = " ".join(f"{field}: {text}" for field, text in found)
+            raise CloudError(doing, 400, reason, "badRequest")
+
+    def document(self, cloud: Cloud, inputs: Values) -> Values:
+        """Return the inputs as the API's message has them."""
+        return api_document(cloud.type.properties, inputs)
 
     def verify(self, cloud: Cloud, project: str, inputs: Values, doing: str) -> None:
         """Refuse what the cloud refuses."""

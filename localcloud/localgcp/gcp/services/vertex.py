@@ -9,9 +9,10 @@ from __future__ import annotations
 import json
 import re
 import secrets
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
+from localgcp.apis import discovery
 from localgcp.errors import CloudError
 from localgcp.gcp import rules
 from localgcp.gcp.cloud import Cloud, Values, new_number, now, text
@@ -113,22 +114,52 @@ class Tensorboard(ResourceType):
         return {"updateTime": now()}
 
 
+def _check_channels(cloud: Cloud, field: str, channels: Iterable[str], doing: str) -> None:
+    for channel in channels:
+        if cloud.store.get(CHANNEL, channel) is None:
+            reason = f"Field {field} refers to {channel}, which does not exist."
+            raise CloudError(doing, 400, reason, "badRequest")
+
+
 class AlertPolicy(ResourceType):
     """When an alert is sent (``gcp.monitoring.AlertPolicy``)."""
 
     def verify(self, cloud: Cloud, project: str, inputs: Values, doing: str) -> None:
-        for channel in inputs.get("notificationChannels") or []:
-            if cloud.store.get(CHANNEL, channel) is None:
-                reason = f"Field notification_channels refers to {channel}, which does not exist."
-                raise CloudError(doing, 400, reason, "badRequest")
+        channels = inputs.get("notificationChannels") or []
+        _check_channels(cloud, "notification_channels", channels, doing)
 
     def make(self, cloud: Cloud, project: str, id_: str, inputs: Values) -> Values:
         record = {"mutateTime": now(), "mutatedBy": "user@example.com"}
         return {**super().make(cloud, project, id_, inputs), "creationRecords": [record]}
 
 
+class Dashboard(ResourceType):
+    """A dashboard (``gcp.monitoring.Dashboard``), whose message is the text of an input."""
+
+    def document(self, cloud: Cloud, inputs: Values) -> Values:
+        del cloud
+        return json.loads(text(inputs, "dashboardJson") or "{}")
+
+    def verify(self, cloud: Cloud, project: str, inputs: Values, doing: str) -> None:
+        if found := discovery.shape_errors(self.message, self.document(cloud, inputs)):
+            raise CloudError(doing, 400, "; ".join(each for _, each in found), "badRequest")
+
+
 class Budget(ResourceType):
-    """A budget of a billing account (``gcp.billing.Budget``), created by the stack's project."""
+    """A budget of a billing account (``gcp.billing.Budget``); a project is not needed."""
+
+    def document(self, cloud: Cloud, inputs: Values) -> Values:
+        found = super().document(cloud, inputs)
+        return {**found, "notificationsRule": found.pop("allUpdatesRule", None)}
+
+    def verify(self, cloud: Cloud, project: str, inputs: Values, doing: str) -> None:
+        account = text(inputs, "billingAccount")
+        if not _BILLING_ACCOUNT.fullmatch(account):
+            reason = f"billing_account: {account!r} is not of the form 012345-6789AB-CDEF01."
+            raise CloudError(doing, 400, reason, "badRequest")
+        rule = inputs.get("allUpdatesRule") or {}
+        channels = rule.get("monitoringNotificationChannels") or []
+        _check_channels(cloud, "monitoring_notification_channels", channels, doing)
 
     def id(self, cloud: Cloud, inputs: Mapping[str, Any]) -> str:
         account = text(inputs, "billingAccount")
@@ -141,6 +172,8 @@ class Budget(ResourceType):
         return {"name": id_.rpartition("/")[2]}
 
 
+#: https://docs.cloud.google.com/billing/docs/how-to/find-billing-account-id
+_BILLING_ACCOUNT: Final = re.compile("(?:billingAccounts/)?[0-9A-F]{6}-[0-9A-F]{6}-[0-9A-F]{6}")
 _API: Final = "aiplatform.googleapis.com"
 _MONITORING: Final = "monitoring.googleapis.com"
 TYPES: Final[dict[str, ResourceType]] = {
@@ -150,12 +183,21 @@ TYPES: Final[dict[str, ResourceType]] = {
         "Metric", "logging.googleapis.com", name_as_given=True, longest_name=255
     ),
     CHANNEL: ResourceType("NotificationChannel", _MONITORING, collection="notificationChannels"),
-    ALERT_POLICY: AlertPolicy("AlertPolicy", _MONITORING, collection="alertPolicies"),
-    DASHBOARD: ResourceType(
+    ALERT_POLICY: AlertPolicy(
+        "AlertPolicy", _MONITORING, collection="alertPolicies", verifies_updates=True
+    ),
+    DASHBOARD: Dashboard(
         "Dashboard",
         _MONITORING,
         collection="dashboards",
+        verifies_updates=True,
         rules={"dashboardJson": rules.json_object},
     ),
-    BUDGET: Budget("Budget", "billingbudgets.googleapis.com", deletion_policy_later=True),
+    BUDGET: Budget(
+        "Budget",
+        "billingbudgets.googleapis.com",
+        deletion_policy_later=True,
+        needs_project=False,
+        verifies_updates=True,
+    ),
 }
