@@ -206,19 +206,10 @@ def check_syntax(text: str) -> None:
         raise FilterError(f"Unparseable filter: {text[:80]!r} ends too early.")
 
 
-def _tokens(text: str) -> list[tuple[str, str]]:
-    found: list[tuple[str, str]] = []
-    position, text = 0, text.rstrip()
-    while position < len(text):
-        match = _TOKEN.match(text, position)
-        if match is None or match.lastgroup is None:
-            raise FilterError(f"Unparseable filter: {text[position:]!r}.")
-        value = match[match.lastgroup]
-        if match.lastgroup == "quoted":
-            value = re.sub(r"\\(.)", r"\1", value)
-        found.append((match.lastgroup, value))
-        position = match.end()
-    return found[::-1]
+class _LogReader(FilterReader):
+    def __init__(self, text: str, known: Collection[str]) -> None:
+        super().__init__(text)
+        self._known = frozenset(known)
 
     def comparison(self) -> LogFilter:
         name, sign, value = self.take("word"), self.take("op"), self.take("word", "string")

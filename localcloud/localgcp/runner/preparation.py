@@ -64,7 +64,9 @@ class Preparation:
         self._say(f"{image} is stood in for by an environment with {executor.framework}")
         base = self._environment(executor, image)
         number = f"-{len(self._pythons)}" if self._pythons else ""
-        files = packages.fetch(list(uris), self.folder / f"packages{number}", self.storage_url)
+        files = packages.fetch(
+            list(uris), self.folder / f"packages{number}", self.cloud.storage_url
+        )
         python = self._with_packages(base, files, self.folder / f"venv{number}")
         self._pythons[(image, *uris)] = python
         return python
@@ -82,7 +84,9 @@ class Preparation:
             python = packages.layer(base, folder)
             packages.install(python, wheels, self.tmp, self._run)
 
-        wheels = packages.built_wheels(self.home.wheels, base.name, files, build, self.cancelled)
+        wheels = packages.built_wheels(
+            self.cloud.home.wheels, base.name, files, build, self.cancelled
+        )
         shared = packages.shared_environment(wheels, install, self.cancelled)
         if shared is None:
             install(own)
