@@ -199,7 +199,7 @@ def record(root: Path, name: str) -> EnvironmentIam:
     """
     resources = [*declare_stack(root, name).resources, *_bootstrap(root, name)]
     grants = {grant for each in resources for grant in _grants(each.type, each.inputs)}
-    custom = [each.inputs for each in resources if each.type == CUSTOM_ROLE]
+    custom = [resource.inputs for resource in resources if resource.type == CUSTOM_ROLE]
     roles = {role["roleId"]: tuple(role["permissions"]) for role in custom}
     denying = [each.inputs for each in resources if each.type == DENY_POLICY]
     denials = [_denial(rule) for policy in denying for rule in policy["rules"]]

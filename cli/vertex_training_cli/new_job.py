@@ -83,7 +83,7 @@ def job(
 
 def _sample(name: str, image: str, settings: Settings) -> SourceContents:
     """Return the job and its code, as an import would have found them."""
-    written = [key for each in settings.service_accounts.values() for key in each.writes]
+    written = [key for account in settings.service_accounts.values() for key in account.writes]
     bucket = next(iter([*written, *settings.buckets]), NEW_BUCKET)
     where = settings.names.bucket(bucket) if bucket in settings.buckets else bucket
     folder = f"{where}/{name}/{REQUEST_ID}"

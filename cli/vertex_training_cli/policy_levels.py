@@ -54,7 +54,7 @@ def up_options(root: Path, stack: str, arguments: Sequence[str], file: Path | No
         CommandError: there is a ``file`` and no pack, it cannot be read, or others could replace
             the config.
     """
-    packs = [each for each in arguments if each.partition("=")[0] == "--policy-pack"]
+    packs = [argument for argument in arguments if argument.partition("=")[0] == "--policy-pack"]
     if file and not packs:
         raise CommandError("--policy-levels is about a --policy-pack.", "add one.")
     config = policy_config(root, stack, file) if packs else {}

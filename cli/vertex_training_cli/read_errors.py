@@ -48,7 +48,7 @@ def explained(errors: Iterable[str]) -> tuple[str, ...]:
 
 def _meaning(error: str) -> Iterator[str]:
     found = _TARGET.search(error)
-    target = next((each.rstrip(".,:") for each in found.groups() if each), "") if found else ""
+    target = next((group.rstrip(".,:") for group in found.groups() if group), "") if found else ""
     if is_api_off(error):
         yield "an API is off, so nothing of it can be read: the error names it."
     elif _FORBIDDEN.search(error):

@@ -339,7 +339,9 @@ def own_domains(project: str, number: str, others: Iterable[str]) -> list[str]:
 def is_of_domains(member: str, patterns: Iterable[str]) -> bool:
     """Return whether a member's domain matches one of these, as ``*.example.com`` does."""
     domain = domain_of_member(member).lower()
-    return domain != "" and any(fnmatch.fnmatchcase(domain, each.lower()) for each in patterns)
+    return domain != "" and any(
+        fnmatch.fnmatchcase(domain, pattern.lower()) for pattern in patterns
+    )
 
 
 def is_own_label(key: str) -> bool:

@@ -82,7 +82,7 @@ class _Interceptor(_Guard, grpc.ServerInterceptor):
         if handler is None:
             return None
         streams = (handler.request_streaming, handler.response_streaming)
-        name = "_".join("stream" if each else "unary" for each in streams)
+        name = "_".join("stream" if stream else "unary" for stream in streams)
         answer = getattr(handler, name)
 
         def checked(request: Any, context: grpc.ServicerContext) -> Any:

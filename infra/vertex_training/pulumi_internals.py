@@ -57,7 +57,7 @@ def awaited(value: Awaitable[T]) -> T:
 async def _until_failure(value: Awaitable[T]) -> T:
     pending = asyncio.ensure_future(value)
     while not (await asyncio.wait({pending}, timeout=FAILURE_INTERVAL))[0]:
-        calls = (each for each in _get_rpc_manager().rpcs if isinstance(each, asyncio.Future))
+        calls = (rpc for rpc in _get_rpc_manager().rpcs if isinstance(rpc, asyncio.Future))
         for call in calls:
             if call.done() and not call.cancelled() and (failure := call.exception()):
                 pending.cancel()

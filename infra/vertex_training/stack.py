@@ -217,7 +217,9 @@ class Stack:
     @property
     def pinned_digests(self) -> Sequence[str]:
         """Digests in the stack's repository that a stack file pins, this one's or another's."""
-        found = [each for each in pins.records(self.root) if each.stack != self.settings.stack]
+        found = [
+            record for record in pins.records(self.root) if record.stack != self.settings.stack
+        ]
         others = pins.digests_in(self.settings.names.repository(), found)
         return sorted({*others, *pins.digests_of(self.settings)})
 
@@ -227,7 +229,7 @@ class Stack:
         None that the stack file asks for: of two resources of one grant, the one that goes first
         takes it from both.
         """
-        of_batch = [each.trial for each in requests.values() if each.kind is BATCH_JOB]
+        of_batch = [request.trial for request in requests.values() if request.kind is BATCH_JOB]
         others = [each.trial for each in requests.values() if each.kind is not BATCH_JOB]
         found = job_grants(self.declared, others) + batch_grants(self.declared, of_batch)
         served = [version.image for version in self.versions.values()]

@@ -130,7 +130,7 @@ class InvalidRequestError(RefusedRequestError):
             {**({"field": place} if place else {}), "description": f"{_INVALID}{text}"}
             for place, text in mistakes
         ]
-        super().__init__(400, "\n".join(each["description"] for each in self.violations))
+        super().__init__(400, "\n".join(violation["description"] for violation in self.violations))
 
 
 class BigQueryError(RefusedRequestError):

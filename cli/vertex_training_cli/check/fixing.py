@@ -125,7 +125,7 @@ def _is_better(mended_one: Problem, before: Sequence[Problem], after: Sequence[P
 
 
 def _errors(problems: Sequence[Problem]) -> int:
-    return sum(each.level == "error" for each in problems)
+    return sum(problem.level == "error" for problem in problems)
 
 
 def fix_all(arguments: Sequence[str], stack_name: str) -> Iterator[FixedFile]:

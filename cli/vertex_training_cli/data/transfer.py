@@ -76,7 +76,7 @@ def refuse_secrets(
         report(f"vt: {found.note}")
     if found.problems:
         shown = "; ".join(
-            f"{each.location}: {each.what}" for each in found.problems[:_SECRETS_SHOWN]
+            f"{problem.location}: {problem.what}" for problem in found.problems[:_SECRETS_SHOWN]
         )
         count = len(found.problems) - _SECRETS_SHOWN
         more = f"; and {count} more" if count > 0 else ""

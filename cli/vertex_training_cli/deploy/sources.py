@@ -122,7 +122,7 @@ def _ignore_file(root: Path, index: Mapping[str, str]) -> Path:
             content = run_git(root, "cat-file", "blob", each.object_id)
             patterns += patterns_from_top(each.name.rpartition("/")[0], content)
     file = Path(index["GIT_INDEX_FILE"]).with_name("ignored")
-    file.write_text("".join(f"{each}\n" for each in patterns), "utf-8", "surrogateescape")
+    file.write_text("".join(f"{pattern}\n" for pattern in patterns), "utf-8", "surrogateescape")
     return file
 
 

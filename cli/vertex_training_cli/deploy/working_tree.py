@@ -165,7 +165,7 @@ def plugin_paths(project: Mapping[str, Any]) -> list[str]:
     plugins = project.get("plugins")
     kinds = plugins.values() if isinstance(plugins, Mapping) else ()
     entries = [each for kind in kinds if isinstance(kind, list) for each in kind]
-    paths = [each.get("path") for each in entries if isinstance(each, Mapping)]
+    paths = [entry.get("path") for entry in entries if isinstance(entry, Mapping)]
     return [path for path in paths if isinstance(path, str)]
 
 

@@ -25,7 +25,8 @@ def of_settings(settings: DriftSettings) -> list[str]:
         for each in settings.allowed.values()
     )
     resources = (
-        f"allowed: {each.resource} ({each.reason})" for each in settings.allowed_resources.values()
+        f"allowed: {resource.resource} ({resource.reason})"
+        for resource in settings.allowed_resources.values()
     )
     return [*members, *resources]
 
@@ -50,8 +51,8 @@ def of_existing(settings: Settings) -> list[str]:
 def of_projects(declared: Declared, found: Sequence[Membership]) -> list[str]:
     """Members of projects that are not judged, a line each role of a project."""
     by_role: dict[tuple[str, str], list[str]] = {}
-    for each in declared.others(found):
-        by_role.setdefault((each.policy, each.role), []).append(each.member)
+    for other in declared.others(found):
+        by_role.setdefault((other.policy, other.role), []).append(other.member)
     return [
         f"{policy}: {role} of {', '.join(members)} (drift.projectPolicy: own)"
         for (policy, role), members in by_role.items()
@@ -63,17 +64,17 @@ def apply(
 ) -> Drift:
     """``found`` with those of ``differences`` that are no exception; the others as not judged."""
     left, allowed = list[ResourceDifference](), list[str]()
-    for each in differences:
+    for difference in differences:
         reasons = (
             entry.reason
             for entry in settings.allowed_resources.values()
-            if fnmatch.fnmatchcase(each.resource, entry.resource)
+            if fnmatch.fnmatchcase(difference.resource, entry.resource)
         )
         reason = next(reasons, None)
         if reason is None:
-            left.append(each)
+            left.append(difference)
         else:
-            allowed.append(f"found and allowed: {each.resource}, {each.id} ({reason})")
+            allowed.append(f"found and allowed: {difference.resource}, {difference.id} ({reason})")
     return found.with_differences(left).without_looking_at(allowed)
 
 
@@ -110,7 +111,7 @@ def with_project_policy(found: Drift, settings: Settings, beside: Neighbours) ->
     number = settings.project_number
     if settings.drift.project_policy == "own":
         return replace(found, declared=replace(found.declared, project_number=number))
-    members = [each for theirs in beside.values() for each in theirs or ()]
+    members = [their for theirs in beside.values() for their in theirs or ()]
     judged = found.declared.with_project(settings.project, number, members)
     unread = [
         f"what stack {name} declares on its project: its file has mistakes"

@@ -166,7 +166,7 @@ class Drift:
                 policy,
                 "IAM policy",
                 "",
-                tuple(PropertyDifference(_role(each), each.member, "") for each in members),
+                tuple(PropertyDifference(_role(member), member.member, "") for member in members),
             )
             for policy, members in by_policy.items()
         ]

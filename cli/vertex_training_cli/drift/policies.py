@@ -245,8 +245,8 @@ class GooglePolicies:
             CommandError: a policy cannot be written.
         """
         by_policy: dict[str, set[Membership]] = {}
-        for each in memberships:
-            by_policy.setdefault(each.policy, set()).add(each)
+        for membership in memberships:
+            by_policy.setdefault(membership.policy, set()).add(membership)
         for policy, unwanted in by_policy.items():
             for _ in range(ATTEMPTS):
                 document = self._get(policy)

@@ -90,7 +90,7 @@ class _PlanBuilder:
     def build(self, stack: str) -> Plan:
         # A part without its whole counts as a step: an earlier run left something to delete.
         left = {urn: step for urn, step in self.parts.items() if urn not in self.steps}
-        failed = any(each.severity == "error" for each in self.diagnostics)
+        failed = any(diagnostic.severity == "error" for diagnostic in self.diagnostics)
         # A violation that stops the deployment is the reason, and has a text of its own.
         explained = any(violation.is_mandatory for violation in self.violations)
         said = (d for d in self.diagnostics if not (explained and d.message == LAST_WORDS))

@@ -107,7 +107,7 @@ def link_out(file: Path, *, of_user: bool = False) -> Path | None:
     full = file.absolute()
     for link in (each for each in (full, *full.parents) if each.is_symlink()):
         own = link.parent if link == full and not of_user else None
-        top = next((each for each in link.parents if _is_top(each)), own)
+        top = next((parent for parent in link.parents if _is_top(parent)), own)
         if top is not None and leaves(top, link):
             return link
     return None

@@ -185,7 +185,7 @@ def rungs(inputs: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     """A job's inputs, and those of each rung after its file."""
     found = (inputs.get("options") or {}).get(LADDER)
     others = [each for each in found or () if isinstance(each, Mapping)]
-    return [inputs, *({**inputs, **each} for each in others)]
+    return [inputs, *({**inputs, **other} for other in others)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -275,12 +275,16 @@ class Plan:
     @property
     def errors(self) -> tuple[Diagnostic, ...]:
         """Diagnostics of severity ``error``."""
-        return tuple(each for each in self.diagnostics if each.severity == "error")
+        return tuple(
+            diagnostic for diagnostic in self.diagnostics if diagnostic.severity == "error"
+        )
 
     @property
     def warnings(self) -> tuple[Diagnostic, ...]:
         """Diagnostics of severity ``warning``."""
-        return tuple(each for each in self.diagnostics if each.severity == "warning")
+        return tuple(
+            diagnostic for diagnostic in self.diagnostics if diagnostic.severity == "warning"
+        )
 
 
 @dataclass(frozen=True, slots=True)

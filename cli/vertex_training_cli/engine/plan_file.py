@@ -77,7 +77,8 @@ def write(plan: Plan, source: str, problems: tuple[Problem, ...] = ()) -> str:
         "policies": sorted(plan.policies),
         # What mends a problem may be a secret.
         "problems": [
-            redact(dataclasses.asdict(dataclasses.replace(each, mend=None))) for each in problems
+            redact(dataclasses.asdict(dataclasses.replace(problem, mend=None)))
+            for problem in problems
         ],
     }
     return json.dumps(content, ensure_ascii=False) + "\n"
@@ -118,8 +119,8 @@ def _redacted(plan: Plan) -> Plan:
     return dataclasses.replace(
         plan,
         config={redact(key): redact_config(text) for key, text in plan.config.items()},
-        diagnostics=tuple(_hidden(each) for each in plan.diagnostics),
-        violations=tuple(_hidden(each) for each in plan.violations),
+        diagnostics=tuple(_hidden(diagnostic) for diagnostic in plan.diagnostics),
+        violations=tuple(_hidden(violation) for violation in plan.violations),
         succeeded=plan.succeeded and not failed,
     )
 

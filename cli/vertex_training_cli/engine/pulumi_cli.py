@@ -90,7 +90,7 @@ class PulumiCli:
         done = self.capture(*arguments)
         if done.returncode != 0:
             errors = error_diagnostics(done.stdout)
-            output = "\n".join(each["message"].strip() for each in errors)
+            output = "\n".join(error["message"].strip() for error in errors)
             output = output or done.stderr.strip() or done.stdout.strip()
             raise CommandError(f"`pulumi {' '.join(arguments)}` failed: {redact(output)}")
         return json.loads(done.stdout)

@@ -158,7 +158,9 @@ def known_ids(resources: Iterable[tuple[str, Mapping[str, Any]]]) -> frozenset[s
 def ids_in(deployment: Mapping[str, Any]) -> frozenset[str]:
     """``known_ids`` of a deployment, as ``pulumi stack export`` prints it."""
     resources = deployment.get("resources") or []
-    return known_ids((str(each.get("id", "")), each.get("outputs") or {}) for each in resources)
+    return known_ids(
+        (str(resource.get("id", "")), resource.get("outputs") or {}) for resource in resources
+    )
 
 
 #: Stands for a field that one side does not have. It is no JSON value.

@@ -129,7 +129,11 @@ def _summary(module: str, name: str) -> str:
     A list of verbs imports none of them.
     """
     constants = _code(module).co_consts
-    code = next(each for each in constants if isinstance(each, CodeType) and each.co_name == name)
+    code = next(
+        constant
+        for constant in constants
+        if isinstance(constant, CodeType) and constant.co_name == name
+    )
     return inspect.cleandoc(code.co_consts[0] or "").partition("\n\n")[0]
 
 

@@ -56,8 +56,8 @@ def lacks_repository(body: bytes) -> bool:
     try:
         errors = json.loads(body)["errors"]
         return any(
-            each.get("code") == "NAME_UNKNOWN" and _NO_REPOSITORY.search(str(each.get("message")))
-            for each in errors
+            error.get("code") == "NAME_UNKNOWN" and _NO_REPOSITORY.search(str(error.get("message")))
+            for error in errors
         )
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
         return False
@@ -100,13 +100,13 @@ class ImageManifest:
 
     def children(self) -> dict[str, str]:
         """Return platform -> digest of the images of an index, without attestations of a build."""
-        found = {platform(each.platform): each.digest for each in reversed(self._children())}
+        found = {platform(child.platform): child.digest for child in reversed(self._children())}
         found.pop("unknown/unknown", "")  # BuildKit adds attestations as images for that
         return found
 
     def listed(self) -> list[str]:
         """Return the digests of everything that an index lists, with attestations."""
-        return [each.digest for each in self._children()]
+        return [child.digest for child in self._children()]
 
     def config(self) -> str:
         """Return the digest of the configuration of an image."""

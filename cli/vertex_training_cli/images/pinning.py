@@ -144,13 +144,13 @@ def run(promotions: Sequence[Promotion], root: Path, stack: str) -> Iterator[str
         CommandError: an image is not in its registry, or a registry refused.
         ConfigError: the stack file cannot be edited in place.
     """
-    for each in promotions:
-        origin, path = registry.registry_of(each.source)
-        goal, target = registry.registry_of(each.target)
-        sent = origin.copy(path, each.digest, goal, target, (each.tag,))
-        values = {"digest": each.digest}
-        if each.has_context and each.built_from:
-            values["builtFrom"] = each.built_from
-        changed = write_pins(root, stack, {each.name: values})
+    for promotion in promotions:
+        origin, path = registry.registry_of(promotion.source)
+        goal, target = registry.registry_of(promotion.target)
+        sent = origin.copy(path, promotion.digest, goal, target, (promotion.tag,))
+        values = {"digest": promotion.digest}
+        if promotion.has_context and promotion.built_from:
+            values["builtFrom"] = promotion.built_from
+        changed = write_pins(root, stack, {promotion.name: values})
         what = "promoted" if changed else "unchanged"
-        yield f"{each.name}: {what} {each.digest} ({sent:,} bytes copied)"
+        yield f"{promotion.name}: {what} {promotion.digest} ({sent:,} bytes copied)"

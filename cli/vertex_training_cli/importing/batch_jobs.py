@@ -162,7 +162,7 @@ class _Conversion:
             return None
         if len(containers) > 1:
             self.refuse(SEVERAL.format(len(containers)))
-        if any("script" in each for each in steps):
+        if any("script" in step for step in steps):
             self.refuse(WITH_SCRIPT)
         if any("barrier" in each for each in steps):
             self.refuse(BARRIER)
@@ -274,7 +274,7 @@ class _Conversion:
                 self.say("lifecyclePolicies without maxRetryCount have no effect, and are left out")
             return
         here = BATCH_RETRIES.get(str(self.scheduling.get("strategy")), OTHER_BATCH_RETRIES)
-        codes = [each.get("actionCondition", {}).get("exitCodes", []) for each in policies]
+        codes = [policy.get("actionCondition", {}).get("exitCodes", []) for policy in policies]
         is_ours = len(policies) == 1 and policies[0].get("action") == "RETRY_TASK" and (
             set(codes[0]) == set(GOOGLES_CODES))  # fmt: skip
         if not policies and tasks > 1:
@@ -304,12 +304,15 @@ class _Conversion:
         regions, zones = self._allowed("regions"), self._allowed("zones")
         if zones and not regions and "reservation" not in self.policy:
             self.say(f"it may run in {', '.join(zones)} alone; here in any zone of the region")
-        where = regions or [each.rpartition("-")[0] for each in zones]
+        where = regions or [zone.rpartition("-")[0] for zone in zones]
         self.job.region = self.job.region or (where[0] if where else "")
         interfaces = self.place.get("network", {}).get("networkInterfaces", [])
         if not interfaces:
             return
-        names = [each.get("subnetwork") or each.get("network") or "" for each in interfaces]
+        names = [
+            interface.get("subnetwork") or interface.get("network") or ""
+            for interface in interfaces
+        ]
         if interfaces[0].get("noExternalIpAddress"):
             self.job.spec["pscInterfaceConfig"] = "${network.interface}"
             self.job.subnet = names[0]

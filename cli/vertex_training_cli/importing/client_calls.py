@@ -256,7 +256,7 @@ class CallReader(Literals):
     def _options(self, node: ast.Call, names: tuple[str, ...]) -> tuple[dict[str, Any], bool]:
         """Return the arguments of a call by their names, and whether these are all."""
         self.label = self.names.uses[id(node)].label
-        plain = [each for each in node.args if not isinstance(each, ast.Starred)]
+        plain = [argument for argument in node.args if not isinstance(argument, ast.Starred)]
         found: dict[str, Any] = dict(zip(names, map(self.value, plain), strict=False))
         unread = [] if len(plain) <= len(names) else ["arguments without a name"]
         unread += ["arguments with a star"] if len(plain) < len(node.args) else []
@@ -387,8 +387,8 @@ def _commands(trees: list[tuple[str, ast.Module]], has_lines: bool) -> Iterable[
         for node in ast.walk(tree):
             words = node.elts if isinstance(node, ast.List | ast.Tuple) else [node]
             text = " ".join(
-                each.value for each in words
-                if isinstance(each, ast.Constant) and isinstance(each.value, str)
+                word.value for word in words
+                if isinstance(word, ast.Constant) and isinstance(word.value, str)
             )  # fmt: skip
             is_line = isinstance(node, ast.Constant) and has_lines
             if GCLOUD.search(text) and not is_line:

@@ -192,7 +192,7 @@ def _choose(found: SourceContents, job: str) -> None:
     found.jobs = [each for each in found.jobs if each.name == job][:1]
     if (more := names.count(job) - 1) > 0:
         found.remarks.append(f"the first of the jobs named {job} is taken, left out: {more} more")
-    if left := [each for each in names if each != job]:
+    if left := [name for name in names if name != job]:
         found.remarks.append(f"left out: {', '.join(left)}")
 
 
@@ -255,7 +255,9 @@ def _renamed(report: FileReport, proposal: Proposal) -> FileReport:
     own = (*proposal.files, *proposal.named)
     files = [*own, *(path.name for path in proposal.root.glob("Pulumi*.yaml"))]
     name = next((file for file in files if report.file.endswith(f"/{file}")), report.file)
-    found = tuple(dataclasses.replace(_of_the_job(each), file=name) for each in report.findings)
+    found = tuple(
+        dataclasses.replace(_of_the_job(finding), file=name) for finding in report.findings
+    )
     return dataclasses.replace(report, file=name, findings=found)
 
 

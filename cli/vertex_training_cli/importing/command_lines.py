@@ -414,7 +414,7 @@ def _of_vertex(
     base.name = key_of(display, name)
     if pools:
         uris = lists["python-package-uris"]
-        base.spec["workerPoolSpecs"] = [_pool(each, uris, base, place) for each in pools]
+        base.spec["workerPoolSpecs"] = [_pool(pool, uris, base, place) for pool in pools]
     if pools or not base.in_snake_case:
         _set_words(base.spec["workerPoolSpecs"], lists)
     elif "args" in given or "command" in given:

@@ -121,8 +121,8 @@ class Names(ast.NodeVisitor):
             functions=(*before.functions, id(node)) if is_function else before.functions,
             within=(*before.within, why) if why else before.within,
         )  # fmt: skip
-        for each in statements:
-            self.visit(each)
+        for statement in statements:
+            self.visit(statement)
         self._here = replace(before, order=self._here.order)
 
     def _note_changes(self, node: ast.AST) -> None:

@@ -156,7 +156,7 @@ class _Reader:
     def of_document(self, data: bytes) -> list[ImportedJob]:
         """Return the jobs of YAML or JSON, at any depth; scalars stay as they are written."""
         parsed = self._parsed(data)
-        jobs = [self._of_message(*each) for each in _messages(as_written(parsed.root))]
+        jobs = [self._of_message(*message) for message in _messages(as_written(parsed.root))]
         for job in jobs[:1]:
             job.remarks += map(str, parsed.problems)
         return jobs

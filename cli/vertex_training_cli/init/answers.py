@@ -111,7 +111,7 @@ class Answers(Section):
     @property
     def names(self) -> list[str]:
         """Names of the environments."""
-        return [each.name for each in self.environments]
+        return [environment.name for environment in self.environments]
 
     @property
     def owner(self) -> str:
@@ -200,7 +200,7 @@ def _option(names: list[str]) -> str:
 def placeholders(given: Answers) -> list[str]:
     """Return the values to replace before a first deployment."""
     found = [given.github] if given.github == PLACEHOLDER_REPOSITORY else []
-    numbers = (each.project_number for each in given.environments)
+    numbers = (environment.project_number for environment in given.environments)
     return [*found, *([PLACEHOLDER_NUMBER] if PLACEHOLDER_NUMBER in numbers else [])]
 
 

@@ -377,7 +377,7 @@ def substitutes_of(job: AnyJob, ref: StackRef) -> list[str]:
     home, ids = Home.find(cwd=ref.root), [view.job_id(job)]
     if view.is_tuning(job):  # lists leave trials out
         ids = [trial.job_id for trial in TuningTable(home.database).trials(ids[0])]
-    return list(dict.fromkeys(line for each in ids for line in substitutes.read(home, each)))
+    return list(dict.fromkeys(line for id_ in ids for line in substitutes.read(home, id_)))
 
 
 def _row(job: AnyJob, run: str, now: datetime, *, mark: bool) -> dict[str, str]:

@@ -61,7 +61,7 @@ def table(jobs: Sequence[Compared]) -> tuple[tuple[str, ...], list[tuple[str, ..
     """Heads and rows: a column for each job."""
     heads = ("", *(f"{each.job} {each.run}".strip() for each in jobs))
     rows = [
-        (key, *(str(getattr(each, key)) for each in jobs))
+        (key, *(str(getattr(job, key)) for job in jobs))
         for key in ("id", "state", "duration", "cost")
     ]
     names = dict.fromkeys(name for each in jobs for name in each.parameters)

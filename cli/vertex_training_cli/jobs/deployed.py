@@ -184,7 +184,11 @@ _RESOURCE: Final = "training-"
 def deployed_jobs(deployment: Mapping[str, Any]) -> Deployed:
     """Jobs in a state."""
     resources = deployment.get("resources") or []
-    found = [(each["urn"], each.get("id", "")) for each in resources if each.get("type") in JOBS]
+    found = [
+        (resource["urn"], resource.get("id", ""))
+        for resource in resources
+        if resource.get("type") in JOBS
+    ]
     return {_job(urn): id_ for urn, id_ in found}
 
 

@@ -167,7 +167,7 @@ def wait_for(chosen: Sequence[AnyJob], jobs: Jobs, goal: Goal, deadline: float) 
     def tail(name: str, count: int) -> list[str]:
         job = jobs.get(name)
         found, ids = logs.connect(jobs.of(job).ref.project), service(job).log_ids(name)
-        return [line.text for each in ids for line in found.tail(each, count)]
+        return [line.text for id_ in ids for line in found.tail(id_, count)]
 
     async def one(job: AnyJob) -> OperatorError | None:
         number = view.run(job)  # another's job may have any text there

@@ -107,7 +107,7 @@ class Objects:
             listed = self._client.list_blobs(bucket, prefix=f"{prefix.rstrip('/')}/", **_ONE_PAGE)
             names = [str(blob.name) for blob in next(listed.pages, ())]
             found = sorted(
-                (each for each in names if each.endswith(ending)), key=lambda n: (n.count("/"), n)
+                (name for name in names if name.endswith(ending)), key=lambda n: (n.count("/"), n)
             )
             if not found:
                 return b""

@@ -296,7 +296,7 @@ def _trial_state(message: Mapping[str, Any]) -> str:
 def _objective(message: Mapping[str, Any]) -> tuple[str, int]:
     """The metric to optimize, and what makes the best the smallest."""
     metrics = message.get("studySpec", {}).get("metrics", [])
-    objective = next((each for each in metrics if "safetyConfig" not in each), {})
+    objective = next((metric for metric in metrics if "safetyConfig" not in metric), {})
     return objective.get("metricId", ""), 1 if objective.get("goal") == "MINIMIZE" else -1
 
 

@@ -135,7 +135,7 @@ def on_host(root: Path, image: Mapping[str, Any]) -> dict[str, Any]:
         text = f"{image['context']} starts no python, and nothing here runs its container."
         raise CommandError(text, "`make containers` says what to install")
     folders = [(root / each).parent for each in image.get("include", ())]
-    path = ":".join(str(each) for each in dict.fromkeys(folders))
+    path = ":".join(str(fromkey) for fromkey in dict.fromkeys(folders))
     return {
         "image": _NO_IMAGE,
         "command": [sys.executable, *words[1:]],

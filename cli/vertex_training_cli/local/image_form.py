@@ -122,7 +122,7 @@ def find_form(root: Path, stack: str) -> ImageForm | None:
     given = config.get(f"{NAMESPACE}:images") or {}
     config[f"{NAMESPACE}:images"] = given | {n: {"context": c} for n, c in images.items()}
     for name in images:
-        if not any(f"${{packages.{name}}}" in _read(root, each) for each in jobs.values()):
+        if not any(f"${{packages.{name}}}" in _read(root, job) for job in jobs.values()):
             del packages[name]
     return ImageForm(f"{stack}{SUFFIX}", tuple(changed), images, config)
 

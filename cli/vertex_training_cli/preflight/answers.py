@@ -83,12 +83,12 @@ class Preflight:
 
     def of(self, verdict: Verdict) -> list[Answer]:
         """The answers with this verdict."""
-        return [each for each in self.answers if each.verdict is verdict]
+        return [answer for answer in self.answers if answer.verdict is verdict]
 
     @property
     def summary(self) -> str:
         """``41 asked, 0 refused, 3 unknown``; warnings are told if there are any."""
-        return summary(each.verdict for each in self.answers)
+        return summary(answer.verdict for answer in self.answers)
 
 
 def summary(verdicts: Iterable[Verdict]) -> str:
@@ -120,7 +120,7 @@ def text(found: Preflight) -> str:
     lines = list[str]()
     for verdict, heading in HEADINGS.items():
         if answers := found.of(verdict):
-            lines += [f"{heading}:", *(line for each in answers for line in _lines(each)), ""]
+            lines += [f"{heading}:", *(line for answer in answers for line in _lines(answer)), ""]
     return "\n".join([*lines, found.summary, ""])
 
 

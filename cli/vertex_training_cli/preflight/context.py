@@ -49,7 +49,7 @@ class PreflightContext:
 
     def of_type(self, token: str) -> Iterator[DeclaredResource]:
         """The declared resources of a type."""
-        return (each for each in self.declared.resources if each.type == token)
+        return (resource for resource in self.declared.resources if resource.type == token)
 
     def is_made(self, resource: DeclaredResource) -> bool:
         """Return whether the state has the resource, so that the stack created it."""
@@ -96,7 +96,9 @@ def _recorded(ref: StackRef, env: Mapping[str, str]) -> frozenset[tuple[str, str
     """
     pulumi = PulumiCli(ref.root, env)
     stacks: list[dict[str, Any]] = pulumi.read_json("stack", "ls", "--json")
-    if ref.stack not in {str(each["name"]).rpartition("/")[2] for each in stacks}:
+    if ref.stack not in {str(stack["name"]).rpartition("/")[2] for stack in stacks}:
         return frozenset()
     resources = pulumi.export_deployment(ref.stack).get("resources") or ()
-    return frozenset((str(each["type"]), str(each["id"])) for each in resources if each.get("id"))
+    return frozenset(
+        (str(resource["type"]), str(resource["id"])) for resource in resources if resource.get("id")
+    )

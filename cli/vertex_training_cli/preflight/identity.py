@@ -109,7 +109,7 @@ def _agents(context: PreflightContext, on: set[str]) -> Iterator[Answer]:
     """Service agents of the project that the stack grants something: IAM takes none that does not
     exist. Google makes one with its API, or when it is asked to."""
     made = {str(each.inputs["service"]) for each in context.of_type(AGENT)}
-    members = {str(each.inputs.get("member")) for each in context.declared.resources}
+    members = {str(resource.inputs.get("member")) for resource in context.declared.resources}
     for member in sorted(members):
         match = _AGENT.search(member)
         if match is None or match["number"] != context.number:

@@ -46,7 +46,9 @@ def ask(context: PreflightContext) -> Iterator[Answer]:
         yield from _used_bucket(context, name)
     for secret in _used_secrets(context):
         yield from _secret_version(context, secret)
-    texts = (str(value) for each in context.declared.resources for value in each.inputs.values())
+    texts = (
+        str(value) for resource in context.declared.resources for value in resource.inputs.values()
+    )
     for key in sorted({match[0] for text in texts for match in _KEY.finditer(text)}):
         yield from _key(context, key)
     for each in context.of_type(SNAPSHOT):
@@ -151,7 +153,7 @@ def _used_buckets(context: PreflightContext) -> list[str]:
     made = {str(each.inputs["name"]) for each in context.of_type(BUCKET)}
     used = {str(each.inputs["bucket"]) for each in context.of_type(ON_BUCKET)}
     buckets = context.declared.stack.declared.buckets.values()
-    used |= {each.existing for each in buckets if each.existing}
+    used |= {bucket.existing for bucket in buckets if bucket.existing}
     return sorted(used - made)
 
 
@@ -170,7 +172,7 @@ def _used_secrets(context: PreflightContext) -> list[str]:
     declared = {each.id: each for each in context.of_type(SECRET)}
     made = [id_ for id_, each in declared.items() if context.is_made(each)]
     secrets = context.declared.stack.declared.secrets.values()
-    used = [each.existing for each in secrets if each.existing]
+    used = [secret.existing for secret in secrets if secret.existing]
     return list(dict.fromkeys([*(id_ for id_ in made if id_ not in used), *used]))
 
 

@@ -300,10 +300,10 @@ def held_blocks(
 def _inside(network: str, items: Iterable[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
     short = network.rpartition("/")[2]
     project = network.split("/")[1]
-    for each in items:
-        link = str(each.get("network"))
+    for item in items:
+        link = str(item.get("network"))
         if link.endswith(f"projects/{project}/global/networks/{short}"):
-            yield each
+            yield item
 
 
 def _held(

@@ -114,7 +114,7 @@ def _judge(
         yield asked.unknown(missing, read.permission)
         return
     policy = EffectivePolicy.parse(document)
-    allowed = [(policy.allows(each), each) for each in subjects]
+    allowed = [(policy.allows(subject), subject) for subject in subjects]
     stopped = [each for verdict, each in allowed if verdict is False]
     unclear = [each for verdict, each in allowed if verdict is None]
     mend = f"ask its administrator for an exception of projects/{project}"
@@ -129,7 +129,7 @@ def _judge(
 
 
 def _shown(subjects: Sequence[Subject]) -> str:
-    names = list(dict.fromkeys(each.resource for each in subjects))
+    names = list(dict.fromkeys(subject.resource for subject in subjects))
     more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
     return ", ".join(names[:SHOWN]) + more
 
@@ -152,7 +152,7 @@ class EffectivePolicy:
             any(rule.get("enforce") for rule in rules),
             any(rule.get("denyAll") for rule in rules),
             tuple(text for each in values for text in each.get("allowedValues") or ()),
-            tuple(text for each in values for text in each.get("deniedValues") or ()),
+            tuple(text for value in values for text in value.get("deniedValues") or ()),
         )
 
     def allows(self, subject: Subject) -> bool | None:
@@ -236,21 +236,23 @@ def _of_type(
     declared: DeclaredStack, types: Iterable[str]
 ) -> Iterator[tuple[DeclaredResource, str]]:
     """Resources of these types, and their projects."""
-    for each in declared.resources:
-        if each.type in types:
-            yield each, _owner(declared, each)
+    for resource in declared.resources:
+        if resource.type in types:
+            yield resource, _owner(declared, resource)
 
 
 def _locations(declared: DeclaredStack) -> Iterator[Subject]:
-    for each in declared.resources:
-        if IAM_TYPE.search(each.type):
+    for resource in declared.resources:
+        if IAM_TYPE.search(resource.type):
             continue  # where it is says its resource
-        replicas = ((each.inputs.get("replication") or {}).get("userManaged") or {}).get("replicas")
-        found = [each.inputs.get(key) for key in ("location", "region", "zone")]
+        replicas = ((resource.inputs.get("replication") or {}).get("userManaged") or {}).get(
+            "replicas"
+        )
+        found = [resource.inputs.get(key) for key in ("location", "region", "zone")]
         found += [replica.get("location") for replica in replicas or ()]
         for location in filter(None, found):
-            what = f"{_named(each)} in {str(location).lower()}"
-            yield Subject(what, _owner(declared, each), match_location(str(location)))
+            what = f"{_named(resource)} in {str(location).lower()}"
+            yield Subject(what, _owner(declared, resource), match_location(str(location)))
     settings = declared.stack.settings
     for key in declared.requests:
         where = match_location(settings.region)
@@ -289,10 +291,10 @@ def _connections(declared: DeclaredStack) -> Iterator[Subject]:
 def _foreign_members(declared: DeclaredStack) -> Iterator[Subject]:
     """People, groups and everybody: accounts of the organization's projects belong to it."""
     seen = set[tuple[str, str]]()
-    for each in declared.resources:
-        members = [each.inputs.get("member"), *(each.inputs.get("members") or ())]
+    for resource in declared.resources:
+        members = [resource.inputs.get("member"), *(resource.inputs.get("members") or ())]
         for member in map(str, filter(None, members)):
-            project = _owner(declared, each)
+            project = _owner(declared, resource)
             if member.partition(":")[0] in (*_MEMBERS, *PUBLIC_MEMBERS):
                 if (member, project) not in seen:
                     yield Subject(f"member {member}", project, _match_member(member))

@@ -51,7 +51,9 @@ def ask(context: PreflightContext) -> Iterator[Answer]:
         yield from _ask_quota(context, need, judge_jobs)
     for need in endpoint_needs(context.declared):
         yield from _ask_quota(context, need, judge_endpoints)
-    left = tuple(each for each in context.declared.resources if not context.is_made(each))
+    left = tuple(
+        resource for resource in context.declared.resources if not context.is_made(resource)
+    )
     for need in compute_needs(dataclasses.replace(context.declared, resources=left)):
         yield from _ask_compute_quotas(context, need)
 
@@ -277,7 +279,11 @@ def compute_needs(declared: DeclaredStack) -> list[ComputeNeed]:
             region = str(each.inputs.get("region") or zone.rpartition("-")[0] or settings.region)
             at = (str(each.inputs.get("project") or settings.project), region)
             counts.setdefault(at, Counter())[metric] += 1
-    made = {each.inputs.get("name") for each in declared.resources if each.type == RESERVATION}
+    made = {
+        resource.inputs.get("name")
+        for resource in declared.resources
+        if resource.type == RESERVATION
+    }
     for plan in declared.stack.reservations.values():
         if plan.name in made:
             at = (plan.project, plan.settings.zone.rpartition("-")[0])

@@ -41,9 +41,9 @@ def _reservation(
 def _machines_of_jobs(context: PreflightContext) -> Counter[str]:
     """Reservation that a job names -> machines of all jobs at once."""
     found = Counter[str]()
-    for each in context.declared.requests.values():
+    for request in context.declared.requests.values():
         of_job = Counter[str]()
-        for rung in each.rungs:  # one of them runs at a time
+        for rung in request.rungs:  # one of them runs at a time
             of_job |= _machines_of(rung)
         found.update(of_job)
     return found

@@ -157,7 +157,7 @@ def _held_on_resources(context: PreflightContext, permissions: set[str], of: Ans
     Raises:
         UnansweredError: it has made none, or nobody answers.
     """
-    if any(each.startswith("bigquery.") for each in permissions):
+    if any(permission.startswith("bigquery.") for permission in permissions):
         unknown = of.unknown(
             f"{', '.join(sorted(permissions))}: datasets cannot be asked, and not all are held",
             mend="`datasets` in bootstrap/ lists those on which CI may grant",
@@ -208,7 +208,7 @@ def _accounts(context: PreflightContext) -> Iterator[Answer]:
         resource_types.find(ACCOUNT).policy_name(each.inputs): each
         for each in context.of_type(ACCOUNT)
     }
-    bodies = [json.loads(each.body) for each in context.declared.requests.values()]
+    bodies = [json.loads(request.body) for request in context.declared.requests.values()]
     used = {
         email: "403 where the job is submitted, after a running one was cancelled for it"
         for body in bodies

@@ -240,7 +240,7 @@ def _with_images(report: ReviewReport, ref: StackRef, *, offline: bool) -> Revie
     from vertex_training_cli.review.report import with_images
 
     jobs: dict[str, list[str]] = {}
-    later = [each for each in report.schedules if each.action in ("begin", "change")]
+    later = [schedule for schedule in report.schedules if schedule.action in ("begin", "change")]
     for job in (*report.submitted, *later):
         for uri in job.images:
             jobs.setdefault(uri, []).append(job.name)

@@ -282,7 +282,9 @@ def _differ_by_name(old: Step, new: Step, before: str, after: str) -> bool:
     else:
         differences = diff_fields(old.old.inputs, new.new.inputs)
     word = re.compile(rf"(?<![A-Za-z0-9]){re.escape(before)}(?![A-Za-z0-9])")
-    return all(word.sub(after, each.old or "") == each.new for each in differences)
+    return all(
+        word.sub(after, difference.old or "") == difference.new for difference in differences
+    )
 
 
 def deployed_names(plan: Plan) -> dict[str, str]:

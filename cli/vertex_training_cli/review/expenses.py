@@ -145,18 +145,18 @@ def _differences(step: Step) -> list[FieldDifference]:
 
 def costs_in_words(changes: Sequence[ScheduleChange], quote: Quote) -> list[str]:
     """Return what schedules that begin or change can cost."""
-    changed = (each for each in changes if each.action in ("begin", "change"))
+    changed = (change for change in changes if change.action in ("begin", "change"))
     return [f"schedule {quote(each.name)}: {each.cost}" for each in changed]
 
 
 def ends_in_words(changes: Sequence[ScheduleChange], quote: Quote) -> list[str]:
     """Return schedules that end."""
-    return [f"schedule {quote(each.name)} ends" for each in changes if each.action == "end"]
+    return [f"schedule {quote(change.name)} ends" for change in changes if change.action == "end"]
 
 
 def drops_in_words(changes: Sequence[ScheduleChange], quote: Quote) -> list[str]:
     """Return slots that are due, and that a changed schedule drops."""
-    dropped = ((each, first([quote(slot) for slot in each.dropped])) for each in changes)
+    dropped = ((change, first([quote(slot) for slot in change.dropped])) for change in changes)
     return [f"{quote(each.name)} {slots}" for each, slots in dropped if slots]
 
 
@@ -263,7 +263,7 @@ def _texts(value: object) -> tuple[str, ...]:
 
 def queried(changes: Sequence[SnapshotChange]) -> list[SnapshotChange]:
     """Return the snapshots whose query runs."""
-    return [each for each in changes if each.action == "query"]
+    return [change for change in changes if change.action == "query"]
 
 
 def query_cost(change: SnapshotChange, quote: Quote) -> str:
@@ -371,7 +371,7 @@ def reservation_changes(plan: Plan) -> list[ReservationChange]:
         )
         for step in steps
     )
-    found = (each for each in changes if each.old != each.new)
+    found = (change for change in changes if change.old != change.new)
     return sorted(found, key=lambda each: each.either.name)
 
 
@@ -401,7 +401,7 @@ def _accelerator(machine: Mapping[str, Any]) -> tuple[str, int]:
 
 def reservations_cost(reservations: Sequence[ReservationChange], quote: Quote) -> str:
     """Return what machines that are kept cost more or less a month, and which."""
-    changes = [each.monthly for each in reservations]
+    changes = [reservation.monthly for reservation in reservations]
     prices = [change for change in changes if change is not None]
     missing = len(changes) - len(prices)
     noun = "reservation" if missing == 1 else "reservations"

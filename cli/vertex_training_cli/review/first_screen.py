@@ -106,7 +106,7 @@ def commands(report: ReviewReport) -> list[str]:
 
 def without_row(report: ReviewReport, quote: Quote) -> str:
     """Return the heads of questions without an answer, after what that means."""
-    heads = [HEADS[each.question] for each in answers(report, quote) if not each.phrases]
+    heads = [HEADS[answer.question] for answer in answers(report, quote) if not answer.phrases]
     word = "Not known" if is_partial(report) else "Nothing"
     return f"{word}: {', '.join(heads)}." if heads else ""
 

@@ -212,7 +212,7 @@ def administrators(plan: Plan) -> list[IamBinding]:
     """
     asked_for = (each for each in gained(plan) if not each.is_derived)
     others = (each for each in asked_for if not each.member.startswith("projectOwner:"))
-    return [each for each in others if _administers(each.role)]
+    return [other for other in others if _administers(other.role)]
 
 
 def _administers(role: str) -> bool:

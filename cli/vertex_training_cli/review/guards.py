@@ -369,7 +369,7 @@ def _less_of_budget(old: Inputs, new: Inputs) -> Iterator[str]:
     before, now = _amount(old), _amount(new)
     if before != now and not (_sum(now) <= _sum(before)):
         yield f"of {now} a month, not of {before}"
-    if gone := [each for each in _thresholds(old) if each not in _thresholds(new)]:
+    if gone := [threshold for threshold in _thresholds(old) if threshold not in _thresholds(new)]:
         yield f"no longer at {', '.join(gone)}"
 
 
@@ -403,8 +403,8 @@ def _told(type_: str, state: ResourceState | None, names: Mapping[str, str]) -> 
     if state is None or type_ in (CHANNEL, DASHBOARD):
         return ()
     found = [
-        "a channel of this change" if each == UNKNOWN else names.get(each, each)
-        for each in _channels(type_, state.inputs)
+        "a channel of this change" if channel == UNKNOWN else names.get(channel, channel)
+        for channel in _channels(type_, state.inputs)
     ]
     by_default = value_at(state.inputs, "allUpdatesRule.disableDefaultIamRecipients")
     if type_ == BUDGET and by_default is not True:

@@ -75,7 +75,7 @@ def verdict(report: ReviewReport, quote: Quote = cut) -> str:
         parts.append(_thrown_away(thrown))
     if deferred := [job for job in report.jobs if job.action == "defer"]:
         parts.append(_deferred(deferred))
-    if uploads := sum(each.action in ("upload", "replace") for each in report.models):
+    if uploads := sum(model.action in ("upload", "replace") for model in report.models):
         parts.append(f"{_count(uploads, 'model version')} uploaded")
     parts += _traffic(report, quote)
     for found in (expenses.costs_in_words, expenses.ends_in_words):
@@ -83,7 +83,7 @@ def verdict(report: ReviewReport, quote: Quote = cut) -> str:
             parts.append(first(words))
     queries = expenses.queried(report.snapshots)
     if queries:
-        parts.append(first([expenses.query_cost(each, quote) for each in queries]))
+        parts.append(first([expenses.query_cost(query, quote) for query in queries]))
     if report.reservations:
         parts.append(expenses.reservations_cost(report.reservations, quote))
     if report.gained or report.lost:
@@ -169,7 +169,7 @@ def unbuilt_images(report: ReviewReport) -> list[str]:
     """Return images that jobs or models would run, and of which none was built."""
     jobs = (*report.submitted, *(e for e in report.schedules if e.action in ("begin", "change")))
     used = [uri for job in jobs for uri in job.images]
-    used += [each.image for each in report.models if each.action in ("upload", "replace")]
+    used += [model.image for model in report.models if model.action in ("upload", "replace")]
     return sorted({image_name(uri) for uri in used if uri.endswith(f"@{PLACEHOLDER}")})
 
 
@@ -226,7 +226,7 @@ def _nothing_more(_report: ReviewReport, _quote: Quote) -> Iterable[str]:
 def _runs(report: ReviewReport, quote: Quote) -> Iterator[str]:
     for job in report.jobs:
         if job.submits or job.action == "defer":
-            machines = " and ".join(quote(each) for each in job.machines)
+            machines = " and ".join(quote(machine) for machine in job.machines)
             if job.machines_before not in ((), job.machines):
                 machines = f"{' and '.join(map(quote, job.machines_before))} → {machines}"
             if job.strategy_before not in ("", job.strategy):
@@ -242,9 +242,9 @@ def _runs(report: ReviewReport, quote: Quote) -> Iterator[str]:
 def _traffic(report: ReviewReport, quote: Quote) -> list[str]:
     """Return endpoints whose split changes, before and after."""
     return [
-        f"traffic of {quote(each.name)}: {quote(serving.split_change(each))}"
-        for each in report.endpoints
-        if each.before != each.after and each.action != "delete"
+        f"traffic of {quote(endpoint.name)}: {quote(serving.split_change(endpoint))}"
+        for endpoint in report.endpoints
+        if endpoint.before != endpoint.after and endpoint.action != "delete"
     ]
 
 
@@ -261,9 +261,9 @@ def _costs(report: ReviewReport, quote: Quote) -> Iterator[str]:
     for each in report.watching:
         if each.kind == "budget" and each.action != "delete":
             yield f"{quote(each.name)}: mail at {quote(each.when)}; it stops nothing"
-    for each in report.endpoints:
-        if each.cost_before != each.cost:
-            yield f"endpoint {quote(each.name)}, used or not: {serving.cost_text(each)}"
+    for endpoint in report.endpoints:
+        if endpoint.cost_before != endpoint.cost:
+            yield f"endpoint {quote(endpoint.name)}, used or not: {serving.cost_text(endpoint)}"
 
 
 def _gains(report: ReviewReport, quote: Quote) -> Iterator[str]:
@@ -293,9 +293,9 @@ def _replaced(report: ReviewReport, quote: Quote) -> Iterator[str]:
 def _policies(report: ReviewReport, quote: Quote) -> Iterator[str]:
     if not report.packs:
         yield "no policy pack checked this"
-    for each in report.violations:
-        word = "forbidden by" if each.is_mandatory else "warning of"
-        yield f"{word} {quote(each.policy)} for {quote(each.urn.rpartition('::')[2])}"
+    for violation in report.violations:
+        word = "forbidden by" if violation.is_mandatory else "warning of"
+        yield f"{word} {quote(violation.policy)} for {quote(violation.urn.rpartition('::')[2])}"
 
 
 def _readable(report: ReviewReport, quote: Quote) -> Iterator[str]:
@@ -308,12 +308,12 @@ def _unseen(report: ReviewReport, quote: Quote) -> Iterator[str]:
         yield "what comes after the point where the preview failed"
     if report.not_observed:
         yield f"jobs as they are now: {quote(report.not_observed)}"
-    for each in report.models:
-        if each.unanswered and each.action in ("upload", "replace"):
-            yield f"run {quote(each.run)} of model {quote(each.model)}: {quote(each.unanswered)}"
-    for each in report.snapshots:
-        if expenses.NOT_ASKED in each.told:
-            yield f"snapshot {quote(each.name)}: {quote(each.told)}"
+    for model in report.models:
+        if model.unanswered and model.action in ("upload", "replace"):
+            yield f"run {quote(model.run)} of model {quote(model.model)}: {quote(model.unanswered)}"
+    for snapshot in report.snapshots:
+        if expenses.NOT_ASKED in snapshot.told:
+            yield f"snapshot {quote(snapshot.name)}: {quote(snapshot.told)}"
     for type_ in report.unjudged:
         yield f"what a {quote(type_)} opens or grants"
     if report.is_offline:

@@ -214,7 +214,7 @@ def job_spec(message: Mapping[str, Any]) -> dict[str, Any]:
 
 def _job(step: Step, observed: Observations, *, subnet: bool) -> JobChange:
     inputs = step.inputs
-    messages = [request(each) for each in rungs(inputs)]
+    messages = [request(rung) for rung in rungs(inputs)]
     spec = job_spec(messages[0])
     region = _region(inputs)
     state = str(step.old.outputs.get("state") or "") if step.old else ""
@@ -284,8 +284,8 @@ def same_requests(jobs: Sequence[JobChange]) -> list[Problem]:
 
 def _repeated(inputs: Mapping[str, Any], observed: Observations) -> str:
     """Return the number of the earlier job of a request, or of a rung's."""
-    ids = (str(each.get("requestId")) for each in rungs(inputs))
-    names = (observed.repeated[each] for each in ids if each in observed.repeated)
+    ids = (str(rung.get("requestId")) for rung in rungs(inputs))
+    names = (observed.repeated[id_] for id_ in ids if id_ in observed.repeated)
     return next(names, "").rpartition("/")[2]
 
 
@@ -315,7 +315,7 @@ def _ladder(inputs: Mapping[str, Any]) -> tuple[RungRequest, ...]:
 
 
 def _cost(inputs: Mapping[str, Any]) -> JobCost:
-    messages = [request(each) for each in rungs(inputs)]
+    messages = [request(rung) for rung in rungs(inputs)]
     return costs.of_dearest(messages, _region(inputs), backend_of(inputs))
 
 
@@ -368,7 +368,7 @@ def _options(inputs: Mapping[str, Any]) -> dict[str, Any]:
     """Return the options; of each rung, its differences in words."""
     found = dict(inputs.get("options") or {})
     if LADDER in found:
-        found[LADDER] = [str(each.get("words", "")) for each in rungs(inputs)[1:]]
+        found[LADDER] = [str(rung.get("words", "")) for rung in rungs(inputs)[1:]]
     return found
 
 

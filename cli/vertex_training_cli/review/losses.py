@@ -212,13 +212,13 @@ def _key_change(each: Finding, quote: Quote) -> str:
       "old new names=what")  # fmt: skip
 def unencrypted(plan: Plan) -> list[Finding]:
     """Return keys that no longer encrypt new data of resources that stay: Google's does."""
-    return [each for each in _key_changes(plan) if not each.new]
+    return [change for change in _key_changes(plan) if not change.new]
 
 
 @risk("encrypted with another key", _key_change, "keysChanged", fields="old new names=what")
 def other_keys(plan: Plan) -> list[Finding]:
     """Return keys in whose place another one encrypts new data of resources that stay."""
-    return [each for each in _key_changes(plan) if each.new]
+    return [change for change in _key_changes(plan) if change.new]
 
 
 def _key_changes(plan: Plan) -> list[Finding]:

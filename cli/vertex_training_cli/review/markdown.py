@@ -167,10 +167,10 @@ def _table(part: Table, verbosity: Verbosity) -> Iterator[str]:
 
 
 def _fields(fields: Sequence[FieldDifference], most: int) -> Iterator[str]:
-    for each in fields[:most]:
-        old = "(absent)" if each.old is None else code(each.old)
-        new = "(absent)" if each.new is None else code(each.new)
-        yield f"- {code(each.path)}: {old} → {new}"
+    for field in fields[:most]:
+        old = "(absent)" if field.old is None else code(field.old)
+        new = "(absent)" if field.new is None else code(field.new)
+        yield f"- {code(field.path)}: {old} → {new}"
     if most and len(fields) > most:
         yield f"- and {len(fields) - most} more fields"
 

@@ -339,4 +339,4 @@ def to_listings(*groups: Iterable[str | Entry]) -> tuple[Listing, ...]:
     entries = (
         tuple(Entry(each) if isinstance(each, str) else each for each in group) for group in groups
     )
-    return tuple(Listing((each,)) for each in entries if each)
+    return tuple(Listing((entry,)) for entry in entries if entry)

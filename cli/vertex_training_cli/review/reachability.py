@@ -144,8 +144,9 @@ def _has_external_address(type_: str, inputs: Inputs) -> bool:
         return on_batch and "pscInterfaceConfig" not in job_spec(request(inputs))
     interfaces = inputs.get("networkInterfaces")
     return isinstance(interfaces, list) and any(
-        isinstance(each, Mapping) and (each.get("accessConfigs") or each.get("ipv6AccessConfigs"))
-        for each in interfaces
+        isinstance(interface, Mapping)
+        and (interface.get("accessConfigs") or interface.get("ipv6AccessConfigs"))
+        for interface in interfaces
     )
 
 
@@ -273,7 +274,7 @@ def _public(step: Step, state: ResourceState | None) -> set[str]:
     if state is None:
         return set()
     inputs, bindings = state.inputs, grants.bindings_of(step, state)
-    if opened := {f"{each.kind} {each.target}" for each in bindings if each.is_public}:
+    if opened := {f"{binding.kind} {binding.target}" for binding in bindings if binding.is_public}:
         return opened
     if step.type == FIREWALL and open_ranges(inputs, "INGRESS"):
         return {f"firewall {step.name}"}

@@ -136,9 +136,9 @@ def image_changes(
     """Return images with another digest in ``jobs``, schedules among them, and ``models``."""
     found: dict[tuple[str, str], dict[str, None]] = {}
     for job in jobs:
-        for each in job.differences:
-            if _IMAGE_PATH.match(each.path) and each.old and each.new:
-                found.setdefault((each.old, each.new), {})[job.name] = None
+        for difference in job.differences:
+            if _IMAGE_PATH.match(difference.path) and difference.old and difference.new:
+                found.setdefault((difference.old, difference.new), {})[job.name] = None
     for version in models:
         if version.image_before and version.image:
             found.setdefault((version.image_before, version.image), {})[version.title] = None
@@ -153,7 +153,7 @@ def other_images(
     models = [each for each in models if each.action not in ("delete", "leave")]
     changed = {change.uri for change in image_changes(jobs, models)}
     used = [(uri, job.name) for job in jobs for uri in job.images]
-    used += [(each.image, each.title) for each in models]
+    used += [(model.image, model.title) for model in models]
     found: dict[tuple[str, str], dict[str, None]] = {}
     for uri, name in used:
         if uri not in changed and _PINNED.match(uri):
@@ -327,7 +327,7 @@ class ReviewReport:
     @property
     def forbidding(self) -> tuple[PolicyViolation, ...]:
         """Policy results because of which nothing is deployed."""
-        return tuple(each for each in self.violations if each.is_mandatory)
+        return tuple(violation for violation in self.violations if violation.is_mandatory)
 
     @property
     def risky(self) -> bool:
@@ -342,7 +342,7 @@ class ReviewReport:
         parts = (*self.risks.values(), self.gained, self.lost, self.kept, self.reachability)
         more = (self.destroyed, self.changes, self.folders, self.watching)
         kinds = (*self.jobs, *self.models, *self.endpoints, *self.snapshots, *self.schedules)
-        return not any(parts + more) and all(each.action == "keep" for each in kinds)
+        return not any(parts + more) and all(kind.action == "keep" for kind in kinds)
 
 
 def build(
@@ -395,7 +395,7 @@ def build(
         policies=len(plan.policies | {violation.policy for violation in plan.violations}),
         risks={kind: kind(plan) for kind in RISKS},
         levels=guards.policy_levels(plan),
-        changes=tuple(each for each in _changes(plan) if each.name not in grouped),
+        changes=tuple(change for change in _changes(plan) if change.name not in grouped),
         is_first=plan.succeeded and not is_offline and not any(each.old for each in plan.steps),
         unchanged=sum(step.custom and not step.changes for step in plan.steps),
     )
@@ -426,7 +426,9 @@ def with_problems(report: ReviewReport, problems: Sequence[Problem]) -> ReviewRe
 
 
 def _outcome(plan: Plan, problems: Sequence[Problem], different: bool) -> ReviewOutcome:
-    if any(each.is_mandatory for each in plan.violations) or destroyed.refused_losses(plan):
+    if any(violation.is_mandatory for violation in plan.violations) or destroyed.refused_losses(
+        plan
+    ):
         return ReviewOutcome.FORBIDDEN
     if problems and all(problem.rule.startswith("limit-") for problem in problems):
         return ReviewOutcome.OVER_LIMIT
@@ -474,7 +476,7 @@ def plan_digest(plan: Plan) -> str:
     warnings of the program, durations or places on a machine, and of a secret value only that it
     is one.
     """
-    raised = [(each.name, each.old, each.new) for each in guards.raised_limits(plan)]
+    raised = [(limit.name, limit.old, limit.new) for limit in guards.raised_limits(plan)]
     content = {
         "stack": plan.stack,
         "steps": _steps(plan),
@@ -522,5 +524,7 @@ def _policies(plan: Plan) -> dict[str, object]:
         "packs": sorted(plan.packs),
         "checked": sorted(plan.policies),
         "levels": guards.policy_levels(plan),
-        "found": sorted((each.policy, each.level, each.urn) for each in plan.violations),
+        "found": sorted(
+            (violation.policy, violation.level, violation.urn) for violation in plan.violations
+        ),
     }

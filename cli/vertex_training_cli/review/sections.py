@@ -137,9 +137,9 @@ def _schedules(changes: Sequence[ScheduleChange], quote: Quote) -> Iterator[Part
     )
     if changes:
         yield Paragraph(expenses.TIMER)
-    for each in changes:
-        if each.differences:
-            yield Differences(f"What differs in schedule {quote(each.name)}", each.differences)
+    for change in changes:
+        if change.differences:
+            yield Differences(f"What differs in schedule {quote(change.name)}", change.differences)
 
 
 def _snapshots(changes: Sequence[SnapshotChange], quote: Quote) -> Iterator[Part]:
@@ -162,7 +162,7 @@ def _snapshots(changes: Sequence[SnapshotChange], quote: Quote) -> Iterator[Part
 
 def _models(versions: Sequence[VersionChange], quote: Quote) -> Iterator[Part]:
     """Yield versions that change, and what could not be asked of their runs."""
-    changed = [each for each in versions if each.action != "keep"]
+    changed = [version for version in versions if version.action != "keep"]
     yield from to_tables(
         "Versions of models that change",
         changed,
@@ -188,7 +188,7 @@ def _models(versions: Sequence[VersionChange], quote: Quote) -> Iterator[Part]:
 
 def _endpoints(changes: Sequence[EndpointChange], quote: Quote) -> Iterator[Part]:
     """Yield endpoints that change: split, machines, USD a month, reachability; and metrics."""
-    changed = [each for each in changes if each.action != "keep"]
+    changed = [change for change in changes if change.action != "keep"]
     yield from to_tables(
         "Endpoints that change",
         changed,
@@ -238,7 +238,7 @@ def _watching(changes: Sequence[WatchChange], quote: Quote) -> Iterator[Part]:
         _if_action("delete"),
     )
     for kind, text in (("alert", guards.OF_ALERTS), ("budget", guards.OF_BUDGETS)):
-        if any(each.kind == kind for each in changes):
+        if any(change.kind == kind for change in changes):
             yield Paragraph(text)
 
 
@@ -277,9 +277,9 @@ def _jobs(report: ReviewReport, quote: Quote) -> Iterator[Part]:
             if job.idle_stop or (job.idle_stop_before and job.action != "cancel")
         ),
         (
-            f"{quote(job)} reads snapshot {quote(each.name)}, run {each.run}"
-            for each in report.snapshots
-            for job in each.readers
+            f"{quote(job)} reads snapshot {quote(snapshot.name)}, run {snapshot.run}"
+            for snapshot in report.snapshots
+            for job in snapshot.readers
         ),
         (
             f"{quote(job.name)}: {progress(job.now)}"
@@ -357,9 +357,9 @@ def _images(report: ReviewReport, quote: Quote) -> Iterator[ReportSection]:
     tables = to_tables("Images that get another digest", report.images, columns)
     yield ReportSection("Images", tables)
     others = to_listings(
-        f"{quote(f'{each.name}@{each.versions[1]}')}: {quote(report.origin(each))}"
-        f" ({quote(', '.join(each.jobs))})"
-        for each in report.other_images
+        f"{quote(f'{image.name}@{image.versions[1]}')}: {quote(report.origin(image))}"
+        f" ({quote(', '.join(image.jobs))})"
+        for image in report.other_images
     )
     count = Paragraph(str(len(report.other_images)))
     yield ReportSection("Other images in use", others, count, "always")
@@ -443,7 +443,7 @@ def _losses(report: ReviewReport, quote: Quote) -> ReportSection:
         return Entry(text + takes, danger="destroys")
 
     groups = [
-        tuple(Entry(kind.line(each, quote), danger=kind.danger) for each in findings)
+        tuple(Entry(kind.line(finding, quote), danger=kind.danger) for finding in findings)
         for kind, findings in report.risks.items()
         if kind.in_list and findings
     ]
@@ -513,7 +513,7 @@ def _change(change: ResourceChange, quote: Quote) -> Entry:
 
 
 def _warnings(report: ReviewReport) -> ReportSection:
-    messages = tuple(each.message for each in report.warnings)
+    messages = tuple(warning.message for warning in report.warnings)
     parts = (Verbatim(messages),) if messages else ()
     return ReportSection("Warnings", parts, Paragraph(str(len(messages))), "comment")
 

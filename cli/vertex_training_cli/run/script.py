@@ -159,7 +159,7 @@ def _free_name(key: str, jobs: Sequence[AnyJob]) -> str:
     """``key``, or with the first number from 2 on that no live run has: ``train-2``."""
     live = {view.title(job) for job in jobs if not view.has_ended(job)}
     names = (key if number == 1 else f"{key}-{number}" for number in itertools.count(1))
-    return next(each for each in names if RUN_PREFIX + each not in live)
+    return next(name for name in names if RUN_PREFIX + name not in live)
 
 
 def _document(

@@ -100,7 +100,7 @@ def has_policy_packages(layout: Layout) -> bool:
         return False
     ours = (layout.root / "vertex_training").resolve()
     links = (folder / "vertex_training" for folder in _policy_packages(layout))
-    return layout.environment is None or any(each.resolve() == ours for each in links)
+    return layout.environment is None or any(link.resolve() == ours for link in links)
 
 
 def _policy_packages(layout: Layout) -> list[Path]:

@@ -155,7 +155,9 @@ def refused_repairs(
     after it changed other resources. None of an ``up`` that is held to a plan: the review that
     made it has looked.
     """
-    if not _refreshes(root, arguments) or any(each.startswith("--plan") for each in arguments):
+    if not _refreshes(root, arguments) or any(
+        argument.startswith("--plan") for argument in arguments
+    ):
         return []
     found = make_plan(pulumi, stack, policy_options=_config_file(arguments), refresh=True)
     unseen = found.errors if found.steps and "--skip-preview" in arguments else ()
@@ -164,7 +166,7 @@ def refused_repairs(
 
 def _refreshes(root: Path, arguments: Sequence[str]) -> bool:
     """Whether ``pulumi up`` begins with what the cloud has: asked to, or by ``Pulumi.yaml``."""
-    options = [match for each in arguments if (match := _REFRESH.fullmatch(each))]
+    options = [match for argument in arguments if (match := _REFRESH.fullmatch(argument))]
     if options:
         return options[-1]["value"] not in ("false", "False", "f", "F", "0")
     return project_files.refreshes(root)

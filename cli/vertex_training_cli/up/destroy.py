@@ -81,7 +81,11 @@ class Losses:
 def find_losses(deployment: Mapping[str, Any]) -> Losses:
     """What the deployment of a state holds. Components and what is only read hold nothing."""
     resources = deployment.get("resources") or []
-    found = [each for each in resources if not (each.get("delete") or each.get("external"))]
+    found = [
+        resource
+        for resource in resources
+        if not (resource.get("delete") or resource.get("external"))
+    ]
     custom = [each for each in found if each.get("custom") and not _is_provider(each)]
     emptied = {_name(e) for e in custom if as_mapping(e.get("outputs")).get("forceDestroy")}
     holding = [each for each in custom if _is_named(each)]
@@ -99,7 +103,7 @@ def find_losses(deployment: Mapping[str, Any]) -> Losses:
     order = [row.word for row in resource_types.by_token().values()]
     named.sort(key=lambda loss: (order.index(loss.kind), loss.name))
     names = tuple(sorted(f"{loss.kind} {loss.name} ({option})" for loss, option in stay))
-    left = [each for each in rights if not each.get("retainOnDelete")]
+    left = [right for right in rights if not right.get("retainOnDelete")]
     taken = tuple(sorted(filter(None, (_taken(each, custom) for each in left))))
     return Losses(tuple(named), others, tuple(sorted(protected)), in_code, retained, taken, names)
 

@@ -271,7 +271,7 @@ class _Import:
             # Without `resources` if nothing is created.
             declared = json.loads(file.read_text(encoding="utf-8")).get("resources") or []
         own = {entry["name"] for entry in declared if entry.get("component")}
-        urns = {parent for each in steps if (parent := each.get("newState", {}).get("parent"))}
+        urns = {parent for step in steps if (parent := step.get("newState", {}).get("parent"))}
         self.parents.clear()
         self.parents.update({_name(urn): urn for urn in urns if _name(urn) not in own})
         self.declared[:] = self._created(steps)
@@ -321,7 +321,7 @@ class _Import:
         if not errors:
             text = redact(done.stderr.strip() or done.stdout.strip())
             raise CommandError(f"`pulumi import` failed: {text}")
-        told = [(each.get("urn"), each["message"].strip()) for each in errors]
+        told = [(error.get("urn"), error["message"].strip()) for error in errors]
         reasons = {_name(urn): message for urn, message in told if urn}
         if not reasons:
             raise CommandError("; ".join(redact(message) for _, message in told))

@@ -111,7 +111,9 @@ class Run:
 
     def job(self) -> str:
         """Return the name of the job that the state has. Raises CommandError."""
-        names = [str(each["id"]) for each in self.resources().values() if each["type"] == JOB]
+        names = [
+            str(resource["id"]) for resource in self.resources().values() if resource["type"] == JOB
+        ]
         if len(names) != 1:
             raise CommandError(f"the state has {len(names)} jobs, and not one.")
         return names[0]
@@ -146,16 +148,16 @@ def preflight(run: Run) -> None:
         answers = [*unread, *command.ask_all(made)]
         for each in answers:
             run.note("preflight", f"asked {each.part}: {each.asked}", each.verdict.value)
-        run.log(f"preflight: {summary(each.verdict for each in answers)}")
+        run.log(f"preflight: {summary(answer.verdict for answer in answers)}")
 
 
 def up(run: Run) -> None:
     """Make the stack."""
     with run.step("up"):
         run.up()
-        for each in run.resources().values():
-            fields = sorted(shape(redact(each.get("outputs") or {})))
-            run.note("up", f"resource {each['type']}", "made", *fields)
+        for resource in run.resources().values():
+            fields = sorted(shape(redact(resource.get("outputs") or {})))
+            run.note("up", f"resource {resource['type']}", "made", *fields)
 
 
 def train(run: Run) -> None:
@@ -188,8 +190,12 @@ def drift(run: Run) -> None:
     with contextlib.suppress(*FAILURES), run.step("drift"):
         found = compare_stack(run.ref.stack)
         run.note("drift", "outcome", found.outcome.name)
-        run.note("drift", "differs", *(f"{each.op} {each.type}" for each in found.differences))
-        run.note("drift", "errors", *(error_text(each, run.normalise) for each in found.errors))
+        run.note(
+            "drift",
+            "differs",
+            *(f"{difference.op} {difference.type}" for difference in found.differences),
+        )
+        run.note("drift", "errors", *(error_text(error, run.normalise) for error in found.errors))
 
 
 def edit(run: Run) -> str:
@@ -216,7 +222,7 @@ def destroy(run: Run, last_job: str = "") -> None:
         code = destroy_stack(run.ref, run.pulumi, [], confirmed=lambda: True)
         if code:
             raise CommandError(f"destroy ended with exit code {code}.")
-        left = sorted({str(each["type"]) for each in run.resources().values()})
+        left = sorted({str(resource["type"]) for resource in run.resources().values()})
         run.note("destroy", "left", *(left or ["nothing"]))
         live = sum(not view.has_ended(job) for job in stack_jobs(run.ref))
         run.note("destroy", "live jobs", str(live))

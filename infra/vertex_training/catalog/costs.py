@@ -76,8 +76,8 @@ def hours(seconds: float) -> str:
 
 def thin_sources(strategies: Iterable[str]) -> list[str]:
     """Return the caveats about the prices of these strategies, each sentence once."""
-    spelt = ("SPOT" if each in SPOT else each for each in strategies)
-    return [THIN[each] for each in dict.fromkeys(spelt) if each in THIN]
+    spelt = ("SPOT" if strategy in SPOT else strategy for strategy in strategies)
+    return [THIN[fromkey] for fromkey in dict.fromkeys(spelt) if fromkey in THIN]
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,7 +223,7 @@ def of_dearest(
     messages: Iterable[Mapping[str, Any]], region: str, backend: str = "vertex"
 ) -> JobCost:
     """The cost of the dearest of several messages, of which one runs: the rungs of a job."""
-    found = (of_job(each, region, backend) for each in messages)
+    found = (of_job(message, region, backend) for message in messages)
     return max(found, key=lambda cost: cost.worst_case or 0.0)
 
 

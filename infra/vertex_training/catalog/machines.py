@@ -112,9 +112,9 @@ def serving_machine_type(name: str) -> MachineType | None:
         return found
     shape, _, size = name.rpartition("-")
     alike = [
-        each
-        for each in machine_types().values()
-        if each.name.rpartition("-")[0] == shape and each.vcpus and not each.accelerator_required
+        type_
+        for type_ in machine_types().values()
+        if type_.name.rpartition("-")[0] == shape and type_.vcpus and not type_.accelerator_required
     ]
     smallest = min(alike, key=lambda each: each.vcpus or 0, default=None)
     if smallest is None or smallest.vcpus is None or size not in SMALLER_SIZES:

@@ -127,7 +127,9 @@ class Monitoring(pulumi.ComponentResource):
                 "projects": [f"projects/{settings.project_number}"],
                 "calendar_period": "MONTH",
             },
-            threshold_rules=[{"threshold_percent": each / 100} for each in budget.thresholds],
+            threshold_rules=[
+                {"threshold_percent": threshold / 100} for threshold in budget.thresholds
+            ],
             all_updates_rule={"monitoring_notification_channels": channels} if channels else None,
             opts=self._opts,
         )
@@ -175,7 +177,7 @@ def log_publishers(settings: Settings, requests: Mapping[str, JobRequest]) -> No
     agent = f"service-{settings.project_number}@gcp-sa-cloudbatch.iam.gserviceaccount.com"
     found: dict[tuple[str, str], None] = {}
     for request in requests.values():
-        for topic in (str(each["pubsubTopic"]) for each in request.notifications):
+        for topic in (str(notification["pubsubTopic"]) for notification in request.notifications):
             found[topic, request.account] = None
             if topic.split("/")[1] != settings.project:
                 found[topic, agent] = None

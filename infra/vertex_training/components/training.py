@@ -195,7 +195,7 @@ def _wait_ports(request: JobRequest, account: str, say: Callable[[str], None]) -
 
         found = logs.connect(project, account)
         ids = service().log_ids(name)
-        return [line.text for each in ids for line in found.tail(each, count)]
+        return [line.text for id_ in ids for line in found.tail(id_, count)]
 
     return WaitPorts(lambda name: service().get(name), tail, say)
 

@@ -103,7 +103,7 @@ def _granting(settings: Settings, needs: Iterable[ResourceType]) -> list[RolePar
 
 def _of_datasets(settings: Settings) -> str:
     """CEL condition: one of the datasets that the settings list."""
-    names = (f"projects/{settings.project}/datasets/{each}" for each in settings.datasets)
+    names = (f"projects/{settings.project}/datasets/{dataset}" for dataset in settings.datasets)
     named = " || ".join(f"resource.name == '{name}'" for name in dict.fromkeys(names))
     # https://docs.cloud.google.com/iam/docs/conditions-resource-attributes
     return f"resource.type == 'bigquery.googleapis.com/Dataset' && ({named})"

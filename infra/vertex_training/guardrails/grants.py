@@ -47,9 +47,9 @@ NETWORK_AGENT: Final = {
 
 def grants(resource: Resource) -> Iterator[tuple[str, str | Unknown]]:
     """(role, member) of every grant of a resource; a member may be unknown."""
-    for each in listed_grants(resource.type, resource.props):
-        if not str(each.member).endswith(OWN_TEAM):
-            yield str(each.role), each.member
+    for grant in listed_grants(resource.type, resource.props):
+        if not str(grant.member).endswith(OWN_TEAM):
+            yield str(grant.role), grant.member
     kind = iam_kind(resource.type)
     if not kind:
         return
@@ -165,7 +165,7 @@ def no_service_account_keys(resource: Resource, _settings: Settings) -> Found:
 def no_ingress_from_anywhere(resource: Resource, _settings: Settings) -> Found:
     """No firewall rule lets the whole internet in."""
     if ranges := open_ranges(resource.props, "INGRESS"):
-        allowed = [str(each.get("protocol")) for each in items(resource.props, "allows")]
+        allowed = [str(item.get("protocol")) for item in items(resource.props, "allows")]
         protocols = ", ".join(allowed) or "protocols known later"
         hint = "name the ranges that need it"
         yield f"{', '.join(ranges)} may reach it ({protocols}). Hint: {hint}"

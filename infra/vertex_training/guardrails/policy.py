@@ -81,7 +81,7 @@ class Policy:
             return []
         if any(fnmatch.fnmatchcase(resource.stack, p) for p in settings[NOT_IN_STACKS]):
             return []
-        found = (line for each in _rungs(resource) for line in self.check(each, settings))
+        found = (line for rung in _rungs(resource) for line in self.check(rung, settings))
         return list(dict.fromkeys(found))
 
 

@@ -69,7 +69,7 @@ def deletes(policies: Sequence[CleanupPolicy], package: str, digest: str) -> boo
     Tags and age are not known, and time counts against an image: one that is too young today is
     old enough some day.
     """
-    kept = {_matches(each, package, digest) for each in policies if each.action == "KEEP"}
+    kept = {_matches(policy, package, digest) for policy in policies if policy.action == "KEEP"}
     gone = {_matches(each, package, digest) for each in policies if each.action == "DELETE"}
     if True in kept or gone <= {False}:
         return False

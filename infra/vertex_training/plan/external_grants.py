@@ -95,9 +95,9 @@ def _sharing(settings: Settings) -> str:
     https://docs.cloud.google.com/compute/docs/instances/reservations-shared
     """
     owners = {
-        each.project or settings.project: None
-        for each in settings.reservations.values()
-        if each.share_with and not each.existing
+        reservation.project or settings.project: None
+        for reservation in settings.reservations.values()
+        if reservation.share_with and not reservation.existing
     }
     if not owners:
         return ""

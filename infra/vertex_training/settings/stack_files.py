@@ -337,7 +337,7 @@ def _include(
             problems += _add(schema, stack, merged, given, places, (file, full, value))
     own = {full: value for full, value in values.items() if full in given}
     exceptions = _override(schema.namespace, merged, own, places)
-    problems += [_at_stack(each, stack, each.path) for each in exceptions]
+    problems += [_at_stack(exception, stack, exception.path) for exception in exceptions]
     merged.problems = tuple(problems)
     return merged
 
@@ -551,7 +551,7 @@ def _included(file: Document) -> list[str]:
     config = content.get("config") if isinstance(content, dict) else None
     config = config if isinstance(config, dict) else {}
     spaces = sorted({str(key).rpartition(":")[0] for key in config})
-    return [path for each in spaces for _, path in _numbered_paths(config, each)]
+    return [path for space in spaces for _, path in _numbered_paths(config, space)]
 
 
 def _located(problem: Problem, parsed: list[Document]) -> Problem:

@@ -47,7 +47,7 @@ def shared_alerts(file: StackFile) -> Iterator[Problem]:
     settings, root = file.settings, file.root
     used = {key for _, keys in _named(settings) for key in keys}
     used |= {job.messages.channel for job in settings.jobs.values() if job.messages}
-    for key in (each for each in settings.channels if each not in used):
+    for key in (channel for channel in settings.channels if channel not in used):
         what, hint = "nothing is told to it", "name it in alerts or budget, or remove it"
         yield Problem(what, key, hint, ("channels", key))
     for section in ("alerts", "budget"):

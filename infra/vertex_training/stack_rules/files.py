@@ -228,8 +228,8 @@ def default_project_calls(file: StackFile) -> Iterator[Problem]:
 def _files(settings: Settings, root: pathlib.Path) -> set[str]:
     """Files of Python in packages and in contexts of images, below the checkout."""
     folders = [image.context for image in settings.images.values() if image.context]
-    places: Iterable[str] = (*folders, *(each.path for each in settings.packages.values()))
-    found = (name for each in places for name in packages.sources(root / each, each))
+    places: Iterable[str] = (*folders, *(package.path for package in settings.packages.values()))
+    found = (name for place in places for name in packages.sources(root / place, place))
     return {name for name in found if name.endswith(".py")}
 
 
@@ -259,7 +259,7 @@ def default_projects(code: bytes) -> list[DefaultProject]:
 def _has(call: ast.Call, argument: str, position: int) -> bool:
     """Return whether a call has the argument, or may have it by ``*`` or ``**``."""
     given = (isinstance(each, ast.Starred) for each in call.args)
-    named = (each.arg is None or each.arg == argument for each in call.keywords)
+    named = (keyword.arg is None or keyword.arg == argument for keyword in call.keywords)
     return len(call.args) > position or any(given) or any(named)
 
 

@@ -259,8 +259,8 @@ def _holds(process: psutil.Process, client: Address, server: Address) -> bool:
     except (psutil.Error, OSError):
         return False
     return any(
-        each.raddr
-        and each.status in ("ESTABLISHED", "FIN_WAIT1", "FIN_WAIT2")
-        and (plain_address(each.laddr), plain_address(each.raddr)) == (client, server)
-        for each in connections
+        connection.raddr
+        and connection.status in ("ESTABLISHED", "FIN_WAIT1", "FIN_WAIT2")
+        and (plain_address(connection.laddr), plain_address(connection.raddr)) == (client, server)
+        for connection in connections
     )

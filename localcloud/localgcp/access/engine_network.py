@@ -48,7 +48,7 @@ def enter(ports: Collection[int]) -> bool:
     enter_network()
     with ours:
         listeners = [socket.create_server((_LOOPBACK, port)) for port in ports]
-        socket.send_fds(ours, [b"l"], [each.fileno() for each in listeners])
+        socket.send_fds(ours, [b"l"], [listener.fileno() for listener in listeners])
         for each in listeners:
             each.close()
     return True

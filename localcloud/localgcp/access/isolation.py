@@ -119,7 +119,7 @@ def _sockets() -> set[str]:
     # Only "\n" ends a line: a name may have other characters at which splitlines() splits.
     mounts = Path("/proc/self/mountinfo").read_text(errors="surrogateescape").split("\n")
     fields = [line.split(" ") for line in mounts if line]
-    points = [re.sub(r"\\(\d{3})", _character, each[4]) for each in fields]
+    points = [re.sub(r"\\(\d{3})", _character, field[4]) for field in fields]
     table = Path("/proc/net/unix").read_text(errors="surrogateescape").split("\n")[1:]
     bound = [row[7] for line in table if len(row := line.split(None, 7)) > 7]
     folders = {os.path.dirname(path) for path in bound if path.startswith("/")}

@@ -111,7 +111,7 @@ def _segments(template: str) -> str:
 
 def find(verb: str, path: str) -> DescribedMethod | None:
     """The method that a request calls."""
-    return next((each for each in methods().values() if each.takes(verb, path)), None)
+    return next((method for method in methods().values() if method.takes(verb, path)), None)
 
 
 @cache

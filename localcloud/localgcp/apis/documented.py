@@ -165,7 +165,7 @@ def extractors(field: str) -> Row:
 
 def _conditions(policy: Document) -> Iterator[str]:
     conditions = policy.get("conditions") or []
-    of_logs = [each for each in conditions if each.get("conditionMatchedLog")]
+    of_logs = [condition for condition in conditions if condition.get("conditionMatchedLog")]
     if not 1 <= len(conditions) <= 6:
         yield f"A policy has from one to six conditions, got {len(conditions)}."
     if of_logs and len(conditions) > 1:
@@ -175,7 +175,7 @@ def _conditions(policy: Document) -> Iterator[str]:
 def _rate_limit(policy: Document) -> Iterator[str]:
     conditions = policy.get("conditions") or []
     limited = (policy.get("alertStrategy") or {}).get("notificationRateLimit")
-    of_logs = any(each.get("conditionMatchedLog") for each in conditions)
+    of_logs = any(condition.get("conditionMatchedLog") for condition in conditions)
     if of_logs and not limited:
         yield "notificationRateLimit is required for policies with conditionMatchedLog."
     if limited and conditions and not of_logs:

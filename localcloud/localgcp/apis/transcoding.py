@@ -105,7 +105,7 @@ def _message_shape(descriptor: Descriptor) -> Shape:
     name = descriptor.full_name
     if name in _WELL_KNOWN:
         return Shape(name=name, parses=lambda found: _parses(found, descriptor))
-    fields = {each.name: each for each in descriptor.fields}
+    fields = {field.name: field for field in descriptor.fields}
     fields |= {each.json_name: each for each in descriptor.fields}
     return Shape(fields=lambda key: fields.get(key) and _field_shape(fields[key]), name=name)
 
@@ -123,7 +123,7 @@ def _scalar_shape(field: FieldDescriptor) -> Shape:
     if field.enum_type is None:
         is_bytes = field.type == FieldDescriptor.TYPE_BYTES
         return Shape(scalar=Scalar.BYTES if is_bytes else _SCALARS[field.cpp_type])
-    values = frozenset(each.name for each in field.enum_type.values)
+    values = frozenset(value.name for value in field.enum_type.values)
     return Shape(scalar=Scalar.ENUM, values=values, name=field.enum_type.full_name)
 
 

@@ -133,8 +133,10 @@ def _fields(job: dict[str, Any], region: str) -> FieldErrors:
     instances = policy.get("instances", [])
     if len(instances) > 1:
         yield "job.allocation_policy.instances", "Only one is supported."
-    for each in instances[:1]:
-        yield from _instance("job.allocation_policy.instances[0].policy", each.get("policy", {}))
+    for instance in instances[:1]:
+        yield from _instance(
+            "job.allocation_policy.instances[0].policy", instance.get("policy", {})
+        )
     yield from messages.problems(job.get("notifications", []))
     logs = job.get("logsPolicy", {})
     if logs.get("destination") == "PATH" and not logs.get("logsPath"):
@@ -268,7 +270,7 @@ def _not_here(job: dict[str, Any]) -> Iterator[str]:
         if "gcs" not in volume:
             yield f"The volume at {volume['mountPath']} is no bucket: there are no other volumes."
     environments = [each.get("environment", {}) for each in (spec, *spec["runnables"])]
-    if any(each.get("encryptedVariables") for each in environments):
+    if any(environment.get("encryptedVariables") for environment in environments):
         yield "encryptedVariables cannot be read: nothing is decrypted here. Use secretVariables."
 
 

@@ -86,7 +86,7 @@ def check_roles(
     if guest is None:
         return
     member = f"serviceAccount:{guest.account}"
-    if not any(roles & store.roles(each, member) for each in _policies(place)):
+    if not any(roles & store.roles(policy, member) for policy in _policies(place)):
         label = ".".join([place["projectId"], *(place.get(k, "") for k in _KEYS)]).rstrip(".")
         who = f"The job runs as {guest.account}" if guest.account else "The job has no account"
         text = f"Access Denied: {label}: {what} denied (or it may not exist). {who}."

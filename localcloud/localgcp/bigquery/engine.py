@@ -171,7 +171,7 @@ def _parsed(sql: str) -> Any:
     except sqlglot.errors.SqlglotError as error:
         raise RefusedError(f"Syntax error: {_words(error)}") from None
     # Between two semicolons there is nothing, or a comment behind the first.
-    found = [each for each in parts if not isinstance(each, exp.Semicolon | None)]
+    found = [part for part in parts if not isinstance(part, exp.Semicolon | None)]
     if len(found) != 1 or not isinstance(found[0], exp.Query):
         raise RefusedError("the local cloud runs one query at a time: no script, DDL or DML")
     return found[0]
@@ -211,7 +211,7 @@ def _tables(tree: Any, project: str, dataset: str | None) -> Iterator[tuple[Any,
     for node in list(tree.find_all(exp.Table)):
         if not isinstance(node.this, exp.Identifier):
             raise RefusedError(f"the local cloud has no table function: {node.sql('bigquery')}")
-        parts = [each.name for each in node.parts]
+        parts = [part.name for part in node.parts]
         if len(parts) == 1 and parts[0].lower() in own:
             continue
         if len(parts) == 1 and not dataset:
@@ -287,7 +287,7 @@ def _written(
     database.execute(f"COPY (SELECT {columns} FROM ({sql})) TO {output} (COMPRESSION zstd)")
     sizes = "".join(f", coalesce(sum({_size(_quoted(f['name']), f)}), 0)::BIGINT" for f in fields)
     rows, *sums = database.execute(f"SELECT count(*){sizes} FROM read_parquet({output})").fetchone()
-    names = [each["name"] for each in fields]
+    names = [field["name"] for field in fields]
     return {"schema": fields, "rows": rows, "bytes": dict(zip(names, sums, strict=True))}
 
 
@@ -305,7 +305,7 @@ def _field(name: str, kind: Any) -> dict[str, Any]:
         return {**_field(name, dict(kind.children)["child"]), "mode": "REPEATED"}
     field: dict[str, Any] = {"name": name, "mode": "NULLABLE"}
     if kind.id == "struct":
-        return {**field, "type": "RECORD", "fields": [_field(*each) for each in kind.children]}
+        return {**field, "type": "RECORD", "fields": [_field(*child) for child in kind.children]}
     if kind.id == "decimal":
         wide = dict(kind.children)["scale"] > 9
         return {**field, "type": "BIGNUMERIC" if wide else "NUMERIC"}

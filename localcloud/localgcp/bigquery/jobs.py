@@ -211,9 +211,10 @@ class Jobs:
 
         def find(references: list[dict[str, Any]]) -> object:
             tables.extend(
-                (self._found(each, each["asOf"], job), each["asOf"]) for each in references
+                (self._found(reference, reference["asOf"], job), reference["asOf"])
+                for reference in references
             )
-            return [self._files(*each) for each in tables]
+            return [self._files(*table) for table in tables]
 
         def weigh(columns: list[list[str]]) -> object:
             for table, names in zip(tables, columns, strict=True):
@@ -319,7 +320,7 @@ class Jobs:
         version = version_of(table, as_of)
         if version is None:
             return {"files": [], "schema": (table.get("schema") or {}).get("fields", [])}
-        files = [str(self._home.bigquery / each) for each in version.files]
+        files = [str(self._home.bigquery / file) for file in version.files]
         return {"files": files, "schema": version.schema}
 
     def _engine(
@@ -354,7 +355,7 @@ class Jobs:
         timer.start()
         try:
             said = _told(process, {**request, "folder": home})
-            while question := next((each for each in answers if each in said), None):
+            while question := next((answer for answer in answers if answer in said), None):
                 said = _told(process, answers[question](said[question]))
         except BigQueryError as error:
             if not expired.is_set():

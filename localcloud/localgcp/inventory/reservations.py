@@ -100,7 +100,9 @@ def read(found: StoredResource) -> Reservation:
         service_share_type=(values.get("reservationSharingPolicy") or {}).get("serviceShareType")
         or "DISALLOW_ALL",
         share_type=share.get("shareType") or "LOCAL",
-        shared_with=frozenset(str(each[key]) for each in with_projects for key in each if each[key])
+        shared_with=frozenset(
+            str(project[key]) for project in with_projects for key in project if project[key]
+        )
         | frozenset(share.get("projects") or []),
     )
 

@@ -23,7 +23,7 @@ class Rows(Generic[T]):
         """``keys``: fields of the primary key; ``unique``: another field that no two rows share."""
         self.type, self.table = type_, table
         hints = typing.get_type_hints(type_)
-        self._kinds = {each.name: _kind(hints[each.name]) for each in dataclasses.fields(type_)}  # pyright: ignore[reportArgumentType]
+        self._kinds = {field.name: _kind(hints[field.name]) for field in dataclasses.fields(type_)}  # pyright: ignore[reportArgumentType]
         columns = [
             f"{name} {_SQL.get(kind, 'TEXT')}{'' if optional else ' NOT NULL'}"
             for name, (kind, optional) in self._kinds.items()

@@ -178,7 +178,9 @@ class Store:
         Conditional bindings count: their expressions are not evaluated here. A basic role goes by
         the name that it had before IAM.
         """
-        held = (each.role for each in self.policy(resource).bindings if member in each.members)
+        held = (
+            binding.role for binding in self.policy(resource).bindings if member in binding.members
+        )
         return {_AS_BEFORE.get(role, role) for role in held}
 
     def policy(self, resource: str) -> Policy:

@@ -86,13 +86,13 @@ def allocated_ranges(store: Store, network: str) -> Iterator[AllocatedRange]:
 
 def find_overlap(store: Store, network: str, block: Block, own: str = "") -> AllocatedRange | None:
     """The first range that overlaps the block, except that of the resource ``own``."""
-    others = (each for each in allocated_ranges(store, network) if each.path != own)
-    return next((each for each in others if each.block.overlaps(block)), None)
+    others = (range_ for range_ in allocated_ranges(store, network) if range_.path != own)
+    return next((other for other in others if other.block.overlaps(block)), None)
 
 
 def free_block(store: Store, network: str, prefix: int) -> Block | None:
     """A free block, or None if there is no room."""
-    held = [each.block for each in allocated_ranges(store, network)]
+    held = [range_.block for range_ in allocated_ranges(store, network)]
     for pool in _POOLS:
         if prefix < pool.prefixlen:
             continue

@@ -65,8 +65,8 @@ def services(request: Request) -> dict[str, Any]:
     on = {"state": "ENABLED", "parent": f"projects/{name}"}
     return {
         "services": [
-            {"name": f"projects/{name}/services/{each}", "config": {"name": each}, **on}
-            for each in sorted(ids)
+            {"name": f"projects/{name}/services/{id_}", "config": {"name": id_}, **on}
+            for id_ in sorted(ids)
         ]
     }
 

@@ -76,7 +76,7 @@ class SecretService:
 
     def _project(self, given: str) -> str:
         """The id of a project that is given by its id or its number."""
-        known = {project_number(each): each for each in self.store.projects()}
+        known = {project_number(project): project for project in self.store.projects()}
         return known.get(given, given)
 
     def _may_access(self, guest: Guest, project: str, secret: str) -> bool:

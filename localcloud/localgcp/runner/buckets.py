@@ -129,8 +129,8 @@ def _names(members: Sequence[Replica], output_prefix: str | None) -> tuple[set[s
     """Buckets that must be copied, and those that are mentioned in any form."""
     named: set[str] = set()
     mentioned: set[str] = set()
-    for each in members:
-        task = each.task
+    for member in members:
+        task = member.task
         named.update(environment.mounted_buckets(task))
         mentioned.update(environment.named_buckets(task, output_prefix))
         if registry_path(task.get("imageUri", "")):  # its code may name the mount itself

@@ -58,7 +58,7 @@ class Executor:
     def requirements(self) -> tuple[str, ...]:
         """The framework, and the libraries that are not it."""
         name = self.framework.partition("==")[0]
-        others = (each for each in self.libraries if each.partition("==")[0] != name)
+        others = (library for library in self.libraries if library.partition("==")[0] != name)
         return (self.framework, *others)
 
 

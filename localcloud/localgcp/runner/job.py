@@ -170,7 +170,7 @@ class JobRun:
     def _run(self, members: Sequence[Replica]) -> Decision:
         """Run all replicas to the end of the job."""
         self.buckets.prepare(members, self.record.output_prefix)
-        self._names = [each.name for each in members]
+        self._names = [member.name for member in members]
         alone = len(members) == 1
         folders = {each.name: self._folders(each, alone=alone) for each in members}
         first = folders[members[0].name]

@@ -185,7 +185,11 @@ def completed(verb: str, target: str, answer: Answer) -> Answer:
     if status != 200:
         return answer
     if verb == "DELETE" and body.strip() in (b"", b"null"):
-        return 204, [each for each in headers if not each[0].lower().startswith("content-")], b""
+        return (
+            204,
+            [header for header in headers if not header[0].lower().startswith("content-")],
+            b"",
+        )
     found = _LAYOUT.fullmatch(target) if verb == "GET" else None
     if found is None:
         return answer

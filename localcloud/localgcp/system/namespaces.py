@@ -35,7 +35,10 @@ _UP_AND_RUNNING: Final = 0x41
 def call(name: str, *arguments: bytes | int | None) -> None:
     """Call a function of the C library that returns 0. Raises OSError, or AttributeError."""
     libc = ctypes.CDLL(None, use_errno=True)
-    passed = [ctypes.c_ulong(each) if isinstance(each, int) else each for each in arguments]
+    passed = [
+        ctypes.c_ulong(argument) if isinstance(argument, int) else argument
+        for argument in arguments
+    ]
     if getattr(libc, name)(*passed) != 0:
         number = ctypes.get_errno()
         raise OSError(number, os.strerror(number))

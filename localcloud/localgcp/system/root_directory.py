@@ -134,7 +134,7 @@ class RootDirectory:
             try:
                 yield inside, opened
                 with os.scandir(opened) as entries:
-                    names = [each.name for each in entries if each.is_dir(follow_symlinks=False)]
+                    names = [entry.name for entry in entries if entry.is_dir(follow_symlinks=False)]
                 found = (f"{inside}/{name}" if inside else name for name in names)
                 paths += [path for path in found if len(path) < _MOST_BYTES]
             finally:

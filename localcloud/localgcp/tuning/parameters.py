@@ -89,7 +89,7 @@ def choose(space: Sequence[Parameter], pick: Callable[[Parameter], Value]) -> di
     found: dict[str, Value] = {}
     for parameter in space:
         value = found[parameter.id] = pick(parameter)
-        asked = [each.parameter for each in parameter.children if value in each.parent_values]
+        asked = [child.parameter for child in parameter.children if value in child.parent_values]
         found |= choose(asked, pick)
     return found
 

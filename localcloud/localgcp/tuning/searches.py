@@ -35,7 +35,7 @@ def grid(space: Sequence[Parameter]) -> Iterator[dict[str, Value]]:
         return
     first, *rest = space
     for value in first.choices or range(int(first.low), int(first.high) + 1):
-        asked = [each.parameter for each in first.children if value in each.parent_values]
+        asked = [child.parameter for child in first.children if value in child.parent_values]
         for point in grid([*asked, *rest]):
             yield {first.id: value, **point}
 
@@ -135,7 +135,9 @@ def _suggested(asked: Trial, parameter: Parameter) -> Value:
         case Kind.DISCRETE:
             return parameter.choices[asked.suggest_int(name, 0, len(parameter.choices) - 1)]
         case Kind.CATEGORICAL:
-            return str(asked.suggest_categorical(name, [str(each) for each in parameter.choices]))
+            return str(
+                asked.suggest_categorical(name, [str(choice) for choice in parameter.choices])
+            )
     return _mirrored(parameter, value)
 
 

@@ -118,7 +118,7 @@ class Tuning:
 
     def trials(self, tuning_id: str) -> list[tuple[str, str]]:
         """Each trial of a tuning job: its id, and that of its CustomJob."""
-        return [(str(each.number), each.job_id) for each in self.table.trials(tuning_id)]
+        return [(str(trial.number), trial.job_id) for trial in self.table.trials(tuning_id)]
 
     def job(self, tuning_id: str) -> TuningRecord | None:
         """The tuning job with this id."""

@@ -108,11 +108,11 @@ def check_custom_job(
 @cache
 def _installed_limits() -> tuple[Callable[[dict[str, Any], str], FieldErrors], ...]:
     found = []
-    for each in importlib.metadata.entry_points(group=LIMITS):
+    for point in importlib.metadata.entry_points(group=LIMITS):
         try:
-            found.append(each.load())
+            found.append(point.load())
         except ImportError as error:  # its distribution is there in part: a file, an extra
-            print(f"machines and images are not checked by {each.value}: {error}", file=sys.stderr)
+            print(f"machines and images are not checked by {point.value}: {error}", file=sys.stderr)
     return tuple(found)
 
 

@@ -56,7 +56,9 @@ def admit(store: Store, job: JobRecord) -> None:
             "servicenetworking.googleapis.com. Set up private services access for it."
         )
         raise StartRefusedError(RpcCode.FAILED_PRECONDITION, text)
-    has = [name for each in connections for name in each.outputs["reservedPeeringRanges"]]
+    has = [
+        name for connection in connections for name in connection.outputs["reservedPeeringRanges"]
+    ]
     wanted = job.spec.get("reservedIpRanges") or has
     if missing := [name for name in wanted if name not in has]:
         text = (
@@ -89,11 +91,11 @@ def _shared(store: Store, job: JobRecord, network: str) -> None:
 
 
 def _apart_from_training(store: Store, network: str) -> None:
-    for each in allocated_ranges(store, network):
-        if each.block.overlaps(RESERVED):
+    for range_ in allocated_ranges(store, network):
+        if range_.block.overlaps(RESERVED):
             text = (
-                f"{each.block} ({each.owner}) overlaps {RESERVED}, which is reserved for Vertex AI "
-                "Training."
+                f"{range_.block} ({range_.owner}) overlaps {RESERVED}, which is reserved for "
+                "Vertex AI Training."
             )
             raise StartRefusedError(RpcCode.FAILED_PRECONDITION, text)
 
@@ -169,7 +171,9 @@ def _may_use(store: Store, job: JobRecord, attachment: StoredResource) -> None:
     # The page names the agent of the attachment's own project; the job's is taken too.
     candidates = {agents.service_agent(each) for each in (attachment.project, job.project)}
     place = f"projects/{attachment.project}"
-    if not any(agents.has_role(store, each, agents.NETWORK_ADMIN, place) for each in candidates):
+    if not any(
+        agents.has_role(store, candidate, agents.NETWORK_ADMIN, place) for candidate in candidates
+    ):
         text = (
             f"{agents.service_agent(job.project)} does not have compute.networkAttachments.get and "
             f".update on {attachment.id}. Grant it roles/compute.networkAdmin in project "

@@ -155,8 +155,8 @@ class OperationRunner:
     def stop(self) -> None:
         """Leave operations as they are, for the next server."""
         self.stopping.set()
-        for each in self._threads:
-            each.join()
+        for thread in self._threads:
+            thread.join()
 
     def _start(self, name: str, method: str, request: Mapping[str, Any]) -> None:
         thread = make_thread(self._run, name, method, request)

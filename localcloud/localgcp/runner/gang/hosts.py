@@ -76,7 +76,7 @@ def choose(job_id: str, members: Sequence[Replica], *, named: bool) -> dict[str,
     if len(members) == 1:
         return {members[0].name: Host("127.0.0.1", PORT, "localhost")}
     if not _can_bind("127.64.0.1", 0):
-        return {each.name: Host("127.0.0.1", _free_port()) for each in members}
+        return {member.name: Host("127.0.0.1", _free_port()) for member in members}
     named = named and has_namespaces()
     tag = hashlib.sha256(job_id.encode()).hexdigest()[:10]
     for _ in range(_ATTEMPTS):
