@@ -22,7 +22,6 @@ _EMULATORS: Final = (
 )
 #: Method, difference, and why it stays.
 LISTED: Final = (
-    ("compute.v1.firewalls.patch", "name is not asked for", "the name stands in the path"),
     ("compute.v1.networks.addPeering", "name is not asked for", "networkPeering has one"),
     (
         "batch.v1.projects.locations.jobs.cancel",

@@ -159,7 +159,7 @@ def test_jobs_train_on_batch_as_on_vertex_ai_and_are_settled(stack: SmallStack) 
 
 LEAVE = """
 import os, sys
-from ddp import ranks
+from vertex_job import ranks
 for port in range(int(sys.argv[1]), int(sys.argv[1]) + 20):
     os.environ["MASTER_PORT"] = str(port)
     me = ranks.join()

@@ -49,6 +49,9 @@ NOT_ENFORCED: Final = (
     # The path of a new table has them.
     ("bigquery.v2.TableReference", "datasetId"),
     ("bigquery.v2.TableReference", "projectId"),
+    # The path has the build's name.
+    ("cloudbuild.v1.CancelBuildRequest", "id"),
+    ("cloudbuild.v1.CancelBuildRequest", "projectId"),
 )
 #: Messages whose labels belong to a resource that they describe, and are no labels of a user.
 NO_LABELS: Final = frozenset(

@@ -93,15 +93,18 @@ def readiness(report: ReviewReport) -> tuple[str, str]:
 
 def commands(report: ReviewReport) -> list[str]:
     """Return the commands that remain until the stack is deployed."""
-    stack = f"--stack {report.stack}"
+    stack = report.stack
     if report.outcome is not ReviewOutcome.CLEAN:
         return []
     if images := unbuilt_images(report):
-        return [*(f"vt images build {name} {stack}" for name in images), f"vt review {stack}"]
+        return [
+            *(f"vt images build {name} --stack {stack}" for name in images),
+            f"vt review --stack {stack}",
+        ]
     if report.is_offline or report.nothing:
         return []
-    asked = [] if report.preflight else [f"vt preflight {stack}"]
-    return [*asked, f"vt up {stack}"]
+    asked = [] if report.preflight else [f"vt preflight --stack {stack}"]
+    return [*asked, f"vt up --stack {stack}"]
 
 
 def without_row(report: ReviewReport, quote: Quote) -> str:
