@@ -24,7 +24,18 @@ from localgcp.recorder import RecordedRequest, Recorder
 from localgcp.runner.gcsfuse import storage_client
 
 PARENT = "projects/p/locations/us-central1"
-TRIALS = {"display_name": "study", "max_trial_count": 2}
+TRIALS = {
+    "display_name": "study",
+    "max_trial_count": 2,
+    "parallel_trial_count": 1,
+    "study_spec": {
+        "metrics": [{"metric_id": "loss", "goal": "MINIMIZE"}],
+        "parameters": [
+            {"parameter_id": "lr", "double_value_spec": {"min_value": 0.1, "max_value": 1.0}}
+        ],
+    },
+    "trial_job_spec": {"worker_pool_specs": [{"replica_count": 1}]},
+}
 
 #: What a shell has.
 OURS = {
