@@ -252,7 +252,10 @@ def _serving(made: Each) -> None:
     made.post(f"/v1/{PARENT}/models:upload", {"model": {**foreign, "displayName": HOSTILE}})
     body = {"displayName": "wine-local", "labels": {"stack": "local"}}
     made.post(f"/v1/{PARENT}/endpoints?endpointId=901", body)
-    for id_, more in ((951, {}), (952, {"displayName": HOSTILE, "labels": {"stack": "local"}})):
+    for id_, more in (
+        (951, {"displayName": "by-hand"}),
+        (952, {"displayName": HOSTILE, "labels": {"stack": "local"}}),
+    ):
         made.post(f"/v1/{PARENT}/endpoints?endpointId={id_}", more)
 
 

@@ -290,10 +290,11 @@ class JobRun:
     def _end(self, state: JobState, error: tuple[int, str] | None = None) -> None:
         # A cancel that arrived when the work was already done loses, as in the service
         # (T:job_service: CANCELLING may end as SUCCEEDED or FAILED).
-        self.jobs.move(self.record.job_id, state, error=error)
+        # The log is first: a reader stops at the end of the job.
         self.log.append(
             f"job {self.record.job_id} {state.word}" + (f": {error[1]}" if error else "")
         )
+        self.jobs.move(self.record.job_id, state, error=error)
 
     def began(self) -> bool:
         """Set the job RUNNING: all replicas are ready to start. False if it must not be."""

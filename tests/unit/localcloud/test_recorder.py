@@ -1,4 +1,4 @@
-"""What a program sends is taken as it is, has succeeded at once, and nothing runs."""
+"""Requests of a program are recorded, have succeeded at once, and nothing runs."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from google.cloud.aiplatform_v1.services.pipeline_service.transports.grpc import
     PipelineServiceGrpcTransport,
 )
 from google.cloud.batch_v1.services.batch_service.transports import BatchServiceGrpcTransport
+from google.protobuf import json_format
 
 from localgcp.clients import python_clients
 from localgcp.recorder import RecordedRequest, Recorder
@@ -37,11 +38,24 @@ TRIALS = {
     "trial_job_spec": {"worker_pool_specs": [{"replica_count": 1}]},
 }
 
+PIPELINE = {
+    "display_name": "auto",
+    "training_task_definition": "gs://google-cloud-aiplatform/schema/custom_task_1.0.0.yaml",
+    "training_task_inputs": {"workerPoolSpecs": []},
+}
+WORK = [{"task_count": 1, "task_spec": {"runnables": [{"script": {"text": "true"}}]}}]
+GROUPS = [{"taskSpec": {"runnables": [{"script": {"text": "true"}}]}, "taskCount": "1"}]
+
 #: What a shell has.
 OURS = {
     "PATH": "/bin", "PYTHONPATH": "/own", "PULUMI_ACCESS_TOKEN": "token",
     "GOOGLE_APPLICATION_CREDENTIALS": "/ours.json",
 }  # fmt: skip
+
+
+def as_json(message: Any) -> dict[str, Any]:
+    """Return a message of Google's client in the API's JSON form."""
+    return json_format.MessageToDict(type(message).pb(message))
 
 
 class Sent:
@@ -80,22 +94,28 @@ def test_jobs_of_each_kind_are_taken_in_their_order_and_have_succeeded(sent: Sen
     study = sent.jobs.create_hyperparameter_tuning_job(
         parent=PARENT, hyperparameter_tuning_job=TRIALS
     )
-    pipeline = sent.pipelines.create_training_pipeline(
-        parent=PARENT, training_pipeline={"display_name": "auto"}
+    pipeline = sent.pipelines.create_training_pipeline(parent=PARENT, training_pipeline=PIPELINE)
+    named = sent.batch.create_job(
+        parent=PARENT,
+        job={"priority": 5, "task_groups": WORK},
+        job_id="mine",
     )
-    named = sent.batch.create_job(parent=PARENT, job={"priority": 5}, job_id="mine")
     with pytest.raises(exceptions.AlreadyExists, match=f'Resource "{PARENT}/jobs/mine" already'):
-        sent.batch.create_job(parent=PARENT, job={"priority": 7}, job_id="mine")
-    other = sent.batch.create_job(parent=PARENT, job={"priority": 6})
+        sent.batch.create_job(
+            parent=PARENT,
+            job={"priority": 7, "task_groups": WORK},
+            job_id="mine",
+        )
+    other = sent.batch.create_job(parent=PARENT, job={"priority": 6, "task_groups": WORK})
     pools: dict[str, Any] = {"workerPoolSpecs": [{"replicaCount": "1"}]}
+    tuning = as_json(vertex.HyperparameterTuningJob(TRIALS))
+    auto = as_json(vertex.TrainingPipeline(PIPELINE))
     assert sent.recorder.requests == [
         RecordedRequest("CustomJob", PARENT, {"displayName": "titanic", "jobSpec": pools}),
-        RecordedRequest(
-            "HyperparameterTuningJob", PARENT, {"displayName": "study", "maxTrialCount": 2}
-        ),
-        RecordedRequest("TrainingPipeline", PARENT, {"displayName": "auto"}),
-        RecordedRequest("Job", PARENT, {"priority": "5"}, "mine"),
-        RecordedRequest("Job", PARENT, {"priority": "6"}),
+        RecordedRequest("HyperparameterTuningJob", PARENT, tuning),
+        RecordedRequest("TrainingPipeline", PARENT, auto),
+        RecordedRequest("Job", PARENT, {"priority": "5", "taskGroups": GROUPS}, "mine"),
+        RecordedRequest("Job", PARENT, {"priority": "6", "taskGroups": GROUPS}),
     ]
     succeeded = vertex.JobState.JOB_STATE_SUCCEEDED
     assert (job.state, study.state, job.display_name) == (succeeded, succeeded, "titanic")

@@ -343,7 +343,6 @@ def test_deployment_installs_only_what_is_pinned(machine: Machine) -> None:
     assert re.search(r"releases\.sha256 has no line for pulumi-resource-gcp-v9\.1\.0-", shown)
     assert "Hint: add its published SHA-256 (docs/maintainers.md)" in shown
     assert PACKAGES.format("requirements/runtime.txt") not in machine.commands()
-    assert "releases.sha256 has no line for pulumi-v3.259.0-" in machine.setup("--deploy", expect=1)
 
 
 def test_second_setup_waits_for_the_first(machine: Machine) -> None:
