@@ -25,7 +25,7 @@ from localgcp.recorder import RecordedRequest, Recorder
 from localgcp.runner.gcsfuse import storage_client
 
 PARENT = "projects/p/locations/us-central1"
-TRIALS = {
+TRIALS: Any = {
     "display_name": "study",
     "max_trial_count": 2,
     "parallel_trial_count": 1,
@@ -38,12 +38,12 @@ TRIALS = {
     "trial_job_spec": {"worker_pool_specs": [{"replica_count": 1}]},
 }
 
-PIPELINE = {
+PIPELINE: Any = {
     "display_name": "auto",
     "training_task_definition": "gs://google-cloud-aiplatform/schema/custom_task_1.0.0.yaml",
     "training_task_inputs": {"workerPoolSpecs": []},
 }
-WORK = [{"task_count": 1, "task_spec": {"runnables": [{"script": {"text": "true"}}]}}]
+WORK: Any = [{"task_count": 1, "task_spec": {"runnables": [{"script": {"text": "true"}}]}}]
 GROUPS = [{"taskSpec": {"runnables": [{"script": {"text": "true"}}]}, "taskCount": "1"}]
 
 #: What a shell has.
