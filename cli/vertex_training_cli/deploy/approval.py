@@ -76,8 +76,8 @@ def _validated(read: Callable[[], Approval]) -> Approval:
     try:
         return read()
     except pydantic.ValidationError as failed:
-        found = "; ".join(_field_error(error["loc"], error["msg"]) for error in failed.errors())
-        raise ApprovalParseError(found) from None
+        errors = "; ".join(_field_error(error["loc"], error["msg"]) for error in failed.errors())
+        raise ApprovalParseError(errors) from None
 
 
 def _field_error(path: tuple[int | str, ...], message: str) -> str:
@@ -112,7 +112,7 @@ class Checkout:
             ("the commit does not have files that a program could read", self.added, "remove", ""),
         )
         hint = "commit or {} them: a commit is deployed, not a folder{}"
-        found = [
+        problems = [
             Problem(what, ", ".join(names), hint.format(otherwise, note), ("checkout",))
             for what, names, otherwise, note in kinds
             if names
@@ -120,23 +120,23 @@ class Checkout:
         if self.environments:
             what = "code would run in another environment than .venv"
             mend = "write `virtualenv: .venv`, which `make setup DEPLOY=1` fills by hashes"
-            found.append(Problem(what, ", ".join(self.environments), mend, ("checkout",)))
-        return found
+            problems.append(Problem(what, ", ".join(self.environments), mend, ("checkout",)))
+        return problems
 
 
 def checkout_problems(approval: Approval, stack: str, checkout: Checkout) -> list[Problem]:
     """Reasons not to deploy that are known before anything is planned; empty if there are none."""
-    path, found = (f"approval of {approval.stack}",), list[Problem]()
+    path, problems = (f"approval of {approval.stack}",), list[Problem]()
     if approval.stack != stack:
         hint = "take the record that was made for this stack"
-        found.append(Problem("it is for another stack", stack, hint, path))
-    found += checkout.problems()
+        problems.append(Problem("it is for another stack", stack, hint, path))
+    problems += checkout.problems()
     if approval.tree != checkout.tree:
         what = f"it is for the content of commit {approval.commit[:12]}, and this is another"
-        found.append(
+        problems.append(
             Problem(what, checkout.commit[:12], NEW_APPROVAL_HINT.format(stack=stack), path)
         )
-    return found
+    return problems
 
 
 def target_problems(
@@ -146,7 +146,7 @@ def target_problems(
     stack, approved = approval.stack, approval.target
     hint = f"put it back, or approve the new one: {NEW_APPROVAL_HINT.format(stack=stack)}"
     path = (f"target of {stack}",)
-    found = [
+    problems = [
         Problem(f"{name} is not the approved one: {_shown(old)} -> {_shown(new)}", "", hint, path)
         for name, old, new in approved.differences(target)
     ]
@@ -157,8 +157,8 @@ def target_problems(
     for name, wanted, real in used:
         if wanted and wanted != real:
             what = f"the {name} signed in is not the approved one: {wanted} -> {_shown(real)}"
-            found.append(Problem(what, "", hint, path))
-    return found
+            problems.append(Problem(what, "", hint, path))
+    return problems
 
 
 def _shown(value: str) -> str:
@@ -239,8 +239,8 @@ class Target(BaseModel):
         """(Name, value here, value in ``other``) of every fact that differs; empty if absent."""
         mine, theirs = self.facts(), other.facts()
         names = dict.fromkeys((*mine, *theirs))
-        found = ((name, mine.get(name, ""), theirs.get(name, "")) for name in names)
-        return [(name, old, new) for name, old, new in found if old != new]
+        triples = ((name, mine.get(name, ""), theirs.get(name, "")) for name in names)
+        return [(name, old, new) for name, old, new in triples if old != new]
 
 
 def target_of(ref: StackRef, env: Mapping[str, str] | None = None) -> Target:
@@ -290,9 +290,9 @@ def _provider_settings(config: object, project: str) -> dict[str, str]:
 
 
 def _redirects(env: Mapping[str, str]) -> dict[str, str]:
-    found = {name: _recorded(env[name]) for name in sorted(env) if _REDIRECTS.fullmatch(name)}
+    redirects = {name: _recorded(env[name]) for name in sorted(env) if _REDIRECTS.fullmatch(name)}
     held = {name: "[set]" for name in sorted(env) if _CREDENTIALS.fullmatch(name)}
-    return {**found, **held}
+    return {**redirects, **held}
 
 
 def _recorded(value: object) -> str:
@@ -316,11 +316,11 @@ def signed_in(env: Mapping[str, str] | None = None) -> tuple[str, str]:
     env = os.environ if env is None else env
     try:
         text = Path(env["GOOGLE_APPLICATION_CREDENTIALS"]).read_text(encoding="utf-8")
-        found = json.loads(text)
+        credentials = json.loads(text)
     except (KeyError, OSError, ValueError):
         return "", ""
-    if not isinstance(found, dict):
+    if not isinstance(credentials, dict):
         return "", ""
-    impersonated = _IMPERSONATED.search(str(found.get("service_account_impersonation_url")))
-    account = impersonated[1] if impersonated else str(found.get("client_email", ""))
-    return account, str(found.get("audience", "")).removeprefix(_AUDIENCE)
+    impersonated = _IMPERSONATED.search(str(credentials.get("service_account_impersonation_url")))
+    account = impersonated[1] if impersonated else str(credentials.get("client_email", ""))
+    return account, str(credentials.get("audience", "")).removeprefix(_AUDIENCE)

@@ -78,8 +78,12 @@ def checkout(root: Path, stack: str, policy_pack: str | None = None) -> Checkout
     folders = [*plugin_paths(project), *([policy_pack] if policy_pack else [])]
     files = [root / PROJECT_FILE]
     files += [root / folder / name for folder in folders for name in sorted(ENGINE_FILES)]
-    found = [each for file in files for each in other_environment(root, file, _content(file))]
-    return Checkout(commit, tree, tuple(changed), tuple(sorted(set(added))), tuple(found))
+    environments = [
+        environment
+        for file in files
+        for environment in other_environment(root, file, _content(file))
+    ]
+    return Checkout(commit, tree, tuple(changed), tuple(sorted(set(added))), tuple(environments))
 
 
 def _content(file: Path) -> Mapping[str, Any]:
@@ -89,14 +93,14 @@ def _content(file: Path) -> Mapping[str, Any]:
         CommandError: it is not read here. The engine takes more, like tags of its own.
     """
     try:
-        found = yaml.safe_load(file.read_text(encoding="utf-8"))
+        document = yaml.safe_load(file.read_text(encoding="utf-8"))
     except (FileNotFoundError, NotADirectoryError):
         return {}
     except (OSError, ValueError, yaml.YAMLError) as failed:
         reason = str(failed).strip().splitlines()[0]
         text = f"{file.name} cannot be read: {reason}; what it lets the engine run is not known."
         raise CommandError(text, "write it in plain YAML, without tags.") from None
-    return found if isinstance(found, Mapping) else {}
+    return document if isinstance(document, Mapping) else {}
 
 
 @contextmanager
@@ -115,9 +119,11 @@ def _index_of(root: Path, tree: str) -> Iterator[Mapping[str, str]]:
 def _ignore_file(root: Path, index: Mapping[str, str]) -> Path:
     """A file beside the index that ignores what each ``.gitignore`` of the commit does."""
     every = ("ls-files", "-z", "--stage", "--full-name", "--", ":(top,glob)**/.gitignore")
-    found = [CommittedFile.parse(line) for line in _names(root, index, *every)]
+    ignore_files = [CommittedFile.parse(line) for line in _names(root, index, *every)]
     patterns = list[str]()
-    for each in sorted(found, key=lambda each: each.name.count("/")):  # the inner one counts more
+    for each in sorted(
+        ignore_files, key=lambda ignore_file: ignore_file.name.count("/")
+    ):  # the inner one counts more
         if each.mode != LINK:  # git follows none
             content = run_git(root, "cat-file", "blob", each.object_id)
             patterns += patterns_from_top(each.name.rpartition("/")[0], content)
@@ -249,12 +255,12 @@ def digest_in(report: str) -> str:
         CommandError: it is no such report.
     """
     try:
-        found = json.loads(report)["digest"]
+        digest = json.loads(report)["digest"]
     except (ValueError, KeyError, TypeError, RecursionError):
-        found = None
-    if not isinstance(found, str) or not found:
+        digest = None
+    if not isinstance(digest, str) or not digest:
         raise CommandError("this is no report of `vt review --format json`: it has no digest.")
-    return found
+    return digest
 
 
 def approvable_digest_in(report: str, stack: str) -> str:
@@ -265,14 +271,14 @@ def approvable_digest_in(report: str, stack: str) -> str:
     Raises:
         CommandError: it is no such report.
     """
-    digest, found = digest_in(report), json.loads(report)
-    if (other := found.get("stack", stack)) != stack:
+    digest, document = digest_in(report), json.loads(report)
+    if (other := document.get("stack", stack)) != stack:
         what = f"the report is on stack {other!r}, and not on {stack}: it approves nothing."
         raise CommandError(what, "take the report that was made of this stack.")
-    if found.get("outcome", _APPROVABLE[0]) not in _APPROVABLE:
-        what = f"something stands against the plan: {found.get('verdict', found['outcome'])}"
+    if document.get("outcome", _APPROVABLE[0]) not in _APPROVABLE:
+        what = f"something stands against the plan: {document.get('verdict', document['outcome'])}"
         raise CommandError(what, "mend what the report names, and make it anew.")
-    if str(found.get("source")).startswith(OFFLINE):
+    if str(document.get("source")).startswith(OFFLINE):
         what = "the report was made offline, against an empty state: it approves nothing."
         raise CommandError(what, "set PULUMI_BACKEND_URL and make the report anew.")
     return digest

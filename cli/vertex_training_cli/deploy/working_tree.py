@@ -56,10 +56,10 @@ class CommittedFile:
                 target = os.fsencode(os.readlink(root.path / self.name))
                 return self._digest(len(target), [target]) == self.object_id
             with root.open(self.name) as file:
-                found = os.fstat(file.fileno())
-                is_executable = bool(found.st_mode & stat.S_IXUSR)
+                status = os.fstat(file.fileno())
+                is_executable = bool(status.st_mode & stat.S_IXUSR)
                 return is_executable == (self.mode == _EXECUTABLE) and (
-                    self._digest(found.st_size, _chunks(file)) == self.object_id
+                    self._digest(status.st_size, _chunks(file)) == self.object_id
                 )
         except OSError:  # gone, of another kind, behind a link, or unreadable
             return False
@@ -109,10 +109,10 @@ def uncommitted_inputs(
     their text, so what they lead to must be tracked in ``root``, too.
     """
     links = set(links)
-    found = {
+    inputs = {
         file for name in untracked for file in _files_of(root, name) if _is_read(root, file)
     } | {name for name in _importable(root, links) if name not in tracked}
-    return sorted(found) + [
+    return sorted(inputs) + [
         f"{name} -> {os.readlink(root / name)}"
         for name in sorted(links)
         if _is_read(root, name) and not _stays(root, name, tracked)
@@ -164,7 +164,7 @@ def plugin_paths(project: Mapping[str, Any]) -> list[str]:
     """The paths in ``plugins`` of a project's file."""
     plugins = project.get("plugins")
     kinds = plugins.values() if isinstance(plugins, Mapping) else ()
-    entries = [each for kind in kinds if isinstance(kind, list) for each in kind]
+    entries = [path for kind in kinds if isinstance(kind, list) for path in kind]
     paths = [entry.get("path") for entry in entries if isinstance(entry, Mapping)]
     return [path for path in paths if isinstance(path, str)]
 

@@ -133,7 +133,7 @@ def _with_members(
     if not names:
         return found
     client = GooglePolicies(rest.connect(ref))
-    members = [each for name in names for each in client.read(name) or ()]
+    members = [membership for name in names for membership in client.read(name) or ()]
     left = policies.undeclared(wanted, members, allowed)
     if remove:
         _remove(client, left, remove)
@@ -150,5 +150,5 @@ def _remove(client: GooglePolicies, left: Sequence[Membership], digest: str) -> 
         print_line("Nothing was removed. Hint: read the report anew.")
         raise typer.Exit(OTHER_DRIFT)
     client.remove(left)
-    for each in left:
-        print_line(f"vt drift: removed {each.member} from {each.role} of {each.policy}")
+    for name in left:
+        print_line(f"vt drift: removed {name.member} from {name.role} of {name.policy}")

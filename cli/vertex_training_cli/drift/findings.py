@@ -153,13 +153,13 @@ class Drift:
         """The same with ``more`` lines of what was not judged."""
         return replace(self, not_looked_at=(*self.not_looked_at, *more))
 
-    def with_undeclared(self, found: Sequence[Membership]) -> Drift:
+    def with_undeclared(self, memberships: Sequence[Membership]) -> Drift:
         """The same with members that policies have and the stack does not declare."""
-        if not found:
+        if not memberships:
             return self
         by_policy: dict[str, list[Membership]] = {}
-        for each in found:
-            by_policy.setdefault(each.policy, []).append(each)
+        for membership in memberships:
+            by_policy.setdefault(membership.policy, []).append(membership)
         differences = [
             ResourceDifference(
                 GRANTED,
@@ -170,7 +170,9 @@ class Drift:
             )
             for policy, members in by_policy.items()
         ]
-        return replace(self.with_differences(differences), undeclared=policies.digest_of(found))
+        return replace(
+            self.with_differences(differences), undeclared=policies.digest_of(memberships)
+        )
 
 
 def read(stack: str, exit_code: int, stdout: str, stderr: str) -> Drift:
@@ -218,7 +220,7 @@ def _network(plan: Plan) -> DeclaredNetwork | None:
 
 def _ended_by_hand(plan: Plan) -> list[ResourceDifference]:
     """Declared jobs that somebody cancelled: ``up`` submits none of them again."""
-    found: dict[str, ResourceDifference] = {}
+    ended: dict[str, ResourceDifference] = {}
     for step in plan.steps:
         if step.type not in JOBS or step.op != "same" or step.old is None:
             continue
@@ -230,8 +232,8 @@ def _ended_by_hand(plan: Plan) -> list[ResourceDifference]:
             "in the stack file; to leave it as it is: remove it from the stack file."
         )
         shown = (PropertyDifference("state", state.removeprefix("JOB_STATE_"), "not cancelled"),)
-        found[step.urn] = ResourceDifference(ENDED, step.name, step.type, step.old.id, shown, note)
-    return list(found.values())
+        ended[step.urn] = ResourceDifference(ENDED, step.name, step.type, step.old.id, shown, note)
+    return list(ended.values())
 
 
 def _rewritten(plan: Plan) -> Iterator[ResourceDifference]:
@@ -283,12 +285,14 @@ def _never_made(plan: Plan) -> tuple[str, ...]:
 
 def _differences(plan: Plan) -> tuple[ResourceDifference, ...]:
     before = {step.urn for step in plan.steps if step.old is not None}
-    found = (_difference(step, step.urn in before) for step in plan.steps if step.changes)
-    return tuple(sorted(found, key=lambda each: each.name))
+    differences = (_difference(step, step.urn in before) for step in plan.steps if step.changes)
+    return tuple(sorted(differences, key=lambda difference: difference.name))
 
 
-def _role(found: Membership) -> str:
-    return f"{found.role} if {found.condition}" if found.condition else found.role
+def _role(membership: Membership) -> str:
+    return (
+        f"{membership.role} if {membership.condition}" if membership.condition else membership.role
+    )
 
 
 def _difference(step: Step, was_there: bool) -> ResourceDifference:
@@ -332,8 +336,8 @@ def parts(path: str) -> list[str | int]:
 
 def _displayed(path: str) -> str:
     """The path as a report has it: a single key without quotes and brackets."""
-    found = parts(path)
-    return str(found[0]) if len(found) == 1 else path
+    segments = parts(path)
+    return str(segments[0]) if len(segments) == 1 else path
 
 
 def _text_at(value: Any, path: str) -> str:

@@ -88,35 +88,37 @@ class Declared:
             project_number=number,
         )
 
-    def concerns(self, found: Membership) -> bool:
+    def concerns(self, membership: Membership) -> bool:
         """Return whether a membership is the stack's to declare."""
-        if found.policy in self.projects and found.policy not in self.policies:
-            is_agents_own = found.role.endswith(AGENT_ROLE) and "@gcp-sa-" in found.member
+        if membership.policy in self.projects and membership.policy not in self.policies:
+            is_agents_own = membership.role.endswith(AGENT_ROLE) and "@gcp-sa-" in membership.member
             return (
-                found.member in self.own and not is_agents_own
-            ) or found.member in PUBLIC_MEMBERS
-        if _is_project(found.policy):
-            return not self._is_given_by_google(found)
-        return not (found.role.startswith(LEGACY) and found.member.startswith(CONVENIENCE))
+                membership.member in self.own and not is_agents_own
+            ) or membership.member in PUBLIC_MEMBERS
+        if _is_project(membership.policy):
+            return not self._is_given_by_google(membership)
+        return not (
+            membership.role.startswith(LEGACY) and membership.member.startswith(CONVENIENCE)
+        )
 
-    def _is_given_by_google(self, found: Membership) -> bool:
+    def _is_given_by_google(self, membership: Membership) -> bool:
         """Whether a member is an agent of this very project with the role that Google gives it."""
-        agent = _AGENT.fullmatch(found.member)
-        if agent is None or found.condition:
+        agent = _AGENT.fullmatch(membership.member)
+        if agent is None or membership.condition:
             return False
         if agent["apis"]:
-            return agent["apis"] == self.project_number and found.role == "roles/editor"
-        return agent["number"] == self.project_number and found.role.endswith(AGENT_ROLE)
+            return agent["apis"] == self.project_number and membership.role == "roles/editor"
+        return agent["number"] == self.project_number and membership.role.endswith(AGENT_ROLE)
 
-    def others(self, found: Iterable[Membership]) -> list[Membership]:
+    def others(self, memberships: Iterable[Membership]) -> list[Membership]:
         """Members of projects that are not the stack's to declare, and so are not judged."""
         return sorted(
-            each
-            for each in set(found)
-            if each.policy in self.projects
-            and each not in self.memberships
-            and not self.concerns(each)
-            and not self._is_given_by_google(each)
+            membership
+            for membership in set(memberships)
+            if membership.policy in self.projects
+            and membership not in self.memberships
+            and not self.concerns(membership)
+            and not self._is_given_by_google(membership)
         )
 
 
@@ -129,9 +131,11 @@ def declared(plan: Plan) -> Declared:
             continue
         inputs = _with_defaults(step, plan.config)
         if is_iam(step):
-            found = _memberships(step, inputs)
-            memberships |= found
-            projects |= {each.policy for each in found if _is_project(each.policy)}
+            added = _memberships(step, inputs)
+            memberships |= added
+            projects |= {
+                membership.policy for membership in added if _is_project(membership.policy)
+            }
             if "policyData" in inputs:
                 whole.add(_policy_of(step, inputs))
         elif (row := resource_types.find(step.type)).policy and step.op != "create":
@@ -161,20 +165,20 @@ def _with_defaults(step: Step, config: Mapping[str, str]) -> Inputs:
     if not any(inputs.get(key) for key in ("location", "region")):
         filled += ["location", "region"]
     defaults = {"project": "gcp:project", "location": "gcp:region", "region": "gcp:region"}
-    found = {key: outputs.get(key) or config.get(defaults[key]) for key in filled}
-    return {**inputs, **{k: value for k, value in found.items() if value and not inputs.get(k)}}
+    defaulted = {key: outputs.get(key) or config.get(defaults[key]) for key in filled}
+    return {**inputs, **{k: value for k, value in defaulted.items() if value and not inputs.get(k)}}
 
 
 def undeclared(
-    wanted: Declared, found: Iterable[Membership], allowed: Sequence[AllowedMember]
+    wanted: Declared, memberships: Iterable[Membership], allowed: Sequence[AllowedMember]
 ) -> list[Membership]:
     """Memberships that nobody declared and nobody allowed."""
     return sorted(
-        each
-        for each in set(found)
-        if each not in wanted.memberships
-        and wanted.concerns(each)
-        and not any(_is_allowed(each, entry) for entry in allowed)
+        membership
+        for membership in set(memberships)
+        if membership not in wanted.memberships
+        and wanted.concerns(membership)
+        and not any(_is_allowed(membership, entry) for entry in allowed)
     )
 
 
@@ -184,12 +188,12 @@ def digest_of(memberships: Iterable[Membership]) -> str:
     return hashlib.sha256(json.dumps(rows, separators=(",", ":")).encode()).hexdigest()
 
 
-def _is_allowed(found: Membership, entry: AllowedMember) -> bool:
+def _is_allowed(membership: Membership, entry: AllowedMember) -> bool:
     """Return whether an exception of the stack file is about this membership."""
     return (
-        found.member == entry.member
-        and found.role == entry.role
-        and fnmatch.fnmatchcase(found.policy, entry.policy)
+        membership.member == entry.member
+        and membership.role == entry.role
+        and fnmatch.fnmatchcase(membership.policy, entry.policy)
     )
 
 

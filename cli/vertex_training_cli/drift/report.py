@@ -119,6 +119,6 @@ def _text(text: str) -> str:
 
 def as_json(drift: Drift) -> str:
     """The report for programs."""
-    found = dataclasses.asdict(drift) | {"outcome": drift.outcome.name.lower()}
-    del found["ids"], found["declared"], found["network"], found["deployed_by_hand"]
-    return json.dumps({"version": VERSION, **redact(found)}, indent=2, ensure_ascii=False) + "\n"
+    document = dataclasses.asdict(drift) | {"outcome": drift.outcome.name.lower()}
+    del document["ids"], document["declared"], document["network"], document["deployed_by_hand"]
+    return json.dumps({"version": VERSION, **redact(document)}, indent=2, ensure_ascii=False) + "\n"

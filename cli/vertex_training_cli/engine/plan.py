@@ -58,10 +58,10 @@ _LABELS: Final = re.compile(r"labels\b")
 
 def without_computed_labels(paths: Iterable[str]) -> Texts:
     """Paths that differ, without labels as Google's provider computes them of ``labels`` there."""
-    found = tuple(paths)
-    labels = [path[1:] for path in found if _LABELS.match(path)]
+    kept = tuple(paths)
+    labels = [path[1:] for path in kept if _LABELS.match(path)]
     computed = {f"{kind}L{path}" for path in labels for kind in ("effective", "pulumi")}
-    return tuple(path for path in found if path not in computed)
+    return tuple(path for path in kept if path not in computed)
 
 
 def is_own(urn: str) -> bool:
@@ -183,8 +183,8 @@ REPEATED_HINT: Final = (
 
 def rungs(inputs: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     """A job's inputs, and those of each rung after its file."""
-    found = (inputs.get("options") or {}).get(LADDER)
-    others = [each for each in found or () if isinstance(each, Mapping)]
+    ladder = (inputs.get("options") or {}).get(LADDER)
+    others = [rung for rung in ladder or () if isinstance(rung, Mapping)]
     return [inputs, *({**inputs, **other} for other in others)]
 
 
@@ -261,8 +261,8 @@ class Plan:
 
     def deployed_output(self, name: str) -> Mapping[str, Any] | None:
         """An output of the deployed stack that is an object; None if it has none of this name."""
-        found = self.deployed_outputs.get(name)
-        return found if isinstance(found, Mapping) else None
+        output = self.deployed_outputs.get(name)
+        return output if isinstance(output, Mapping) else None
 
     @property
     def is_compared(self) -> bool:

@@ -96,17 +96,20 @@ def parse(content: bytes, stack: str) -> PlanFile:
     about = {} if not isinstance(document, dict) else document
     own = {key: about.pop(key) for key in ("version", "source", "problems") if key in about}
     try:
-        found = PlanFile.model_validate_json(json.dumps({**own, "plan": document}))
+        plan_file = PlanFile.model_validate_json(json.dumps({**own, "plan": document}))
     except pydantic.ValidationError as failed:
         first = failed.errors()[0]
         keys = [key for key in first["loc"] if key in KEYS]
         place = f"in {keys[0]}" if keys else "a key that no plan has"
         text = f"{failed.error_count()} parts are not those of a plan, the first is {place}"
         raise PreviewParseError(text) from None
-    if found.plan.stack != stack:
+    if plan_file.plan.stack != stack:
         raise PreviewParseError("it is of another stack")
-    return found.model_copy(
-        update={"plan": _redacted(found.plan), "problems": tuple(map(_hidden, found.problems))}
+    return plan_file.model_copy(
+        update={
+            "plan": _redacted(plan_file.plan),
+            "problems": tuple(map(_hidden, plan_file.problems)),
+        }
     )
 
 
@@ -115,7 +118,7 @@ def _redacted(plan: Plan) -> Plan:
 
     Steps stay as they are: ``write`` got them redacted, and the digest is computed from them.
     """
-    failed = any(each.severity == "error" for each in plan.diagnostics)
+    failed = any(diagnostic.severity == "error" for diagnostic in plan.diagnostics)
     return dataclasses.replace(
         plan,
         config={redact(key): redact_config(text) for key, text in plan.config.items()},
@@ -158,12 +161,12 @@ def _document(content: bytes) -> Any:
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) != len(pairs):
+    document = dict(pairs)
+    if len(document) != len(pairs):
         raise ValueError("an object has a key twice")
-    for key in found:
+    for key in document:
         _check_text(key)
-    return found
+    return document
 
 
 def _refuse_number(_name: str) -> NoReturn:
@@ -191,13 +194,13 @@ def _check_depth(document: Any) -> None:
         if depth > MAX_DEPTH:
             raise ValueError(f"it is nested deeper than {MAX_DEPTH}")
         below: list[Any] = []
-        for each in level:
-            if isinstance(each, dict):
-                below += each.values()
-            elif isinstance(each, list):
-                below += each
-            elif isinstance(each, str):
-                _check_text(each)
+        for item in level:
+            if isinstance(item, dict):
+                below += item.values()
+            elif isinstance(item, list):
+                below += item
+            elif isinstance(item, str):
+                _check_text(item)
         level = below
 
 

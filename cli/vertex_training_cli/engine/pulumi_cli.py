@@ -49,10 +49,10 @@ class PulumiCli:
         Raises:
             CommandError: there is no ``pulumi``.
         """
-        found = find_pulumi(self.env)
-        if found is None:
+        executable = find_pulumi(self.env)
+        if executable is None:
             raise CommandError("there is no pulumi on PATH.", "run `vt setup`.")
-        return [found, *arguments]
+        return [executable, *arguments]
 
     def with_variables(self, **variables: str) -> PulumiCli:
         """The same with more environment variables."""
@@ -118,8 +118,12 @@ def error_diagnostics(output: str) -> list[dict[str, Any]]:
         document = json.loads(output)
     except (ValueError, RecursionError):
         return []
-    found = document.get("diagnostics") if isinstance(document, dict) else None
-    return [each for each in found or () if each.get("severity") == "error" and each.get("message")]
+    diagnostics = document.get("diagnostics") if isinstance(document, dict) else None
+    return [
+        diagnostic
+        for diagnostic in diagnostics or ()
+        if diagnostic.get("severity") == "error" and diagnostic.get("message")
+    ]
 
 
 #: Seconds to wait for output after the command's end: what it left running may hold the pipe.

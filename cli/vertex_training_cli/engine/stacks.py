@@ -192,8 +192,8 @@ def find(stack: str | None, start: Path | None = None) -> StackRef:
         UnknownStackError: there is no such file.
     """
     root = paths.root_of(start or Path.cwd())
-    found = find_project(str(root)) if root else None
-    if root is None or found is None:
+    project = find_project(str(root)) if root else None
+    if root is None or project is None:
         raise CommandError("there is no Pulumi.yaml here or above.", "go to the checkout.")
     name = (stack or _selected(root)).rpartition("/")[2]
     config = read_stack_file(root, name).get("config") or {}
@@ -201,7 +201,7 @@ def find(stack: str | None, start: Path | None = None) -> StackRef:
     missing = [key for key in ("gcp:project", "gcp:region") if not config.get(key)]
     if missing:
         raise CommandError(f"{project_files.file_name(name)}: {' and '.join(missing)} must be set.")
-    return StackRef(root, found[1], name, str(config["gcp:project"]), str(config["gcp:region"]))
+    return StackRef(root, project[1], name, str(config["gcp:project"]), str(config["gcp:region"]))
 
 
 def find_scripts(home: Home) -> StackRef:

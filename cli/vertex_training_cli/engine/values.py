@@ -52,12 +52,12 @@ def redact(value: Any) -> Any:
         if SIGNATURE_KEY in value:
             return _special(value)
         # Keys like __defaults are notes of the engine and its plugins to themselves.
-        found = {
+        fields = {
             redact(str(key)): _field(key, item) for key, item in value.items() if key[:2] != "__"
         }
         if is_secret_variable(_text(value.get("name")), _text(value.get("value"))):
-            found["value"] = SECRET
-        return found
+            fields["value"] = SECRET
+        return fields
     if isinstance(value, list | tuple):
         return _items(value)
     return value
@@ -122,12 +122,12 @@ def _field(key: str, value: Any) -> Any:
 
 def _items(values: Sequence[Any]) -> list[Any]:
     """A list; one of texts may be a command line, with a secret after its name."""
-    found = [redact(value) for value in values]
-    if found and all(isinstance(value, str) for value in values):
+    items = [redact(value) for value in values]
+    if items and all(isinstance(value, str) for value in values):
         for index in secret_words(values):
-            if found[index] == values[index]:
-                found[index] = SECRET
-    return found
+            if items[index] == values[index]:
+                items[index] = SECRET
+    return items
 
 
 def _text(value: Any) -> str:
@@ -149,10 +149,10 @@ def known_ids(resources: Iterable[tuple[str, Mapping[str, Any]]]) -> frozenset[s
 
     A job on a later rung was submitted by who waited for it: the state has its request alone.
     """
-    found = set[str]()
+    ids = set[str]()
     for id_, outputs in resources:
-        found |= {id_, *(outputs.get(LADDER) or ()), *(outputs.get(EARLIER_RUNGS) or ())}
-    return frozenset(found - {""})
+        ids |= {id_, *(outputs.get(LADDER) or ()), *(outputs.get(EARLIER_RUNGS) or ())}
+    return frozenset(ids - {""})
 
 
 def ids_in(deployment: Mapping[str, Any]) -> frozenset[str]:

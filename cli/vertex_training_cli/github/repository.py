@@ -39,8 +39,8 @@ class Repository:
         """Write the one comment for ``stack`` on a pull request, and return what GitHub answers."""
         text = {"body": body(REPORT, stack, *texts)}
         comments = gh.read(f"repos/{self.name}/issues/{number}/comments?per_page=100")
-        if found := find_own(comments, REPORT, stack):
-            path = f"repos/{self.name}/issues/comments/{found['id']}"
+        if comment := find_own(comments, REPORT, stack):
+            path = f"repos/{self.name}/issues/comments/{comment['id']}"
             return gh.write("PATCH", path, text)
         return gh.write("POST", f"repos/{self.name}/issues/{number}/comments", text)
 
@@ -69,18 +69,18 @@ class Repository:
         A comparison that failed leaves the issue as it is: nothing is known.
         """
         issues = gh.read(f"repos/{self.name}/issues?state=all&labels={DRIFT}&per_page=100")
-        found = find_own(issues, DRIFT, stack)
-        is_open = found is not None and found["state"] == "open"
+        issue = find_own(issues, DRIFT, stack)
+        is_open = issue is not None and issue["state"] == "open"
         if outcome is DriftOutcome.FAILED or (outcome is DriftOutcome.CLEAN and not is_open):
-            return "the issue stays as it is" if found else "there is no issue"
+            return "the issue stays as it is" if issue else "there is no issue"
         seen = f"\nLast looked at by {run}\n" if run else ""
         text: dict[str, Any] = {"body": body(DRIFT, stack, report, seen)}
-        if found is None:
+        if issue is None:
             # GitHub makes a label that it does not have yet.
             text |= {"title": title(stack), "labels": [DRIFT]}
             return f"opened {gh.write('POST', f'repos/{self.name}/issues', text)['html_url']}"
         text["state"] = "closed" if outcome is DriftOutcome.CLEAN else "open"
-        answer = gh.write("PATCH", f"repos/{self.name}/issues/{found['number']}", text)
+        answer = gh.write("PATCH", f"repos/{self.name}/issues/{issue['number']}", text)
         verb = "closed" if outcome is DriftOutcome.CLEAN else "renewed" if is_open else "reopened"
         return f"{verb} {answer['html_url']}"
 
@@ -176,7 +176,7 @@ def find_kept_approval(repository: str, stack: str, pull: int) -> KeptApproval |
     """
     name = name_of(stack, pull)
     pages = gh.read(f"repos/{repository}/actions/artifacts?name={name}&per_page=100")
-    listed = [each for page in pages for each in page.get("artifacts") or ()]
+    listed = [artifact for page in pages for artifact in page.get("artifacts") or ()]
     for each in sorted(listed, key=lambda one: one["id"], reverse=True)[:_MOST]:
         run = int((each.get("workflow_run") or {}).get("id") or 0)
         if each.get("expired") or each.get("name") != name or not _is_report(repository, run):
@@ -196,8 +196,8 @@ def ensure_unchanged(repository: str, pull: int, kept: KeptApproval) -> None:
         CommandError: it was changed or deleted since, or GitHub could not be asked.
     """
     listed = gh.read(f"repos/{repository}/issues/{pull}/comments?per_page=100")
-    found = [each for each in listed if each["id"] == kept.comment]
-    if not found or KeptApproval.of(found[0], kept.approval) != kept:
+    comments = [comment for comment in listed if comment["id"] == kept.comment]
+    if not comments or KeptApproval.of(comments[0], kept.approval) != kept:
         raise CommandError(
             f"the report on pull request {pull} was changed or deleted after it was written: "
             "who merged may have read another one.",
@@ -207,11 +207,11 @@ def ensure_unchanged(repository: str, pull: int, kept: KeptApproval) -> None:
 
 def _is_report(repository: str, run: int) -> bool:
     """Return whether a run is one of the workflow that reports, as it is on the main branch."""
-    found = gh.read(f"repos/{repository}/actions/runs/{run}")[0]
+    workflow_run = gh.read(f"repos/{repository}/actions/runs/{run}")[0]
     return (
-        str(found.get("path")).partition("@")[0] == WORKFLOW
-        and found.get("event") == EVENT
-        and found.get("head_branch") == BRANCH
-        and (found.get("repository") or {}).get("full_name") == repository
-        and (found.get("head_repository") or {}).get("full_name") == repository
+        str(workflow_run.get("path")).partition("@")[0] == WORKFLOW
+        and workflow_run.get("event") == EVENT
+        and workflow_run.get("head_branch") == BRANCH
+        and (workflow_run.get("repository") or {}).get("full_name") == repository
+        and (workflow_run.get("head_repository") or {}).get("full_name") == repository
     )

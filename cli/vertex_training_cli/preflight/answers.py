@@ -98,10 +98,10 @@ def summary(verdicts: Iterable[Verdict]) -> str:
     '2 asked, 1 refused, 0 unknown'
     """
     counts = Counter(verdicts)
-    found = f"{counts.total()} asked, {counts[Verdict.REFUSED]} refused"
+    text_ = f"{counts.total()} asked, {counts[Verdict.REFUSED]} refused"
     warned = counts[Verdict.WARNING]
-    found += f", {warned} warned" if warned else ""
-    return f"{found}, {counts[Verdict.UNKNOWN]} unknown"
+    text_ += f", {warned} warned" if warned else ""
+    return f"{text_}, {counts[Verdict.UNKNOWN]} unknown"
 
 
 #: Raised when a key changes its meaning or goes away; new keys may come at any time.
@@ -115,13 +115,13 @@ HEADINGS: Final[Mapping[Verdict, str]] = {
 COLUMNS: Final = ("subject", "asked", "answer", "a deployment would meet", "what mends it")
 
 
-def text(found: Preflight) -> str:
+def text(preflight: Preflight) -> str:
     """For a terminal: each answer that is not in order, with what mends it; the summary."""
     lines = list[str]()
     for verdict, heading in HEADINGS.items():
-        if answers := found.of(verdict):
+        if answers := preflight.of(verdict):
             lines += [f"{heading}:", *(line for answer in answers for line in _lines(answer)), ""]
-    return "\n".join([*lines, found.summary, ""])
+    return "\n".join([*lines, preflight.summary, ""])
 
 
 def _lines(answer: Answer) -> list[str]:
@@ -138,17 +138,17 @@ def _lines(answer: Answer) -> list[str]:
     ]
 
 
-def markdown(found: Preflight) -> str:
+def markdown(preflight: Preflight) -> str:
     """For a summary or a comment."""
-    parts = [f"## Preflight of stack {code(found.stack)}", "", f"**{found.summary}**", ""]
+    parts = [f"## Preflight of stack {code(preflight.stack)}", "", f"**{preflight.summary}**", ""]
     for verdict, heading in HEADINGS.items():
-        if answers := found.of(verdict):
+        if answers := preflight.of(verdict):
             parts += [f"### {heading}", "", *_table(answers), ""]
-    if fine := found.of(Verdict.OK):
+    if fine := preflight.of(Verdict.OK):
         parts += [f"<details><summary>In order: {len(fine)}</summary>", "", *_table(fine), ""]
         parts += ["</details>", ""]
-    caller = f" as {code(found.caller)}" if found.caller else ""
-    parts += [f"<sub>project {code(found.project)}{caller}; {found.calls} calls</sub>", ""]
+    caller = f" as {code(preflight.caller)}" if preflight.caller else ""
+    parts += [f"<sub>project {code(preflight.project)}{caller}; {preflight.calls} calls</sub>", ""]
     return "\n".join(parts)
 
 
@@ -164,9 +164,9 @@ def _cell(value: str) -> str:
     return code(redact(value), len(value)).replace("|", "\\|") if value else ""
 
 
-def as_json(found: Preflight) -> str:
+def as_json(preflight: Preflight) -> str:
     """For programs."""
-    document = {"version": VERSION, "summary": found.summary, **dataclasses.asdict(found)}
+    document = {"version": VERSION, "summary": preflight.summary, **dataclasses.asdict(preflight)}
     return json.dumps(redact(document), indent=2) + "\n"
 
 

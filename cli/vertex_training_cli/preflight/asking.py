@@ -125,7 +125,7 @@ class ReadOnlyClient:
             if url.endswith(TEST_METHODS):
                 answer = self.send("POST", url, of, json={"permissions": some})
             else:  # Cloud Storage has a GET for it
-                query = urlencode([("permissions", each) for each in some])
+                query = urlencode([("permissions", permission) for permission in some])
                 answer = self.send("GET", f"{url}?{query}", of)
             if answer is None:
                 return None

@@ -37,11 +37,11 @@ _SHARED: Final = "409: the names of buckets are shared by everybody"
 
 def ask(context: PreflightContext) -> Iterator[Answer]:
     """Check the names that the stack creates, and existing resources that it uses."""
-    for each in context.of_type(BUCKET):
-        yield from _bucket(context, each)
+    for bucket in context.of_type(BUCKET):
+        yield from _bucket(context, bucket)
     for token in READ:
-        for each in context.of_type(token):
-            yield from _other(context, each)
+        for bucket in context.of_type(token):
+            yield from _other(context, bucket)
     for name in _used_buckets(context):
         yield from _used_bucket(context, name)
     for secret in _used_secrets(context):
@@ -51,8 +51,8 @@ def ask(context: PreflightContext) -> Iterator[Answer]:
     )
     for key in sorted({match[0] for text in texts for match in _KEY.finditer(text)}):
         yield from _key(context, key)
-    for each in context.of_type(SNAPSHOT):
-        yield _query(each)
+    for bucket in context.of_type(SNAPSHOT):
+        yield _query(bucket)
     for key, channel in context.declared.stack.declared.channels.items():
         if channel.existing:
             yield from _channel(context, key, channel)
@@ -63,15 +63,15 @@ def _query(snapshot: DeclaredResource) -> Answer:
     request = request_of(snapshot.inputs)
     of = question(f"snapshot {request.name}", "whether BigQuery accepts its query")
     try:
-        found = estimate.look(request, connect(snapshot.inputs))
+        scan = estimate.look(request, connect(snapshot.inputs))
     except (JobRefusedError, NotSubmittedError) as refused:
         meets = "the snapshot is not taken, and no job that reads it is submitted"
         return of.refused(str(refused), meets, "correct the query, or make what it reads")
     except OperatorError as error:
         return of.unknown(str(error))
-    if reason := found.get("unanswered"):
+    if reason := scan.get("unanswered"):
         return of.unknown(str(reason))
-    return of.ok(estimate.words(found, request.max_bytes_billed, request.location))
+    return of.ok(estimate.words(scan, request.max_bytes_billed, request.location))
 
 
 @answered
@@ -150,8 +150,8 @@ def _other(context: PreflightContext, resource: DeclaredResource) -> Iterator[An
 
 def _used_buckets(context: PreflightContext) -> list[str]:
     """Buckets of others that the stack grants something on, or names."""
-    made = {str(each.inputs["name"]) for each in context.of_type(BUCKET)}
-    used = {str(each.inputs["bucket"]) for each in context.of_type(ON_BUCKET)}
+    made = {str(bucket.inputs["name"]) for bucket in context.of_type(BUCKET)}
+    used = {str(resource.inputs["bucket"]) for resource in context.of_type(ON_BUCKET)}
     buckets = context.declared.stack.declared.buckets.values()
     used |= {bucket.existing for bucket in buckets if bucket.existing}
     return sorted(used - made)
@@ -169,8 +169,8 @@ def _used_bucket(context: PreflightContext, name: str) -> Iterator[Answer]:
 
 def _used_secrets(context: PreflightContext) -> list[str]:
     """Ids of secrets that exist; one has no version before it is made."""
-    declared = {each.id: each for each in context.of_type(SECRET)}
-    made = [id_ for id_, each in declared.items() if context.is_made(each)]
+    declared = {secret.id: secret for secret in context.of_type(SECRET)}
+    made = [id_ for id_, secret in declared.items() if context.is_made(secret)]
     secrets = context.declared.stack.declared.secrets.values()
     used = [secret.existing for secret in secrets if secret.existing]
     return list(dict.fromkeys([*(id_ for id_ in made if id_ not in used), *used]))
@@ -180,12 +180,12 @@ def _used_secrets(context: PreflightContext) -> list[str]:
 def _secret_version(context: PreflightContext, secret: str) -> Iterator[Answer]:
     """Secrets hold no value when they are made; a job that reads one without fails."""
     of = question(f"{secret}/versions/latest", "whether there is a version, and enabled")
-    found = context.client.get(rest.SECRET_VERSION, of, secret)
+    version = context.client.get(rest.SECRET_VERSION, of, secret)
     name, project = secret.rpartition("/")[2], secret.split("/")[1]
-    if found is None:
+    if version is None:
         add = f"gcloud secrets versions add {name} --project={project} --data-file=FILE"
         yield of.warning("no version", "a job that reads it fails", add)
-    elif (state := str(found.get("state"))) != "ENABLED":
+    elif (state := str(version.get("state"))) != "ENABLED":
         enable = f"gcloud secrets versions enable latest --secret={name} --project={project}"
         yield of.warning(state, "a job that reads it fails", enable)
     else:
@@ -196,10 +196,10 @@ def _secret_version(context: PreflightContext, secret: str) -> Iterator[Answer]:
 def _key(context: PreflightContext, key: str) -> Iterator[Answer]:
     """A key that the stack encrypts with: its primary version must be enabled."""
     of = question(key, "state of the primary version of the key")
-    found = context.client.get(rest.KEY, of, key)
+    key_ = context.client.get(rest.KEY, of, key)
     state = "it is not there"
-    if found is not None:
-        state = str((found.get("primary") or {}).get("state", "it has no primary version"))
+    if key_ is not None:
+        state = str((key_.get("primary") or {}).get("state", "it has no primary version"))
     if state == "ENABLED":
         yield of.ok(state)
         return
@@ -218,15 +218,15 @@ def _channel(context: PreflightContext, key: str, channel: Channel) -> Iterator[
     assert channel.existing
     budget = context.declared.stack.declared.budget
     of = question(channel.existing, "whether the channel that alerts name is there")
-    found = context.client.get(rest.CHANNEL, of, channel.existing)
+    document = context.client.get(rest.CHANNEL, of, channel.existing)
     listing = f"gcloud beta monitoring channels list --project={context.project}"
     mend = f"name another in channels.{key}: {listing} lists them"
-    if found is None:
+    if document is None:
         yield of.refused("no", "404 at the alert or the budget that names it", mend)
-    elif found.get("enabled") is False:
+    elif document.get("enabled") is False:
         on = f"gcloud beta monitoring channels update {channel.existing} --enabled"
         yield of.warning("it is off", "it gets no messages", on)
-    elif (type_ := str(found.get("type"))) != "email" and budget and key in budget.channels:
+    elif (type_ := str(document.get("type"))) != "email" and budget and key in budget.channels:
         yield of.warning(f"{type_}, and a budget names it", "budgets tell email alone", mend)
     else:
         yield of.ok(f"yes, {type_}")

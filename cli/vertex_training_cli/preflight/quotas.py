@@ -102,11 +102,11 @@ def _limit(
     context: PreflightContext, asked: Answer, project: str, metric: str, at: Mapping[str, str]
 ) -> int | None:
     """The limit of a quota at a place; None if there is none. Raises UnansweredError."""
-    found = context.client.get(rest.QUOTA, asked, quota_path(project, metric))
-    if found is None:
+    limit_document = context.client.get(rest.QUOTA, asked, quota_path(project, metric))
+    if limit_document is None:
         raise UnansweredError(asked.unknown("there is no such quota", rest.QUOTA.permission))
     try:
-        return effective_limit(found, at)
+        return effective_limit(limit_document, at)
     except OperatorError as error:
         raise UnansweredError(asked.unknown(str(error))) from None
 
@@ -195,7 +195,7 @@ class JobNeed:
     @property
     def largest(self) -> tuple[str, int]:
         """The job that takes most, and how much."""
-        return max(self.by_job.items(), key=lambda each: each[1])
+        return max(self.by_job.items(), key=lambda item: item[1])
 
     @property
     def peak(self) -> int:
@@ -224,13 +224,13 @@ class ComputeNeed:
 
 def job_needs(declared: DeclaredStack) -> list[JobNeed]:
     """One for each quota of Vertex AI that a job counts against, by its name."""
-    found: dict[str, dict[str, int]] = {}
+    needs: dict[str, dict[str, int]] = {}
     for key, request in declared.requests.items():
         for rung in request.rungs:  # one of them runs at a time
             for metric, count in _of_job(rung, declared.stack.settings.region).items():
-                by_job = found.setdefault(metric, {})
+                by_job = needs.setdefault(metric, {})
                 by_job[key] = max(count, by_job.get(key, 0))
-    return [JobNeed(metric, by_job) for metric, by_job in sorted(found.items())]
+    return [JobNeed(metric, by_job) for metric, by_job in sorted(needs.items())]
 
 
 def _of_job(request: JobRequest, region: str) -> Counter[str]:
@@ -250,7 +250,7 @@ def _of_job(request: JobRequest, region: str) -> Counter[str]:
 
 def endpoint_needs(declared: DeclaredStack) -> list[JobNeed]:
     """One for each quota that an endpoint counts against, with all replicas of all versions."""
-    found: dict[str, dict[str, int]] = {}
+    needs: dict[str, dict[str, int]] = {}
     for key, endpoint in declared.stack.endpoints.items():
         for deployment in endpoint.deployments.values():
             spec = deployment.machine
@@ -263,9 +263,9 @@ def endpoint_needs(declared: DeclaredStack) -> list[JobNeed]:
                 metric = quota_metric(kind, preemptible=False, use="serving")
                 wanted[metric] += int(spec.get("acceleratorCount", 1))
             for metric, count in wanted.items():
-                by_endpoint = found.setdefault(metric, {})
+                by_endpoint = needs.setdefault(metric, {})
                 by_endpoint[key] = by_endpoint.get(key, 0) + count * deployment.maximum
-    return [JobNeed(metric, by_endpoint) for metric, by_endpoint in sorted(found.items())]
+    return [JobNeed(metric, by_endpoint) for metric, by_endpoint in sorted(needs.items())]
 
 
 def compute_needs(declared: DeclaredStack) -> list[ComputeNeed]:
@@ -296,10 +296,10 @@ def compute_needs(declared: DeclaredStack) -> list[ComputeNeed]:
     return [
         ComputeNeed(
             *at,
-            counts=found,
+            counts=families_,
             families=tuple(GpuFamily(*each) for each in sorted(families.get(at, {}).items())),
         )
-        for at, found in sorted(counts.items())
+        for at, families_ in sorted(counts.items())
     ]
 
 

@@ -54,14 +54,16 @@ class Needs:
 
     def services(self) -> dict[str, set[str]]:
         """The permissions by their service."""
-        found: dict[str, set[str]] = {}
+        by_service: dict[str, set[str]] = {}
         for permission in self.by_permission:
-            found.setdefault(permission.partition(".")[0], set()).add(permission)
-        return found
+            by_service.setdefault(permission.partition(".")[0], set()).add(permission)
+        return by_service
 
     def reason(self, missing: set[str]) -> str:
         """The steps that fail without these."""
-        names = dict.fromkeys(name for each in sorted(missing) for name in self.by_permission[each])
+        names = dict.fromkeys(
+            name for permission in sorted(missing) for name in self.by_permission[permission]
+        )
         first, *others = names
         return f"403 at {first}" + (f" and {len(others)} more" if others else "")
 
@@ -77,7 +79,7 @@ def ask(context: PreflightContext) -> Iterator[Answer]:
     for target, needs in needed.items():
         for service, permissions in sorted(needs.services().items()):
             yield from _held(context, target, service, permissions, needs)
-    yield from (_of_organization(each) for each in elsewhere)
+    yield from (_of_organization(resource) for resource in elsewhere)
     yield from _accounts(context)
     yield from _state(context)
 
@@ -163,9 +165,9 @@ def _held_on_resources(context: PreflightContext, permissions: set[str], of: Ans
             mend="`datasets` in bootstrap/ lists those on which CI may grant",
         )
         raise UnansweredError(unknown)
-    is_bucket = any(each.startswith("storage.") for each in permissions)
+    is_bucket = any(permission.startswith("storage.") for permission in permissions)
     kind = BUCKET if is_bucket else resource_types.SECRET
-    made = [each for each in context.of_type(kind) if context.is_made(each)]
+    made = [resource for resource in context.of_type(kind) if context.is_made(resource)]
     if not made:
         names, word = ", ".join(sorted(permissions)), resource_types.find(kind).word
         reason = f"{names}: not held on all, and the stack has made no {word} to ask of"
@@ -205,8 +207,8 @@ def _of_organization(resource: DeclaredResource) -> Answer:
 def _accounts(context: PreflightContext) -> Iterator[Answer]:
     """Check whether the deployer may act as the account of each job and each endpoint."""
     declared = {
-        resource_types.find(ACCOUNT).policy_name(each.inputs): each
-        for each in context.of_type(ACCOUNT)
+        resource_types.find(ACCOUNT).policy_name(account.inputs): account
+        for account in context.of_type(ACCOUNT)
     }
     bodies = [json.loads(request.body) for request in context.declared.requests.values()]
     used = {

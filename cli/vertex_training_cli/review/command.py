@@ -199,7 +199,7 @@ def _formats(files: list[Path], only: ReportFormat) -> dict[Path, ReportFormat]:
     """Return the format of each file: ``only`` of one file, else that of its ending."""
     if len(files) == 1:
         return {files[0]: only}
-    endings = [each.value for each in ReportFormat]
+    endings = [format_.value for format_ in ReportFormat]
     for file in files:
         if file.suffix[1:] not in endings:
             raise CommandError(f"-o {file}: of several files, each ends in .{', .'.join(endings)}")
@@ -247,9 +247,9 @@ def _with_images(report: ReviewReport, ref: StackRef, *, offline: bool) -> Revie
     for version in report.models:
         if version.action in ("upload", "replace"):
             jobs.setdefault(version.image, []).append(version.title)
-    shown = [each.uri for each in (*report.images, *report.other_images)]
-    found = lookup.for_review(ref, jobs, shown, offline=offline)
-    return with_images(report, found.problems, found.unseen, found.origins)
+    shown = [image.uri for image in (*report.images, *report.other_images)]
+    origins = lookup.for_review(ref, jobs, shown, offline=offline)
+    return with_images(report, origins.problems, origins.unseen, origins.origins)
 
 
 def _plan(ref: StackRef, how: PreviewOptions) -> tuple[Plan, str]:
@@ -262,12 +262,12 @@ def _plan(ref: StackRef, how: PreviewOptions) -> tuple[Plan, str]:
     config = policy_levels.policy_config(ref.root, ref.stack, how.policy_levels)
     threading.Thread(target=_load_the_rest, daemon=True).start()
     with _progress(ref.stack) as on_event, tempfile.TemporaryDirectory() as folder:
-        found = make_plan(
+        preview = make_plan(
             PulumiCli(ref.root, target.env), ref.stack,
             policy_options=policy_levels.options(how.policy_packs, config, Path(folder)),
             refresh=how.refresh, save_plan=save, on_event=on_event,
         )  # fmt: skip
-    return policy_levels.with_levels(found, config), target.source
+    return policy_levels.with_levels(preview, config), target.source
 
 
 def _load_the_rest() -> None:
@@ -302,8 +302,8 @@ def _problems(root: Path, stack: str) -> list[Problem]:
         return list(failed.problems)
     except OSError:
         return []  # the program has reported which file it could not read
-    found = [problem for result in results.values() for problem in result.errors]
-    return [*found, *loaded.exceeded_limits(results)]
+    problems = [problem for result in results.values() for problem in result.errors]
+    return [*problems, *loaded.exceeded_limits(results)]
 
 
 def _render(report: ReviewReport, plan: Plan, format_: ReportFormat) -> str:

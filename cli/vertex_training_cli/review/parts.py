@@ -135,7 +135,7 @@ class _Shown:
         if spec:
             return format(self.value, spec)
         if isinstance(self.value, tuple):
-            return first([self.quote(each) for each in self.value])
+            return first([self.quote(item) for item in self.value])
         return self.quote(self.value or "")
 
     def __str__(self) -> str:
@@ -337,6 +337,6 @@ def to_tables(
 def to_listings(*groups: Iterable[str | Entry]) -> tuple[Listing, ...]:
     """Return a list for each group that has entries."""
     entries = (
-        tuple(Entry(each) if isinstance(each, str) else each for each in group) for group in groups
+        tuple(Entry(row) if isinstance(row, str) else row for row in group) for group in groups
     )
     return tuple(Listing((entry,)) for entry in entries if entry)

@@ -66,9 +66,9 @@ def refuse_if_lost(stack: StackRef) -> None:
         stack.connect_clients()
     except (CommandError, ConfigError, OperatorError, UnknownStackError, OSError):
         return
-    if found := next(_traces(stack, settings), None):
+    if trace := next(_traces(stack, settings), None):
         raise CommandError(
-            f"the state of {stack.stack} is empty, and its {found} is there: the state was lost, "
+            f"the state of {stack.stack} is empty, and its {trace} is there: the state was lost, "
             "or this is not its backend or not its `name` in Pulumi.yaml. Nothing was changed.",
             f"`vt import --state --stack {stack.stack}` shows what else is there.",
         )
@@ -82,7 +82,9 @@ def _traces(stack: StackRef, settings: Settings) -> Iterator[str]:
             yield f"bucket gs://{control}"
     with suppress(CommandError, OperatorError):
         client = rest.connect(stack)
-        for key in [key for key, each in settings.service_accounts.items() if not each.existing]:
+        for key in [
+            key for key, account in settings.service_accounts.items() if not account.existing
+        ]:
             name = names.account(key)
             if client.get(f"https://iam.googleapis.com/v1/{name}", name):
                 yield f"account {names.account_email(key)}"
@@ -213,14 +215,14 @@ class _Import:
     def find(self) -> list[Entry]:
         """Entries of the declared resources that exist and the state lacks, with components."""
         entries = self._declared()
-        found = {(each.type, each.name): each for each in self.declared}
+        by_key = {(declared.type, declared.name): declared for declared in self.declared}
         while any("id" in entry for entry in entries):
             missing = self._missing(entries)
             if not missing:
                 return entries
             for entry in entries:
                 if "id" in entry and entry["name"] in missing:
-                    left = found[entry["type"], _logical(entry)]
+                    left = by_key[entry["type"], _logical(entry)]
                     message = missing[entry["name"]]
                     left.id, left.doubt = "", "" if _ABSENT in message else plain(redact(message))
             entries = [each for each in entries if each["name"] not in missing]
@@ -233,7 +235,7 @@ class _Import:
 
     def left(self) -> Iterator[str]:
         """Lines about what the last preview creates and no import has."""
-        left = [each for each in self.declared if not each.id]
+        left = [declared for declared in self.declared if not declared.id]
         certain: dict[Recovery, list[_Declared]] = {}
         for each in left:
             if each.doubt:
@@ -241,10 +243,10 @@ class _Import:
             else:
                 certain.setdefault(each.row.recovery, []).append(each)
         for recovery, text in _LEFT.items():
-            if found := certain.get(recovery):
-                types = Counter(each.type.rpartition(":")[2] for each in found)
+            if recovered := certain.get(recovery):
+                types = Counter(entry.type.rpartition(":")[2] for entry in recovered)
                 counts = [f"{count} {type_}" for type_, count in sorted(types.items())]
-                names = counts if recovery == "repeated" else [each.name for each in found]
+                names = counts if recovery == "repeated" else [entry.name for entry in recovered]
                 yield f"{text}: {_joined(names)}"
         done = self.pulumi.capture("preview", "--stack", self.stack, "--json")
         if done.returncode:
@@ -288,8 +290,8 @@ class _Import:
         """The resources that these steps create; each with its id, or what is in doubt."""
         held = {
             (state["type"], _last(state["id"]))
-            for each in steps
-            if (state := each.get("oldState") or {}).get("id")
+            for step in steps
+            if (state := step.get("oldState") or {}).get("id")
         }
         states = [step["newState"] for step in steps if step.get("op") == "create"]
         made = [
