@@ -121,12 +121,11 @@ def _ignore_file(root: Path, index: Mapping[str, str]) -> Path:
     every = ("ls-files", "-z", "--stage", "--full-name", "--", ":(top,glob)**/.gitignore")
     ignore_files = [CommittedFile.parse(line) for line in _names(root, index, *every)]
     patterns = list[str]()
-    for each in sorted(
-        ignore_files, key=lambda ignore_file: ignore_file.name.count("/")
-    ):  # the inner one counts more
-        if each.mode != LINK:  # git follows none
-            content = run_git(root, "cat-file", "blob", each.object_id)
-            patterns += patterns_from_top(each.name.rpartition("/")[0], content)
+    ignore_files.sort(key=lambda entry: entry.name.count("/"))  # the inner one counts more
+    for ignore_file in ignore_files:
+        if ignore_file.mode != LINK:  # git follows none
+            content = run_git(root, "cat-file", "blob", ignore_file.object_id)
+            patterns += patterns_from_top(ignore_file.name.rpartition("/")[0], content)
     file = Path(index["GIT_INDEX_FILE"]).with_name("ignored")
     file.write_text("".join(f"{pattern}\n" for pattern in patterns), "utf-8", "surrogateescape")
     return file

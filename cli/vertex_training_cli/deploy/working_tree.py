@@ -240,4 +240,4 @@ def _stays(root: Path, link: str, tracked: Collection[str]) -> bool:
     if not target.is_relative_to(top):
         return False
     name = PurePosixPath(target.relative_to(top))
-    return str(name) in tracked or any(name in PurePosixPath(each).parents for each in tracked)
+    return str(name) in tracked or any(name in PurePosixPath(file).parents for file in tracked)

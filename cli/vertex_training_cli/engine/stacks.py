@@ -70,7 +70,7 @@ class StackRef:
     def first_key(self, key: str, *sections: str) -> str:
         """The name that an entry has in labels: what it was ``formerly``, if it was renamed."""
         config: Any = read_stack_file(self.root, self.stack).get("config")
-        for section in (*(f"vertex-training:{each}" for each in sections), *sections):
+        for section in (*(f"vertex-training:{name}" for name in sections), *sections):
             entry = config
             for part in (section, key, "formerly"):
                 entry = entry.get(part) if isinstance(entry, dict) else None

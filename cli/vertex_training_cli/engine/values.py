@@ -91,12 +91,12 @@ class LineRedactor:
     def feed(self, piece: bytes) -> bytes:
         """The lines that are whole with ``piece``, redacted."""
         *lines, self._rest = (self._rest + piece).split(b"\n")
-        found = b"".join(self._line(line, b"\n") for line in lines)
+        output = b"".join(self._line(line, b"\n") for line in lines)
         if len(self._rest) > MAX_LINE:  # whole words of it: a secret has no space in it
             words, space, rest = self._rest.rpartition(b" ")
             self._rest = rest if space else b""
-            found += self._line(words, space) if space else f"{SECRET} (a long line)".encode()
-        return found
+            output += self._line(words, space) if space else f"{SECRET} (a long line)".encode()
+        return output
 
     def close(self) -> bytes:
         """Return what is left, redacted."""

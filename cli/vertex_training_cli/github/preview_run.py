@@ -176,8 +176,8 @@ def _render(content: bytes, stack: str) -> tuple[ReviewReport, str]:
     """
     parsed = plan_file.parse(content, stack)
     try:
-        report_ = report.build(parsed.plan, source=parsed.source, problems=parsed.problems)
-        return report_, markdown.render(report_)
+        review_report = report.build(parsed.plan, source=parsed.source, problems=parsed.problems)
+        return review_report, markdown.render(review_report)
     except Exception:
         # Values of other types than the engine's lead anywhere; none of it may be quoted.
         raise PreviewParseError("its plan has values that no preview has") from None

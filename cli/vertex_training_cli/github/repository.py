@@ -177,9 +177,13 @@ def find_kept_approval(repository: str, stack: str, pull: int) -> KeptApproval |
     name = name_of(stack, pull)
     pages = gh.read(f"repos/{repository}/actions/artifacts?name={name}&per_page=100")
     listed = [artifact for page in pages for artifact in page.get("artifacts") or ()]
-    for each in sorted(listed, key=lambda one: one["id"], reverse=True)[:_MOST]:
-        run = int((each.get("workflow_run") or {}).get("id") or 0)
-        if each.get("expired") or each.get("name") != name or not _is_report(repository, run):
+    for candidate in sorted(listed, key=lambda one: one["id"], reverse=True)[:_MOST]:
+        run = int((candidate.get("workflow_run") or {}).get("id") or 0)
+        if (
+            candidate.get("expired")
+            or candidate.get("name") != name
+            or not _is_report(repository, run)
+        ):
             continue
         content = gh.read_file(gh.artifact_of(repository, run, name), FILE)
         try:

@@ -98,10 +98,10 @@ def summary(verdicts: Iterable[Verdict]) -> str:
     '2 asked, 1 refused, 0 unknown'
     """
     counts = Counter(verdicts)
-    text_ = f"{counts.total()} asked, {counts[Verdict.REFUSED]} refused"
+    summary_text = f"{counts.total()} asked, {counts[Verdict.REFUSED]} refused"
     warned = counts[Verdict.WARNING]
-    text_ += f", {warned} warned" if warned else ""
-    return f"{text_}, {counts[Verdict.UNKNOWN]} unknown"
+    summary_text += f", {warned} warned" if warned else ""
+    return f"{summary_text}, {counts[Verdict.UNKNOWN]} unknown"
 
 
 #: Raised when a key changes its meaning or goes away; new keys may come at any time.

@@ -109,10 +109,10 @@ _AT_ONCE: Final = 8
 def ask_all(asked: PreflightContext) -> list[Answer]:
     """The answers of all parts, in the table's order."""
     with ThreadPoolExecutor(_AT_ONCE) as pool:
-        found = pool.map(lambda heading: _answers(heading, asked), PARTS)
+        results = pool.map(lambda heading: _answers(heading, asked), PARTS)
         return [
             dataclasses.replace(answer, part=heading)
-            for heading, answers in zip(PARTS, found, strict=True)
+            for heading, answers in zip(PARTS, results, strict=True)
             for answer in answers
         ]
 

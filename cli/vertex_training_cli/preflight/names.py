@@ -40,8 +40,8 @@ def ask(context: PreflightContext) -> Iterator[Answer]:
     for bucket in context.of_type(BUCKET):
         yield from _bucket(context, bucket)
     for token in READ:
-        for bucket in context.of_type(token):
-            yield from _other(context, bucket)
+        for resource in context.of_type(token):
+            yield from _other(context, resource)
     for name in _used_buckets(context):
         yield from _used_bucket(context, name)
     for secret in _used_secrets(context):
@@ -51,8 +51,8 @@ def ask(context: PreflightContext) -> Iterator[Answer]:
     )
     for key in sorted({match[0] for text in texts for match in _KEY.finditer(text)}):
         yield from _key(context, key)
-    for bucket in context.of_type(SNAPSHOT):
-        yield _query(bucket)
+    for snapshot in context.of_type(SNAPSHOT):
+        yield _query(snapshot)
     for key, channel in context.declared.stack.declared.channels.items():
         if channel.existing:
             yield from _channel(context, key, channel)
@@ -80,7 +80,7 @@ def _bucket(context: PreflightContext, bucket: DeclaredResource) -> Iterator[Ans
     of = question(f"gs://{name}", "whether the name is free")
     mend = f"give it another name in Pulumi.{context.ref.stack}.yaml (buckets.KEY.name)"
     try:
-        found = context.client.get(rest.BUCKET, of, name)
+        document = context.client.get(rest.BUCKET, of, name)
     except UnansweredError as error:
         # it is there, and of somebody else if the caller may read those of the project
         is_theirs = error.answer.permission and not context.is_made(bucket)
@@ -88,18 +88,18 @@ def _bucket(context: PreflightContext, bucket: DeclaredResource) -> Iterator[Ans
             raise error from None
         yield of.refused("taken, by a project that the caller may not read", _SHARED, mend)
         return
-    if found is None:
+    if document is None:
         gone = "it was deleted: `vt drift` says what to restore" if context.is_made(bucket) else ""
         yield of.warning("free, and the state has it", gone, mend) if gone else of.ok("free")
         return
-    number = str(found.get("projectNumber", ""))
+    number = str(document.get("projectNumber", ""))
     if number not in ("", context.number):
         yield of.refused(f"taken, by project {number}", _SHARED, mend)
     elif not context.is_made(bucket) and context.recorded is not None:
         yield _not_of_the_state(context, of, bucket)
     else:
         yield of.ok("the stack's own" if context.recorded is not None else "in the project")
-        yield _settings(bucket, found, name)
+        yield _settings(bucket, document, name)
 
 
 def _may_read_buckets(context: PreflightContext, of: Answer) -> bool:
@@ -110,18 +110,18 @@ def _may_read_buckets(context: PreflightContext, of: Answer) -> bool:
         return False
 
 
-def _settings(bucket: DeclaredResource, found: dict[str, Any], name: str) -> Answer:
+def _settings(bucket: DeclaredResource, document: dict[str, Any], name: str) -> Answer:
     """Location and class of a bucket that exists: the one never changes."""
     of = question(f"gs://{name}", "location and class")
-    declared, there = str(bucket.inputs["location"]).upper(), str(found.get("location")).upper()
+    declared, there = str(bucket.inputs["location"]).upper(), str(document.get("location")).upper()
     if declared != there:
         meets = "the bucket is replaced, with all its objects; a protected one is refused"
         return of.refused(f"{there}, and {declared} is declared", meets, f"declare {there}")
-    declared, there = str(bucket.inputs.get("storageClass")), str(found.get("storageClass"))
+    declared, there = str(bucket.inputs.get("storageClass")), str(document.get("storageClass"))
     if declared != there:
         meets = "the default class changes; objects keep theirs"
         return of.warning(f"{there}, and {declared} is declared", meets, f"declare {there}")
-    return of.ok(f"{found.get('location')}, {there}")
+    return of.ok(f"{document.get('location')}, {there}")
 
 
 def _not_of_the_state(context: PreflightContext, of: Answer, resource: DeclaredResource) -> Answer:
@@ -196,10 +196,10 @@ def _secret_version(context: PreflightContext, secret: str) -> Iterator[Answer]:
 def _key(context: PreflightContext, key: str) -> Iterator[Answer]:
     """A key that the stack encrypts with: its primary version must be enabled."""
     of = question(key, "state of the primary version of the key")
-    key_ = context.client.get(rest.KEY, of, key)
+    crypto_key = context.client.get(rest.KEY, of, key)
     state = "it is not there"
-    if key_ is not None:
-        state = str((key_.get("primary") or {}).get("state", "it has no primary version"))
+    if crypto_key is not None:
+        state = str((crypto_key.get("primary") or {}).get("state", "it has no primary version"))
     if state == "ENABLED":
         yield of.ok(state)
         return

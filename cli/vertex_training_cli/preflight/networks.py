@@ -60,8 +60,8 @@ def _ask_network(context: PreflightContext, plan: NetworkPlan) -> Iterator[Answe
 @answered
 def _ask_host(context: PreflightContext, host: str) -> Iterator[Answer]:
     asked = question(f"project {context.project}", "host project of its Shared VPC")
-    found = context.client.get(rest.SHARED_VPC_HOST, asked, context.project)
-    yield _judge_host(context, asked, host, str((found or {}).get("name", "")))
+    host_project = context.client.get(rest.SHARED_VPC_HOST, asked, context.project)
+    yield _judge_host(context, asked, host, str((host_project or {}).get("name", "")))
 
 
 def _judge_host(context: PreflightContext, asked: Answer, host: str, name: str) -> Answer:
@@ -174,10 +174,10 @@ def _judge_connection(
     states = {
         peering.get("name"): peering.get("state") for peering in network.get("peerings") or ()
     }
-    for each in connections:
-        if (state := states.get(each.get("peering"), "ACTIVE")) != "ACTIVE":
+    for peer in connections:
+        if (state := states.get(peer.get("peering"), "ACTIVE")) != "ACTIVE":
             meets = "jobs reach nothing in the network"
-            return asked.refused(f"peering {each['peering']} is {state}", meets, update)
+            return asked.refused(f"peering {peer['peering']} is {state}", meets, update)
     return asked.ok(f"ranges: {', '.join(has)}" if connections else "none yet: the stack makes it")
 
 
@@ -283,22 +283,22 @@ def held_blocks(
     routes: Iterable[Mapping[str, Any]],
 ) -> Iterator[HeldBlock]:
     """Yield the blocks in use in ``network`` from the lists of its project."""
-    for each in _inside(network, subnetworks):
-        blocks = [each.get("ipCidrRange")]
-        blocks += [other.get("ipCidrRange") for other in each.get("secondaryIpRanges") or ()]
-        where = str(each.get("region", "")).rpartition("/")[2]
-        yield from _held(blocks, f"subnet {each['name']} in {where}", f"{where}/{each['name']}")
-    for each in _inside(network, addresses):
-        if each.get("purpose") == "VPC_PEERING":
-            block = f"{each.get('address')}/{each.get('prefixLength')}"
-            yield from _held([block], f"range {each['name']}", f"global/{each['name']}")
-    for each in _inside(network, routes):
-        if each.get("nextHopPeering"):
-            what = f"peering {each['nextHopPeering']}"
-            yield from _held([each.get("destRange")], what, each["name"])
-        elif not each.get("nextHopNetwork"):  # that of a subnet
-            what = f"route {each['name']}"
-            yield from _held([each.get("destRange")], what, each["name"], only_within=True)
+    for entry in _inside(network, subnetworks):
+        blocks = [entry.get("ipCidrRange")]
+        blocks += [other.get("ipCidrRange") for other in entry.get("secondaryIpRanges") or ()]
+        where = str(entry.get("region", "")).rpartition("/")[2]
+        yield from _held(blocks, f"subnet {entry['name']} in {where}", f"{where}/{entry['name']}")
+    for entry in _inside(network, addresses):
+        if entry.get("purpose") == "VPC_PEERING":
+            block = f"{entry.get('address')}/{entry.get('prefixLength')}"
+            yield from _held([block], f"range {entry['name']}", f"global/{entry['name']}")
+    for entry in _inside(network, routes):
+        if entry.get("nextHopPeering"):
+            what = f"peering {entry['nextHopPeering']}"
+            yield from _held([entry.get("destRange")], what, entry["name"])
+        elif not entry.get("nextHopNetwork"):  # that of a subnet
+            what = f"route {entry['name']}"
+            yield from _held([entry.get("destRange")], what, entry["name"], only_within=True)
 
 
 def _inside(network: str, items: Iterable[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:

@@ -198,7 +198,7 @@ def match_location(location: str) -> Match:
     """A region, a zone or a multi-region, by itself or in a group like ``in:us-locations``."""
     parts = location.lower().split("-")
     region = "-".join(parts[:2])
-    elsewhere = {name for each in machines.regions() for name in (each, each.partition("-")[0])}
+    elsewhere = {name for place in machines.regions() for name in (place, place.partition("-")[0])}
 
     def covers(value: str) -> bool | None:
         value = value.lower()
@@ -268,9 +268,9 @@ def _apis(declared: DeclaredStack) -> Iterator[Subject]:
 def _accounts_elsewhere(declared: DeclaredStack) -> Iterator[Subject]:
     """Jobs that run as an account of another project, by the policy of the account's project."""
     for key, request in declared.requests.items():
-        match_ = _EMAIL.fullmatch(request.account)
-        if match_ and match_[1] != declared.stack.settings.project:
-            yield Subject(f"job {key} as {request.account}", match_[1])
+        address = _EMAIL.fullmatch(request.account)
+        if address and address[1] != declared.stack.settings.project:
+            yield Subject(f"job {key} as {request.account}", address[1])
 
 
 def _accounts(declared: DeclaredStack) -> Iterator[Subject]:

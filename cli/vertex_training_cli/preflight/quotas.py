@@ -147,9 +147,9 @@ def _ask_family(
 def judge_compute(need: ComputeNeed, regional: object, project: object) -> Iterator[Answer]:
     """One answer for each quota that has a limit in the region or in the project. Pure."""
     limits = {
-        str(each.get("metric")): each
+        str(entry.get("metric")): entry
         for document in (project, regional)
-        for each in (document.get("quotas") or () if isinstance(document, dict) else ())
+        for entry in (document.get("quotas") or () if isinstance(document, dict) else ())
     }
     for metric, wanted in sorted(need.counts.items()):
         if (quota := limits.get(metric)) is None:
@@ -273,11 +273,11 @@ def compute_needs(declared: DeclaredStack) -> list[ComputeNeed]:
     settings = declared.stack.settings
     counts: dict[tuple[str, str], Counter[str]] = {}
     families: dict[tuple[str, str], Counter[str]] = {}
-    for each in declared.resources:
-        if metric := COUNTED.get(each.type):
-            zone = str(each.inputs.get("zone") or "")
-            region = str(each.inputs.get("region") or zone.rpartition("-")[0] or settings.region)
-            at = (str(each.inputs.get("project") or settings.project), region)
+    for counted in declared.resources:
+        if metric := COUNTED.get(counted.type):
+            zone = str(counted.inputs.get("zone") or "")
+            region = str(counted.inputs.get("region") or zone.rpartition("-")[0] or settings.region)
+            at = (str(counted.inputs.get("project") or settings.project), region)
             counts.setdefault(at, Counter())[metric] += 1
     made = {
         resource.inputs.get("name")
@@ -296,10 +296,10 @@ def compute_needs(declared: DeclaredStack) -> list[ComputeNeed]:
     return [
         ComputeNeed(
             *at,
-            counts=families_,
-            families=tuple(GpuFamily(*each) for each in sorted(families.get(at, {}).items())),
+            counts=quotas,
+            families=tuple(GpuFamily(*item) for item in sorted(families.get(at, {}).items())),
         )
-        for at, families_ in sorted(counts.items())
+        for at, quotas in sorted(counts.items())
     ]
 
 

@@ -25,7 +25,7 @@ def ask(context: PreflightContext) -> Iterator[Answer]:
     plans = {plan.path: plan for plan in context.declared.stack.reservations.values()}
     wanted = _machines_of_jobs(context)
     existing = [path for path, plan in plans.items() if plan.settings.existing]
-    for path in dict.fromkeys([*existing, *(each for each in wanted if each not in plans)]):
+    for path in dict.fromkeys([*existing, *(used for used in wanted if used not in plans)]):
         yield from _reservation(context, path, plans.get(path), wanted[path])
 
 
@@ -40,13 +40,13 @@ def _reservation(
 
 def _machines_of_jobs(context: PreflightContext) -> Counter[str]:
     """Reservation that a job names -> machines of all jobs at once."""
-    machines_ = Counter[str]()
+    by_reservation = Counter[str]()
     for request in context.declared.requests.values():
         of_job = Counter[str]()
         for rung in request.rungs:  # one of them runs at a time
             of_job |= _machines_of(rung)
-        machines_.update(of_job)
-    return machines_
+        by_reservation.update(of_job)
+    return by_reservation
 
 
 def _machines_of(request: JobRequest) -> Counter[str]:

@@ -87,23 +87,23 @@ def ask(context: PreflightContext) -> Iterator[Answer]:
 def _needed(context: PreflightContext) -> tuple[dict[str, Needs], list[DeclaredResource]]:
     """Return needs by target (a project, or a resource of others), and resources that need rights
     on the organization, which are asked nowhere else."""
-    found, elsewhere = dict[str, Needs](), list[DeclaredResource]()
+    needs, elsewhere = dict[str, Needs](), list[DeclaredResource]()
     declared = context.declared.resources
-    rows = ((resource_types.find(each.type), each.inputs) for each in declared)
+    rows = ((resource_types.find(resource.type), resource.inputs) for resource in declared)
     made = {row.policy_name(inputs) for row, inputs in rows if not row.grants_on}
-    for each in declared:
-        row = resource_types.find(each.type)
-        row = row if row.plugin else resource_types.granting(each.type)
+    for item in declared:
+        row = resource_types.find(item.type)
+        row = row if row.plugin else resource_types.granting(item.type)
         if row.where == "organization":
-            elsewhere.append(each)
+            elsewhere.append(item)
         if row.where not in ("project", "host"):
             continue
-        target = f"projects/{each.inputs.get('project') or context.project}"
-        on = row.policy_name(each.inputs) if row.grants_on else ""
+        target = f"projects/{item.inputs.get('project') or context.project}"
+        on = row.policy_name(item.inputs) if row.grants_on else ""
         if _address(on) and on not in made:
             target = on
-        found.setdefault(target, Needs()).add(row, each)
-    return found, elsewhere
+        needs.setdefault(target, Needs()).add(row, item)
+    return needs, elsewhere
 
 
 def _address(target: str) -> str:
@@ -128,7 +128,9 @@ def _held(
         return
     missing = permissions - held
     is_project = target.count("/") == 1 and not target.startswith("b/")
-    conditional = {each for each in missing if is_project and _CONDITIONAL.fullmatch(each)}
+    conditional = {
+        permission for permission in missing if is_project and _CONDITIONAL.fullmatch(permission)
+    }
     if conditional:
         try:
             missing -= _held_on_resources(context, conditional, of)
@@ -140,7 +142,9 @@ def _held(
         return
     # A test sets no policy: whether the roles that it would grant are those of the condition of
     # CI's role (``conditions.only_these_roles``) is decided at the grant.
-    is_granting = service in LIMITED and all(each.endswith(".setIamPolicy") for each in missing)
+    is_granting = service in LIMITED and all(
+        permission.endswith(".setIamPolicy") for permission in missing
+    )
     if context.as_ci and is_project and is_granting:
         yield of.warning(
             f"{', '.join(sorted(missing))}: not held without a condition",
@@ -173,8 +177,8 @@ def _held_on_resources(context: PreflightContext, permissions: set[str], of: Ans
         reason = f"{names}: not held on all, and the stack has made no {word} to ask of"
         raise UnansweredError(of.unknown(reason))
     left = set(permissions)
-    for each in made:
-        target = resource_types.find(kind).policy_name(each.inputs)
+    for existing in made:
+        target = resource_types.find(kind).policy_name(existing.inputs)
         left &= context.client.held(_address(target), permissions, of) or set()
     return left
 

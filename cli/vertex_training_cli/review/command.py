@@ -121,7 +121,7 @@ SavePlan = Annotated[
 
 def review(
     stack: Stack,
-    format_: FormatOption = ReportFormat.MD,
+    output_format: FormatOption = ReportFormat.MD,
     output: Output = None,
     policy_pack: PolicyPack = None,
     policy_levels: PolicyLevels = None,
@@ -142,7 +142,7 @@ def review(
     a report with each but 2.
     """
     _write_utf8()
-    formats = _formats(output or [], format_)
+    formats = _formats(output or [], output_format)
     packs = tuple(policy_pack or ())
     how = PreviewOptions(packs, policy_levels, offline, refresh, save_plan)
     report, plan = _review(stack, expect, how)
@@ -156,7 +156,7 @@ def review(
         files = ", ".join(map(str, formats))
         _log(f"{stack}: {verdict(report)} Plan {report.digest[:12]}, report in {files}")
     else:
-        print(_render(report, plan, format_), end="")
+        print(_render(report, plan, output_format), end="")
     if why := _first_error(plan):
         _log(f"{stack}: the preview failed: {why}")
     raise typer.Exit(int(report.outcome))
@@ -165,8 +165,8 @@ def review(
 def _summary(file: Path, stack: str) -> str:
     """Return the summary in a report of ``vt preflight`` about the stack."""
     try:
-        found = json.loads(file.read_text(encoding="utf-8"))
-        summary, about = str(found["summary"]), str(found["stack"])
+        document = json.loads(file.read_text(encoding="utf-8"))
+        summary, about = str(document["summary"]), str(document["stack"])
     except (ValueError, KeyError, TypeError):
         text = f"--preflight {file}: it is no report of a preflight."
         raise CommandError(
@@ -199,7 +199,7 @@ def _formats(files: list[Path], only: ReportFormat) -> dict[Path, ReportFormat]:
     """Return the format of each file: ``only`` of one file, else that of its ending."""
     if len(files) == 1:
         return {files[0]: only}
-    endings = [format_.value for format_ in ReportFormat]
+    endings = [output_format.value for output_format in ReportFormat]
     for file in files:
         if file.suffix[1:] not in endings:
             raise CommandError(f"-o {file}: of several files, each ends in .{', .'.join(endings)}")
@@ -306,12 +306,12 @@ def _problems(root: Path, stack: str) -> list[Problem]:
     return [*problems, *loaded.exceeded_limits(results)]
 
 
-def _render(report: ReviewReport, plan: Plan, format_: ReportFormat) -> str:
-    if format_ is ReportFormat.PLAN:
+def _render(report: ReviewReport, plan: Plan, output_format: ReportFormat) -> str:
+    if output_format is ReportFormat.PLAN:
         from vertex_training_cli.engine import plan_file
 
         return plan_file.write(plan, report.source, report.problems)
     from vertex_training_cli.review import html, json_report, markdown
 
     writers = {ReportFormat.JSON: json_report, ReportFormat.HTML: html, ReportFormat.MD: markdown}
-    return writers[format_].render(report)
+    return writers[output_format].render(report)

@@ -145,7 +145,7 @@ def changed_overrides(plan: Plan) -> Iterator[Finding]:
     )
     for path in sorted({*before, *now}):
         if before.get(path) != now.get(path) and plan.is_compared:
-            old, new = (overrides_.get(path, AS_INCLUDED) for overrides_ in (before, now))
+            old, new = (side.get(path, AS_INCLUDED) for side in (before, now))
             yield Finding(path, "", old, new)
 
 
@@ -159,7 +159,7 @@ def lowered_rules(plan: Plan) -> Iterator[Finding]:
 
     levels = {rule.id: rule.level for rule in rules.ALL}
     for name in sorted({*before, *now}):
-        old, new = (str(each.get(name, levels.get(name))) for each in (before, now))
+        old, new = (str(stage.get(name, levels.get(name))) for stage in (before, now))
         if _rank(new, RULE_LEVELS) < _rank(old, RULE_LEVELS):
             yield Finding(name, "", old, new)
 
@@ -210,10 +210,10 @@ def _lowered_inputs(of: str, type_: str, old: Inputs, new: Inputs) -> list[str]:
 
 def limits_of(plan: Plan) -> dict[str, Inputs]:
     """Return the limits in the stack file by section: ``limits``, ``teams.NAME.limits``."""
-    found = {"limits": plan.section("limits")}
+    by_section = {"limits": plan.section("limits")}
     for name, team in sorted(plan.section("teams").items()):
-        found[f"teams.{name}.limits"] = as_mapping(as_mapping(team).get("limits"))
-    return {section: limits for section, limits in found.items() if limits}
+        by_section[f"teams.{name}.limits"] = as_mapping(as_mapping(team).get("limits"))
+    return {section: limits for section, limits in by_section.items() if limits}
 
 
 @risk("limits raised", _LOWER, "raisedLimits", fields=_CHANGED, answer="{}",

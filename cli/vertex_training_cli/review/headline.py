@@ -127,7 +127,7 @@ def _jobs(report: ReviewReport) -> str:
 def _risks(report: ReviewReport, quote: Quote) -> list[str]:
     """Return what endangers data or opens something, the worst first."""
     named: dict[str, list[str]] = {}
-    kinds = sorted(report.risks.items(), key=lambda kind_: kind_[0].danger != "destroys")
+    kinds = sorted(report.risks.items(), key=lambda item: item[0].danger != "destroys")
     for kind, findings in kinds:
         if kind.headline and findings:
             named.setdefault(kind.headline, []).extend(

@@ -99,7 +99,7 @@ def document(report: ReviewReport) -> dict[str, Any]:
             names_alone = not kind.fields and all(type(e) is Finding for e in findings)
             listed = [e.name if names_alone else _plain(e, kind.fields) for e in findings]
             (json_document[section] if section else json_document)[key] = listed
-    others = [_plain(each, "name version=new uri jobs") for each in report.other_images]
+    others = [_plain(other, "name version=new uri jobs") for other in report.other_images]
     json_document["otherImages"] = others
     for image in (*json_document["images"], *json_document["otherImages"]):
         image["origin"] = report.origins.get(image["uri"])

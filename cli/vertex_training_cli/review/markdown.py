@@ -84,7 +84,7 @@ def _lines(
     yield f"## Review of stack {first_screen.subject(report, code)}"
     yield from ("", f"**{ready}:** {why}.", "")
     remaining = first_screen.commands(report)
-    yield from (f"{number}. {code(each)}" for number, each in enumerate(remaining, start=1))
+    yield from (f"{number}. {code(command)}" for number, command in enumerate(remaining, start=1))
     yield from ("",) if remaining else ()
     yield from (f"**{verdict(report, code)}**", "")
     answered = first_screen.rows(report, code)
@@ -126,7 +126,7 @@ def _part(part: Part, verbosity: Verbosity) -> Iterator[str]:
             if verbosity.fields:
                 yield from _folded(part.summary, _fields(part.fields, verbosity.fields))
         case Fold():
-            inside = (line for part_ in part.parts for line in _part(part_, verbosity))
+            inside = (line for inner in part.parts for line in _part(inner, verbosity))
             yield from (part.comment, "") if part.comment else _folded(part.summary, inside)
         case Graph():
             if verbosity.draw:

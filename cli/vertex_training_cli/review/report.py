@@ -362,9 +362,9 @@ def build(
     problems = (*problems, *map(destroyed.loss_problem, refused))
     access_gained, access_lost = grants.access_changes(plan)
     parts: dict[str, Any] = {
-        each.name: tuple(each.metadata[FINDER](plan))
-        for each in dataclasses.fields(ReviewReport)
-        if FINDER in each.metadata
+        attribute.name: tuple(attribute.metadata[FINDER](plan))
+        for attribute in dataclasses.fields(ReviewReport)
+        if FINDER in attribute.metadata
     }
     parts["schedules"] = tuple(
         dataclasses.replace(schedule, dropped=observed.dropped.get(schedule.name, ()))

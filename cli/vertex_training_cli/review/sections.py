@@ -122,16 +122,16 @@ def _schedules(changes: Sequence[ScheduleChange], quote: Quote) -> Iterator[Part
         "Jobs that are submitted by a schedule",
         changes,
         {
-            "schedule": lambda each: quote(each.name),
-            "what happens": lambda each: expenses.SCHEDULE_FATES[each.action],
-            "when": lambda each: quote(each.words, SENTENCE),
-            f"next {expenses.SLOTS} slots": lambda each: (
-                each.slots or ("paused" if each.paused else "none")
+            "schedule": lambda row: quote(row.name),
+            "what happens": lambda row: expenses.SCHEDULE_FATES[row.action],
+            "when": lambda row: quote(row.words, SENTENCE),
+            f"next {expenses.SLOTS} slots": lambda row: (
+                row.slots or ("paused" if row.paused else "none")
             ),
-            "missed slots": lambda each: quote(each.missed),
-            "image": lambda each: _images_in(each.images, quote),
-            "account": lambda each: _account_in(each.account, quote),
-            "a month": lambda each: each.cost,
+            "missed slots": lambda row: quote(row.missed),
+            "image": lambda row: _images_in(row.images, quote),
+            "account": lambda row: _account_in(row.account, quote),
+            "a month": lambda row: row.cost,
         },
         _if_action("end"),
     )
@@ -205,8 +205,8 @@ def _endpoints(changes: Sequence[EndpointChange], quote: Quote) -> Iterator[Part
         },
         _if_action("delete", "replace"),
     )
-    for each in changed:
-        yield from _metrics(each, quote)
+    for endpoint in changed:
+        yield from _metrics(endpoint, quote)
     if changed:
         text = "Endpoints are paid for while they are there, with or without traffic. "
         yield Paragraph(text + serving.SOURCES)
@@ -334,13 +334,13 @@ def _job_table(
 
 def _prices(report: ReviewReport) -> str:
     """Return where the prices come from and how old they are."""
-    found = {
+    rates = {
         (rate.source, rate.date, rate.region + ("" if rate.exact else ", not of this job's region"))
         for job in report.submitted
         for pool in job.cost.pools
         if (rate := pool.rate)
     }
-    sources = "; ".join(f"{source} ({date}; {where})" for source, date, where in sorted(found))
+    sources = "; ".join(f"{source} ({date}; {where})" for source, date, where in sorted(rates))
     thin = costs.thin_sources(job.strategy for job in report.submitted)
     return " ".join([f"Prices: {sources}." if sources else "No prices.", *thin])
 
@@ -553,16 +553,16 @@ def graph(report: ReviewReport) -> Graph:
 
 def _add_endpoints(drawn: Graph, report: ReviewReport) -> None:
     """Add endpoints with the shares of their versions, those that change first."""
-    there = [change for change in report.endpoints if change.action != "delete"]
-    drawn.endpoints_left = max(0, len(there) - MAX_JOBS)
-    for each in sorted(there, key=lambda change: change.action == "keep")[:MAX_JOBS]:
-        endpoint = Node("endpoint", each.name)
-        for run, share in each.after.items():
-            version = Node("model", f"{each.model} {run}")
-            drawn.add(endpoint, version, f"{share} %", new=share != each.before.get(run))
-        if each.account:
-            runner = Node("account", _account(each.account))
-            drawn.add(endpoint, runner, "runs as", new=not each.before)
+    remaining = [entry for entry in report.endpoints if entry.action != "delete"]
+    drawn.endpoints_left = max(0, len(remaining) - MAX_JOBS)
+    for change in sorted(remaining, key=lambda item: item.action == "keep")[:MAX_JOBS]:
+        endpoint = Node("endpoint", change.name)
+        for run, share in change.after.items():
+            version = Node("model", f"{change.model} {run}")
+            drawn.add(endpoint, version, f"{share} %", new=share != change.before.get(run))
+        if change.account:
+            runner = Node("account", _account(change.account))
+            drawn.add(endpoint, runner, "runs as", new=not change.before)
 
 
 def _holder(binding: IamBinding) -> Node:

@@ -331,14 +331,14 @@ def protection_hints(root: Path, name: str) -> dict[str, str]:
     entries: dict[tuple[str, ...], tuple[str, bool]] = {
         ("registry",): (settings.names.repository_id(), settings.registry.protect)
     }
-    for section, found, reference in (
+    for section, declared, reference in (
         ("buckets", settings.buckets, "{}.name"),
         ("secrets", settings.secrets, "{}"),
         ("reservations", settings.reservations, "{}.name"),
     ):
-        for key, each in found.items():
+        for key, resource in declared.items():
             full = str(known[f"{section}.{reference.format(key)}"])
-            entries[section, key] = (full.rpartition("/")[2], each.protect)
+            entries[section, key] = (full.rpartition("/")[2], resource.protect)
     own, hints = file_name(name), dict[str, str]()
     for entry, (called, protects) in entries.items():
         path = (*entry, "protect")

@@ -102,7 +102,7 @@ def take_over(stack: StackRef, pulumi: PulumiCli, log: Log, *, write: bool) -> i
     engine = _Import(stack.stack, pulumi, pulumi.with_variables(**{COMPARES: "1"}), _Lists(stack))
     imported: list[str] = []
     while entries := engine.find():
-        names = [each["name"] for each in entries if "id" in each]
+        names = [item["name"] for item in entries if "id" in item]
         for entry in entries:
             if "id" in entry:
                 log(f"{entry['name']} is there: {entry['id']}")
@@ -225,7 +225,7 @@ class _Import:
                     left = by_key[entry["type"], _logical(entry)]
                     message = missing[entry["name"]]
                     left.id, left.doubt = "", "" if _ABSENT in message else plain(redact(message))
-            entries = [each for each in entries if each["name"] not in missing]
+            entries = [remaining for remaining in entries if remaining["name"] not in missing]
         return []
 
     def run(self, entries: Sequence[Entry]) -> int:
@@ -237,11 +237,12 @@ class _Import:
         """Lines about what the last preview creates and no import has."""
         left = [declared for declared in self.declared if not declared.id]
         certain: dict[Recovery, list[_Declared]] = {}
-        for each in left:
-            if each.doubt:
-                yield f"not imported: {each.name}: {each.doubt}. By hand: `{self._by_hand(each)}`"
+        for resource in left:
+            if resource.doubt:
+                by_hand = self._by_hand(resource)
+                yield f"not imported: {resource.name}: {resource.doubt}. By hand: `{by_hand}`"
             else:
-                certain.setdefault(each.row.recovery, []).append(each)
+                certain.setdefault(resource.row.recovery, []).append(resource)
         for recovery, text in _LEFT.items():
             if recovered := certain.get(recovery):
                 types = Counter(entry.type.rpartition(":")[2] for entry in recovered)
@@ -277,7 +278,9 @@ class _Import:
         self.parents.clear()
         self.parents.update({_name(urn): urn for urn in urns if _name(urn) not in own})
         self.declared[:] = self._created(steps)
-        ids = {(each.type, each.name): each.id for each in self.declared if each.id}
+        ids = {
+            (resource.type, resource.name): resource.id for resource in self.declared if resource.id
+        }
         entries: list[Entry] = []
         for entry in declared:
             if entry.get("component"):
@@ -294,24 +297,24 @@ class _Import:
             if (state := step.get("oldState") or {}).get("id")
         }
         states = [step["newState"] for step in steps if step.get("op") == "create"]
-        made = [
-            _Declared(each["type"], _name(each["urn"]), _known(each), each.get("parent") or "")
-            for each in states
-            if each.get("custom", True) and not each["type"].startswith("pulumi:")
+        created = [
+            _Declared(new["type"], _name(new["urn"]), _known(new), new.get("parent") or "")
+            for new in states
+            if new.get("custom", True) and not new["type"].startswith("pulumi:")
         ]
-        for each in made:
-            if each.row.listed_at:
-                self.lists.find(each, {id_ for type_, id_ in held if type_ == each.type})
-            elif each.row.recovery == "imported":
-                each.id = each.row.id_to_import(each.inputs)
-                if not each.id:
-                    each.doubt = "its id follows from resources that are not imported"
-        taken = Counter((each.type, each.id) for each in made if each.id)
-        for each in made:
-            if taken[each.type, each.id] > 1:
-                each.doubt = f"{each.id} is declared {taken[each.type, each.id]} times"
-                each.id = ""
-        return made
+        for resource in created:
+            if resource.row.listed_at:
+                self.lists.find(resource, {id_ for type_, id_ in held if type_ == resource.type})
+            elif resource.row.recovery == "imported":
+                resource.id = resource.row.id_to_import(resource.inputs)
+                if not resource.id:
+                    resource.doubt = "its id follows from resources that are not imported"
+        taken = Counter((entry.type, entry.id) for entry in created if entry.id)
+        for resource in created:
+            if (uses := taken[resource.type, resource.id]) > 1:
+                resource.doubt = f"{resource.id} is declared {uses} times"
+                resource.id = ""
+        return created
 
     def _missing(self, entries: Sequence[Entry]) -> dict[str, str]:
         """Some of those that do not exist or cannot be read, with the engine's reason; or none."""
