@@ -32,7 +32,7 @@ StackName = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,99}$")]
 
 
 class Approval(BaseModel):
-    """What may be deployed.
+    """Commit and content that may be deployed.
 
     ``commit`` is for people. What is compared is ``tree``, the id of its content: merging makes
     another commit of the same content, whichever way it is done.
@@ -47,7 +47,7 @@ class Approval(BaseModel):
     report: Digest
     """The digest that ``vt review`` prints."""
     target: Target
-    """Where it may be deployed to."""
+    """Target of the approved deployment."""
 
     def as_json(self) -> str:
         """The record on one line, for ``parse_approval``."""
@@ -93,7 +93,7 @@ NEW_APPROVAL_HINT: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Checkout:
-    """What would be deployed: a commit and its content, and what a folder has beside it."""
+    """Source of a deployment: a commit, its content, and other inputs in the folder."""
 
     commit: str
     tree: str
@@ -207,7 +207,7 @@ Texts = Annotated[dict[Text, Text], Field(max_length=100)]
 
 
 class Target(BaseModel):
-    """Where a plan goes, through which accounts."""
+    """Target of a plan, and the accounts that it uses."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 

@@ -152,7 +152,7 @@ def _names(root: Path, variables: Mapping[str, str], *arguments: str) -> list[st
 
 
 def run_git(root: Path, *arguments: str, variables: Mapping[str, str] | None = None) -> str:
-    """What git printed in ``root``, with ``variables`` and none of git's own from this process.
+    """Run git in ``root`` with ``variables``, without inherited ones of git; return its output.
 
     Raises:
         CommandError: there is no git, or it failed.
@@ -171,7 +171,7 @@ def run_git(root: Path, *arguments: str, variables: Mapping[str, str] | None = N
 
 @dataclass(frozen=True, slots=True)
 class PlanInputs:
-    """What a plan is made with; a review and the deployment after it have it in common."""
+    """Options of a plan, shared by a review and the deployment after it."""
 
     policy_pack: str | None = None
     refresh: bool = False

@@ -1,4 +1,4 @@
-"""Whether a folder has the files of a commit, byte by byte, and what a program would read beside.
+"""Byte-by-byte comparison of a folder with a commit, and a search for other files that are read.
 
 ``git diff`` and ``git status`` compare what git would store. Before that, it converts: encodings,
 line ends, ``$Id$`` and filters, as attributes in the folder, in ``.git`` or of the user say. Python
@@ -50,7 +50,7 @@ class CommittedFile:
         return self.mode == _REPOSITORY
 
     def is_in(self, root: RootDirectory) -> bool:
-        """Whether the folder has it: its bytes, and whether it is a link and may be executed."""
+        """Return True if the folder has this file with the same bytes, type and executable bit."""
         try:
             if self.mode == LINK:
                 target = os.fsencode(os.readlink(root.path / self.name))

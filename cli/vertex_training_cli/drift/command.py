@@ -125,8 +125,8 @@ def compare_stack(stack: str, remove: str = "") -> Drift:
 def _with_members(
     ref: StackRef, result: Drift, remove: str, allowed: Sequence[AllowedMember]
 ) -> Drift:
-    """``found`` with members that are not declared, after those that ``remove`` names were removed;
-    and with those of projects that are not judged."""
+    """Return ``result`` with undeclared members, after removal of those that ``remove`` names, and
+    with members of projects that are not judged."""
     assert result.declared is not None
     wanted = result.declared
     names = dict.fromkeys((*wanted.policies, *wanted.projects))

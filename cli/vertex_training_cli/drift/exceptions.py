@@ -1,4 +1,4 @@
-"""What may differ: exceptions of the stack file, and what is of its neighbors.
+"""Allowed differences: exceptions of the stack file, and resources of neighbors.
 
 Neighbors are other stacks of the checkout in the same project.
 """
@@ -63,7 +63,7 @@ def of_projects(declared: Declared, memberships: Sequence[Membership]) -> list[s
 def apply(
     report: Drift, settings: DriftSettings, differences: Sequence[ResourceDifference]
 ) -> Drift:
-    """``found`` with those of ``differences`` that are no exception; the others as not judged."""
+    """Return ``report`` with ``differences`` that are no exception; the others as not judged."""
     left, allowed = list[ResourceDifference](), list[str]()
     for difference in differences:
         reasons = (
@@ -106,7 +106,7 @@ def read_settings(ref: StackRef, name: str) -> Settings | None:
 
 
 def with_project_policy(report: Drift, settings: Settings, beside: Neighbours) -> Drift:
-    """``found`` with every member of the project's policy to be judged, if the settings say so."""
+    """Return ``report`` that judges each member of the project's policy, if the settings say so."""
     if report.declared is None:
         return report
     number = settings.project_number

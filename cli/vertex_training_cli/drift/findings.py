@@ -80,13 +80,13 @@ class ResourceDifference:
     """A resource that is not as declared."""
 
     op: str
-    """What ``up`` would do about it: create, update, replace, delete, adopt; or ``RUNS``."""
+    """Action of the next ``up``: create, update, replace, delete, adopt; or ``RUNS``."""
     name: str
     type: str
     id: str
     fields: tuple[PropertyDifference, ...] = ()
     note: str = ""
-    """What else there is to know about it."""
+    """Further notes."""
     is_lost: bool = False
     """True if it held data and was deleted: a repair makes it anew, empty."""
     resource: str = ""
@@ -131,13 +131,13 @@ class Drift:
     ids: frozenset[str] = frozenset()
     """Of everything in the state."""
     declared: Declared | None = None
-    """What the stack declares of IAM; None if nothing could be read."""
+    """IAM members that the stack declares; None if they cannot be read."""
     never_made: tuple[str, ...] = ()
     """Names of resources that are declared and were never deployed: a deployment did not finish."""
     undeclared: str = ""
     """Digest of the members of IAM policies that are not declared; empty without any."""
     not_looked_at: tuple[str, ...] = ()
-    """What was not judged, a line each: exceptions, kinds that are not read, refused reads."""
+    """Parts that were not judged, one line each: exceptions, types without reads, refused reads."""
     network: DeclaredNetwork | None = None
     """The network that the stack makes, if it makes one."""
     deployed_by_hand: tuple[ResourceDifference, ...] = ()

@@ -61,7 +61,7 @@ class Membership:
 
 @dataclass(frozen=True, slots=True)
 class Declared:
-    """What a stack declares of IAM, and the policies to compare with it."""
+    """IAM members that a stack declares, and the policies to compare with them."""
 
     memberships: frozenset[Membership]
     policies: tuple[str, ...]
@@ -102,7 +102,7 @@ class Declared:
         )
 
     def _is_given_by_google(self, membership: Membership) -> bool:
-        """Whether a member is an agent of this very project with the role that Google gives it."""
+        """Return True if a member is an agent of this project with the role that Google grants."""
         agent = _AGENT.fullmatch(membership.member)
         if agent is None or membership.condition:
             return False
@@ -123,7 +123,7 @@ class Declared:
 
 
 def declared(plan: Plan) -> Declared:
-    """What the program and a team's ``extra.py`` declare, from a plan made after a refresh."""
+    """Return the members declared by the program and ``extra.py``, from a plan after a refresh."""
     memberships, policies, projects, own = set[Membership](), set[str](), set[str](), set[str]()
     whole = set[str]()
     for step in plan.steps:

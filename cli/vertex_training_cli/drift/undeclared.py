@@ -51,7 +51,7 @@ _GATEWAY: Final = "/gateways/default-internet-gateway"
 def undeclared_parts(
     client: RestClient, network: DeclaredNetwork, ids: Collection[str]
 ) -> tuple[list[ResourceDifference], list[str]]:
-    """What is in a network of the stack and in no state, and what could not be read, in words.
+    """Return network parts that no state has, and descriptions of the parts that cannot be read.
 
     ``ids`` are those of the state.
 

@@ -1,4 +1,4 @@
-"""What ``pulumi preview --json`` prints -> a plan: events, or one document at the end.
+"""Conversion of the output of ``pulumi preview --json`` to a plan: events, or one document.
 
 The events are lines of ``PULUMI_ENABLE_STREAMING_JSON_PREVIEW=1 pulumi preview --json``, each an
 ``apitype.EngineEvent`` (pulumi/pulumi v3.259.0, sdk/go/common/apitype/events.go). They have what

@@ -43,7 +43,7 @@ class StackLock:
 
     @property
     def alive(self) -> bool:
-        """Whether its holder is alive. On another host that cannot be known: assume that it is.
+        """Return True if its holder is alive. A holder on another host is assumed to be alive.
 
         The process id may be reused by another program, so compare the program's name.
         """

@@ -65,7 +65,7 @@ def without_computed_labels(paths: Iterable[str]) -> Texts:
 
 
 def is_own(urn: str) -> bool:
-    """Whether a resource is a child of one of this project's components, or one of its jobs."""
+    """Return True for a child of one of this project's components, and for one of its jobs."""
     parents, _, type_ = urn.split("::")[2].rpartition("$") if urn.count("::") > 2 else ("", "", "")
     return type_ in WITH_REQUEST or any(map(_OWN.match, (*parents.split("$"), type_)))
 
@@ -111,7 +111,7 @@ class Step:
     paths: Texts = ()
     """Properties that will change, as the provider names them."""
     deployed: ResourceState | None = None
-    """What the state had, where a refresh found something else in the cloud, or nothing."""
+    """Recorded state, if a refresh read a different resource in the cloud or none."""
 
     @property
     def name(self) -> str:
@@ -120,7 +120,7 @@ class Step:
 
     @property
     def is_own(self) -> bool:
-        """Whether this project's program or components declare it, not a team's ``extra.py``."""
+        """True if this project's program or components declare it, not a team's ``extra.py``."""
         return is_own(self.urn)
 
     @property
@@ -130,7 +130,7 @@ class Step:
 
     @property
     def is_protected(self) -> bool:
-        """Whether the engine refuses to delete it, or to replace it where the program agrees.
+        """True if the engine refuses to delete it, or to replace it where the program agrees.
 
         Protection keeps nothing from an update. One that a replacement adds or takes away keeps
         nothing from that: https://github.com/pulumi/pulumi (``step_generator.go``).
@@ -169,7 +169,7 @@ class Step:
 
     @property
     def custom(self) -> bool:
-        """Whether it is a resource of the cloud, not a component, a provider or the stack."""
+        """True if it is a resource of the cloud, not a component, a provider or the stack."""
         component = self.type.startswith("vertextraining:")
         return not (component or self.type == STACK or self.type.startswith(PROVIDER))
 
@@ -289,7 +289,7 @@ class Plan:
 
 @dataclass(frozen=True, slots=True)
 class CheckpointObservation:
-    """What a running job has kept below its output directory."""
+    """Checkpoints of a running job below its output directory."""
 
     seconds: float | None
     """Age of the newest checkpoint; None if there is none."""
@@ -304,7 +304,7 @@ class JobObservation:
     state: str
     """Without its prefix, like ``RUNNING``, or ``RECORD_DELETED``."""
     seconds: float = 0.0
-    """How long its code has run."""
+    """Running time of its code."""
     cost: float | None = None
     """USD so far; None without a price."""
     last_line: str = ""

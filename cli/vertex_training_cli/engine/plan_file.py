@@ -44,13 +44,13 @@ KEYS: Final = (*(f.name for f in dataclasses.fields(Plan)), "version", "source",
 
 
 class PlanFile(BaseModel):
-    """What a report is rendered from. The dataclasses in it are held to be as strict."""
+    """Input of a report. Its dataclasses are validated as strictly."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
     version: Literal[1]
     source: Source
-    """Which state the plan begins with, in words."""
+    """Description of the state that the plan starts from."""
     plan: Plan
     problems: Annotated[tuple[Problem, ...], Field(max_length=MAX_TEXTS)]
     """Mistakes in the stack's files, if the preview failed for them."""

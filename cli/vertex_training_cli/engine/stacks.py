@@ -1,4 +1,4 @@
-"""Which stack a command is about, and the environment in which ``pulumi`` reaches it.
+"""Selection of a command's stack, and the environment in which ``pulumi`` reaches it.
 
 Stacks of the local cloud (see ``vertex_training.naming.is_local``) are reached by themselves,
 from any terminal. Other stacks are reached in this process's environment.
@@ -44,7 +44,7 @@ class PreviewTarget:
 
     env: Mapping[str, str]
     source: str
-    """Which state the preview begins with, in words."""
+    """Description of the state that the preview starts from."""
 
 
 @dataclass(frozen=True, slots=True)

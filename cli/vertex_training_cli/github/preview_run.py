@@ -131,7 +131,7 @@ class PreviewRun:
 
 @dataclass(frozen=True, slots=True)
 class PreviewComment:
-    """What is told on a pull request, and what merging it approves."""
+    """Comment on a pull request, and the approval that merging it gives."""
 
     text: str
     approval: Approval | None = None

@@ -86,7 +86,7 @@ class Repository:
 
 
 def _is_of(pull: Mapping[str, Any], commit: str) -> bool:
-    """Whether merging this pull request made ``commit``: a rebase gives the last of several."""
+    """Return True if merging this pull request created ``commit``, the last one after a rebase."""
     return pull.get("merge_commit_sha") == commit
 
 
@@ -139,7 +139,7 @@ _MOST: Final = 30
 
 
 class KeptApproval(BaseModel):
-    """What merging a pull request approves, and the comment that a person read before."""
+    """Approval that merging a pull request gives, and the comment that a person read before."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 

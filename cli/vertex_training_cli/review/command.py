@@ -37,7 +37,7 @@ MAX_WHY: Final = 500
 
 
 class ReportFormat(StrEnum):
-    """How the report is written."""
+    """Format of the report."""
 
     MD = "md"
     HTML = "html"
@@ -47,7 +47,7 @@ class ReportFormat(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class PreviewOptions:
-    """How a stack is previewed."""
+    """Options of a preview."""
 
     policy_packs: tuple[str, ...] = ()
     policy_levels: Path | None = None

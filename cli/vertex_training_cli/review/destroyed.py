@@ -1,4 +1,4 @@
-"""What a plan destroys, what loses its protection, objects by folder, and entries with other names.
+"""Destroyed resources of a plan, lost protection, objects by folder, and renamed entries.
 
 A folder of the stack file is a resource for each file. A reviewer reads a line a folder.
 
@@ -60,19 +60,19 @@ class DestructiveChange:
     type: str
     replaced: bool
     takes: str
-    """What is lost with it; empty if nothing that people put there."""
+    """Data lost with it; empty if it has no data of users."""
     refused: bool = False
     """True if it is protected: the engine refuses, and the preview fails."""
 
     @property
     def is_loss(self) -> bool:
-        """Whether data is lost that is nowhere else: an object of the stack is a file of it."""
+        """True if data without a copy is lost. Files of the stack are copies of its objects."""
         return bool(self.takes) and not (self.refused or resource_types.find(self.type).copy)
 
 
 @dataclass(slots=True)
 class FolderChange:
-    """What changes of the objects below one prefix of a bucket."""
+    """Changes to the objects below one prefix of a bucket."""
 
     name: str
     """``BUCKET/PREFIX``, by the bucket's key in the stack file."""

@@ -76,7 +76,7 @@ class ScheduleChange:
     """When, in words."""
     paused: bool
     missed: str
-    """What becomes of missed slots: latest, skip or all."""
+    """Handling of missed slots: latest, skip or all."""
     slots: tuple[str, ...]
     """The next ones; none while it is paused, or after its end."""
     most_a_month: int
@@ -173,7 +173,7 @@ class SnapshotChange:
     bound_usd: float
     """The price of that on demand."""
     reads_bytes: int | None
-    """What its query would read; None if that is not asked."""
+    """Bytes that its query would read; None without an estimate."""
     at_least: bool
     """True if it may read more than that."""
     usd: float | None

@@ -83,13 +83,13 @@ class WatchChange:
     action: str
     """create, update, replace, delete, same."""
     when: str
-    """What it is about."""
+    """Condition of the alert, or amount of the budget."""
     told_before: tuple[str, ...]
     told: tuple[str, ...]
 
 
 def _new_ones(
-    plan: Plan, section: str, read: Callable[[Inputs], Inputs] = lambda findings: findings
+    plan: Plan, section: str, read: Callable[[Inputs], Inputs] = lambda values: values
 ) -> list[Finding]:
     """Return what a section of the stack file has, and had not when the stack was deployed."""
     if not plan.is_compared:

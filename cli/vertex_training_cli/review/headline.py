@@ -1,4 +1,4 @@
-"""What an approver reads first: the verdict, a report in one line, and answers to twelve questions.
+"""Start of a report: the verdict, a summary in one line, and answers to twelve questions.
 
 A question without an answer is a question whose answer is "nothing": it is listed as such, never
 left out.

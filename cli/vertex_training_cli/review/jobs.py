@@ -57,7 +57,7 @@ class RungRequest:
 
     number: int
     what: str
-    """What it has otherwise than the job file."""
+    """Differences from the job file."""
     strategy: str
     reservation: str
     cost: JobCost
@@ -88,7 +88,7 @@ class JobChange:
     network: str
     """The peered network or the attachment; empty if it has none."""
     images: tuple[str, ...]
-    """What each worker pool runs, each once."""
+    """Distinct images of the worker pools."""
     starts: tuple[str, ...]
     """Nodes and processes that its launchers start."""
     cost: JobCost

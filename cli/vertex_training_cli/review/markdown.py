@@ -37,7 +37,7 @@ SHAPES: Final = {"bucket": ('[("', '")]'), "secret": ('[/"', '"/]'), "account": 
 
 @dataclass(frozen=True, slots=True)
 class Verbosity:
-    """How much a report shows. ``LEVELS`` go from everything to the least."""
+    """Level of detail of a report. ``LEVELS`` go from the most to the least."""
 
     fields: int
     """Fields shown of one changed resource or job; what is beyond is counted."""

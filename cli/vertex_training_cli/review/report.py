@@ -226,7 +226,7 @@ class ReviewReport:
     """The cloud's project; empty if unknown."""
     region: str
     source: str
-    """Which state the plan starts from, in words."""
+    """Description of the state that the plan starts from."""
     outcome: ReviewOutcome
     digest: str
     expected: str
@@ -236,7 +236,7 @@ class ReviewReport:
     errors: tuple[Diagnostic, ...]
     warnings: tuple[Diagnostic, ...]
     notes: tuple[Diagnostic, ...]
-    """What the program logs: prices of reservations, external grants."""
+    """Log entries of the program: prices of reservations, external grants."""
     jobs: tuple[JobChange, ...]
     models: tuple[VersionChange, ...] = _part(serving.version_changes)
     endpoints: tuple[EndpointChange, ...] = _part(serving.endpoint_changes)
@@ -256,7 +256,7 @@ class ReviewReport:
     """Types of changed resources of which nobody here knows what they open or grant."""
     reachability: tuple[ReachabilityChange, ...] = _part(reachability.reachability_changes)
     risks: Mapping[RiskKind, tuple[Any, ...]]
-    """What is found of each kind of ``RISKS``."""
+    """Findings by kind of ``RISKS``."""
     levels: Mapping[str, str]
     """Levels that policies are given, by name; the others are mandatory."""
     protected: tuple[str, ...] = _part(destroyed.protected)
@@ -282,7 +282,7 @@ class ReviewReport:
     unseen_images: tuple[str, ...] = ()
     """Images of submitted jobs that nobody could look up, each with the reason."""
     origins: Mapping[str, str] = field(default_factory=dict)
-    """Where new images came from, by their full names; those that were looked up."""
+    """Origins of new images by full name, of those that were looked up."""
     preflight: str = ""
     """The summary of a preflight of the stack; empty without one."""
 

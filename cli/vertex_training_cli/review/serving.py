@@ -91,7 +91,7 @@ class EndpointChange:
     """Share by deployed run, like ``run 3``; empty if there was no endpoint."""
     after: Mapping[str, int]
     machine: str
-    """What a replica runs on, and how many there are of each version."""
+    """Machine type of a replica, and the number of replicas of each version."""
     cost_before: EndpointCost | None
     cost: EndpointCost | None
     reach_before: str

@@ -165,7 +165,7 @@ def refused_repairs(
 
 
 def _refreshes(root: Path, arguments: Sequence[str]) -> bool:
-    """Whether ``pulumi up`` begins with what the cloud has: asked to, or by ``Pulumi.yaml``."""
+    """Return True if ``pulumi up`` refreshes first, by an option or by ``Pulumi.yaml``."""
     options = [match for argument in arguments if (match := _REFRESH.fullmatch(argument))]
     if options:
         return options[-1]["value"] not in ("false", "False", "f", "F", "0")
@@ -327,13 +327,13 @@ class PendingCreates:
     settled: tuple[str, ...]
     """Their resources are in the state now, or what they made has another resource to delete it."""
     targets: tuple[str, ...]
-    """What a refresh that clears them reads: the state has it."""
+    """Resources of the state that a clearing refresh reads."""
     open: tuple[str, ...]
-    """``up`` did not create them again: they may exist or not."""
+    """Creations without a known result: the resource may exist or not."""
 
     @property
     def clearable(self) -> bool:
-        """Whether they can be cleared: the engine clears all or none, whatever is targeted."""
+        """True if they can be cleared: the engine clears all or none, even with targets."""
         return bool(self.settled) and not self.open
 
 

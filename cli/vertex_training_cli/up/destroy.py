@@ -79,7 +79,7 @@ class Losses:
 
 
 def find_losses(deployment: Mapping[str, Any]) -> Losses:
-    """What the deployment of a state holds. Components and what is only read hold nothing."""
+    """Return the losses of a deployment. Components and read-only resources do not count."""
     resources = deployment.get("resources") or []
     held = [
         resource
@@ -204,7 +204,7 @@ def _loss(resource: Mapping[str, Any], emptied: Collection[str]) -> Loss:
 
 
 def _of_serving(resource: Mapping[str, Any]) -> str:
-    """What becomes of a model version, or of who asks an endpoint; empty of other resources."""
+    """Return the effect on a model version or on callers of an endpoint; empty for other types."""
     inputs = as_mapping(resource.get("inputs"))
     if resource["type"] == MODEL_VERSION:
         kept = as_mapping(inputs.get("options")).get("onDelete") != "delete"
@@ -429,7 +429,7 @@ JOB_WORDS = frozenset(resource_types.find(type_).word for type_ in JOBS)
 
 @dataclass(frozen=True, slots=True)
 class Contents:
-    """What is in jobs, buckets and beside the state."""
+    """Existing jobs and objects, including jobs outside the state."""
 
     jobs: Observations
     buckets: Mapping[str, ObjectListing]

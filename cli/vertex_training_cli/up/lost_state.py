@@ -75,7 +75,7 @@ def refuse_if_lost(stack: StackRef) -> None:
 
 
 def _traces(stack: StackRef, settings: Settings) -> Iterator[str]:
-    """What is there of that: one question each, and what has no answer counts as not there."""
+    """Yield traces of an earlier deployment. A failed request counts as no trace."""
     names, control = settings.names, settings.names.bucket(CONTROL)
     with suppress(CommandError, OperatorError):
         if Objects(stack.project).has_bucket(control, settings.project_number):
@@ -210,7 +210,7 @@ class _Import:
     parents: dict[str, str] = field(default_factory=dict)
     """Names of components that the state has -> their URNs; of the last preview."""
     declared: list[_Declared] = field(default_factory=list)
-    """What the last preview creates."""
+    """Resources that the last preview creates."""
 
     def find(self) -> list[Entry]:
         """Entries of the declared resources that exist and the state lacks, with components."""
