@@ -50,12 +50,12 @@ class Approval(BaseModel):
     """Target of the approved deployment."""
 
     def as_json(self) -> str:
-        """The record on one line, for ``parse_approval``."""
+        """Return the record on one line, for ``parse_approval``."""
         return self.model_dump_json()
 
 
 def parse_approval(text: str) -> Approval:
-    """The record in ``text``.
+    """Return the record in ``text``.
 
     Raises:
         ApprovalParseError: it is none.
@@ -64,7 +64,7 @@ def parse_approval(text: str) -> Approval:
 
 
 def make_approval(fields: Mapping[str, object]) -> Approval:
-    """The record with these fields.
+    """Return the record with these fields.
 
     Raises:
         ApprovalParseError: they do not make one.
@@ -166,7 +166,7 @@ def _shown(value: str) -> str:
 
 
 def plan_problems(approval: Approval, report: str) -> list[Problem]:
-    """Reasons that a fresh review gives: its plan has the digest ``report``."""
+    """Return reasons from a fresh review, whose plan has the digest ``report``."""
     if approval.report == report:
         return []
     what = f"the plan is not the approved one, whose digest is {approval.report[:12]}"
@@ -279,7 +279,7 @@ def _secrets_provider(file: Mapping[str, Any]) -> str:
 
 
 def _provider_settings(config: object, project: str) -> dict[str, str]:
-    """Config of other namespaces than the program's own."""
+    """Return config of other namespaces than the program's own."""
     items = config.items() if isinstance(config, Mapping) else ()
     own = (f"{project}:", f"{SCHEMA.namespace}:")
     return {
@@ -296,7 +296,7 @@ def _redirects(env: Mapping[str, str]) -> dict[str, str]:
 
 
 def _recorded(value: object) -> str:
-    """A value as a record has it: redacted, on one line, and not long."""
+    """Return a value in the form of a record: redacted, on one line, and shortened."""
     text = value if isinstance(value, str) else json.dumps(value, sort_keys=True, default=str)
     shown = redact(text)
     if shown != text or len(text) > _LONGEST or not text.isprintable():

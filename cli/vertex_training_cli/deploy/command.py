@@ -117,7 +117,7 @@ def deploy(
 def _reasons(
     record: Approval, ref: StackRef, inputs: PlanInputs, env: Mapping[str, str]
 ) -> list[Problem]:
-    """The reasons not to deploy of the first check that has any; empty if there are none."""
+    """Return the reasons not to deploy of the first check that has any; empty if there are none."""
     here = sources.checkout(ref.root, ref.stack, inputs.policy_pack)
     return (
         checkout_problems(record, ref.stack, here)

@@ -117,7 +117,7 @@ def _index_of(root: Path, tree: str) -> Iterator[Mapping[str, str]]:
 
 
 def _ignore_file(root: Path, index: Mapping[str, str]) -> Path:
-    """A file beside the index that ignores what each ``.gitignore`` of the commit does."""
+    """Return a file beside the index that ignores what each ``.gitignore`` of the commit does."""
     every = ("ls-files", "-z", "--stage", "--full-name", "--", ":(top,glob)**/.gitignore")
     ignore_files = [CommittedFile.parse(line) for line in _names(root, index, *every)]
     patterns = list[str]()
@@ -180,14 +180,14 @@ class PlanInputs:
     """Levels of policies, over those of the stack file."""
 
     def options(self) -> list[str]:
-        """The options of ``vt review`` and of ``vt up``, which are alike."""
+        """Return the options of ``vt review`` and of ``vt up``, which are alike."""
         pack = ["--policy-pack", self.policy_pack] if self.policy_pack else []
         levels = ["--policy-levels", str(self.policy_levels)] if self.policy_levels else []
         return [*pack, *levels, *(["--refresh"] if self.refresh else [])]
 
 
 def engine_plan(root: Path, stack: str) -> Path:
-    """The file of the engine's plan that a deployment is held to, in a folder of this user.
+    """Return the file of the engine's plan that a deployment is held to, in a folder of this user.
 
     Raises:
         CommandError: others could put another plan there.
@@ -248,7 +248,7 @@ def deployment(ref: StackRef, env: Mapping[str, str]) -> Mapping[str, Any]:
 
 
 def digest_in(report: str) -> str:
-    """The digest of the plan in a report that ``vt review --format json`` wrote.
+    """Return the digest of the plan in a report that ``vt review --format json`` wrote.
 
     Raises:
         CommandError: it is no such report.
@@ -263,7 +263,7 @@ def digest_in(report: str) -> str:
 
 
 def approvable_digest_in(report: str, stack: str) -> str:
-    """The digest of the plan in a report on ``stack`` that may be approved.
+    """Return the digest of the plan in a report on ``stack`` that may be approved.
 
     It was made against a real state, and nothing stands against the plan.
 
@@ -284,7 +284,7 @@ def approvable_digest_in(report: str, stack: str) -> str:
 
 
 def up_command(root: Path, stack: str, inputs: PlanInputs) -> list[str]:
-    """The command that deploys. It takes the place of this process, so signals reach it.
+    """Return the command that deploys. It takes the place of this process, so signals reach it.
 
     It shows no preview: the review before it was one. The engine stops at the first step that the
     plan of that review does not have.

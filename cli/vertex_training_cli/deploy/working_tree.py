@@ -39,7 +39,7 @@ class CommittedFile:
 
     @classmethod
     def parse(cls, line: str) -> CommittedFile:
-        """Of a line of ``git ls-files --stage``."""
+        """Parse a line of ``git ls-files --stage``."""
         entry, name = line.split("\t", 1)
         mode, object_id, _ = entry.split()
         return cls(mode, object_id, name)
@@ -65,7 +65,7 @@ class CommittedFile:
             return False
 
     def _digest(self, size: int, content: Iterable[bytes]) -> str:
-        """The id that git gives to such a file if it converts nothing."""
+        """Return the id that git gives to such a file if it converts nothing."""
         algorithm = "sha1" if len(self.object_id) == _SHA1 else "sha256"
         digest = hashlib.new(algorithm, b"blob %d\0" % size, usedforsecurity=False)
         for chunk in content:
@@ -102,7 +102,7 @@ _NOT_IMPORTED: Final = frozenset({"__pycache__", ".git"})
 def uncommitted_inputs(
     root: Path, tracked: Collection[str], untracked: Iterable[str], links: Iterable[str]
 ) -> list[str]:
-    """Names of what a program in ``root`` could read beside the ``tracked`` files, sorted.
+    """Return names of what a program in ``root`` could read beside the ``tracked`` files, sorted.
 
     ``untracked`` are the files that git neither tracks nor ignores. Of ignored ones only those
     count that can be imported from ``root``. ``links`` are tracked symbolic links: git binds
@@ -161,7 +161,7 @@ def patterns_from_top(folder: str, content: str) -> Iterator[str]:
 
 
 def plugin_paths(project: Mapping[str, Any]) -> list[str]:
-    """The paths in ``plugins`` of a project's file."""
+    """Return the paths in ``plugins`` of a project's file."""
     plugins = project.get("plugins")
     kinds = plugins.values() if isinstance(plugins, Mapping) else ()
     entries = [path for kind in kinds if isinstance(kind, list) for path in kind]
@@ -185,7 +185,7 @@ def other_environment(root: Path, file: Path, content: Mapping[str, Any]) -> Ite
 
 
 def _place(path: Path) -> Path:
-    """The path as the engine joins it: by its text, whatever links there are."""
+    """Return the path as the engine joins it: by its text, whatever links there are."""
     return Path(os.path.abspath(path))
 
 
@@ -212,7 +212,7 @@ def _is_read(root: Path, name: str) -> bool:
 
 
 def _importable(root: Path, links: Collection[str]) -> Iterator[str]:
-    """Modules below ``root``, also where no ``__init__`` is; what ``links`` lead to aside."""
+    """Yield modules below ``root``, also where no ``__init__`` is; what ``links`` lead to aside."""
     seen = set[str]()
     for folder, folders, files in os.walk(root, followlinks=True):
         place = Path(folder).relative_to(root)

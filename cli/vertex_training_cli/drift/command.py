@@ -76,7 +76,7 @@ def drift(
 
 
 def _write(result: Drift, output: Path | None) -> None:
-    """The report to the files ``output.md`` and ``output.json``, or to stdout."""
+    """Write the report to the files ``output.md`` and ``output.json``, or to stdout."""
     if output is None:
         print(report.markdown(result), end="")
         return

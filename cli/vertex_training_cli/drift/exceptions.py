@@ -19,7 +19,7 @@ from vertex_training_cli.engine.stacks import StackRef
 
 
 def of_settings(settings: DriftSettings) -> list[str]:
-    """The exceptions that the stack file lists, a line each."""
+    """Return the exceptions that the stack file lists, a line each."""
     members = (
         f"allowed: {exception.member} with {exception.role} on {exception.policy} "
         f"({exception.reason})"
@@ -50,7 +50,7 @@ def of_existing(settings: Settings) -> list[str]:
 
 
 def of_projects(declared: Declared, memberships: Sequence[Membership]) -> list[str]:
-    """Members of projects that are not judged, a line each role of a project."""
+    """Return members of projects that are not judged, a line each role of a project."""
     by_role: dict[tuple[str, str], list[str]] = {}
     for other in declared.others(memberships):
         by_role.setdefault((other.policy, other.role), []).append(other.member)
@@ -84,7 +84,7 @@ Neighbours = Mapping[str, frozenset[Membership] | None]
 
 
 def find_neighbours(ref: StackRef) -> Neighbours:
-    """The other stacks of the checkout that are in the project of ``ref``, or may be."""
+    """Return the other stacks of the checkout that are in the project of ``ref``, or may be."""
     by_stack: dict[str, frozenset[Membership] | None] = {}
     for name in project_files.names(ref.root):
         if name == ref.stack:
@@ -98,7 +98,7 @@ def find_neighbours(ref: StackRef) -> Neighbours:
 
 
 def read_settings(ref: StackRef, name: str) -> Settings | None:
-    """The settings of a stack of the checkout; None if its file has mistakes."""
+    """Return the settings of a stack of the checkout; None if its file has mistakes."""
     try:
         return stack.read_settings(stack_files.read_raw(stack.SCHEMA, ref.root, name), ref.root)
     except TrainingError:

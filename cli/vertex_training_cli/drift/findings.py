@@ -144,17 +144,17 @@ class Drift:
     """Models that others deployed to endpoints of the stack; not judged yet."""
 
     def with_differences(self, more: Sequence[ResourceDifference]) -> Drift:
-        """The same with ``more`` differences, which the engine does not see."""
+        """Return a copy with ``more`` differences, which the engine does not see."""
         if not more:
             return self
         return replace(self, outcome=DriftOutcome.DRIFTED, differences=(*self.differences, *more))
 
     def without_looking_at(self, more: Sequence[str]) -> Drift:
-        """The same with ``more`` lines of what was not judged."""
+        """Return a copy with ``more`` lines about parts that were not judged."""
         return replace(self, not_looked_at=(*self.not_looked_at, *more))
 
     def with_undeclared(self, memberships: Sequence[Membership]) -> Drift:
-        """The same with members that policies have and the stack does not declare."""
+        """Return a copy with members that policies have and the stack does not declare."""
         if not memberships:
             return self
         by_policy: dict[str, list[Membership]] = {}
@@ -176,7 +176,7 @@ class Drift:
 
 
 def read(stack: str, exit_code: int, stdout: str, stderr: str) -> Drift:
-    """The drift that a preview's output describes.
+    """Return the drift that a preview's output describes.
 
     Raises:
         PreviewParseError: ``pulumi`` succeeded and printed something else than a preview.
@@ -219,7 +219,7 @@ def _network(plan: Plan) -> DeclaredNetwork | None:
 
 
 def _ended_by_hand(plan: Plan) -> list[ResourceDifference]:
-    """Declared jobs that somebody cancelled: ``up`` submits none of them again."""
+    """Return declared jobs that a user canceled: ``up`` does not submit them again."""
     ended: dict[str, ResourceDifference] = {}
     for step in plan.steps:
         if step.type not in JOBS or step.op != "same" or step.old is None:
@@ -237,7 +237,7 @@ def _ended_by_hand(plan: Plan) -> list[ResourceDifference]:
 
 
 def _rewritten(plan: Plan) -> Iterator[ResourceDifference]:
-    """Snapshots whose manifest or record is no more what ``up`` left: it refuses them."""
+    """Yield snapshots whose manifest or record changed after ``up``, which refuses them."""
     for step in plan.steps:
         if step.type != SNAPSHOT or step.op != "same" or step.old is None:
             continue
@@ -253,7 +253,7 @@ def _rewritten(plan: Plan) -> Iterator[ResourceDifference]:
 
 
 def _deployed_by_hand(plan: Plan) -> Iterator[ResourceDifference]:
-    """Models at endpoints of the stack that it did not deploy: ``up`` never removes one."""
+    """Yield models at endpoints of the stack that it did not deploy: ``up`` never removes one."""
     for step in plan.steps:
         if step.type != ENDPOINT_TRAFFIC or not (step.old and step.new) or step.op == "refresh":
             continue
@@ -272,7 +272,7 @@ def _deployed_by_hand(plan: Plan) -> Iterator[ResourceDifference]:
 
 
 def _never_made(plan: Plan) -> tuple[str, ...]:
-    """Names of what is declared and was in no state, where the state has other resources.
+    """Return names of what is declared and was in no state, where the state has other resources.
 
     What the state had and the cloud has no more comes as a refresh first.
     """
@@ -323,7 +323,7 @@ def _difference(step: Step, was_there: bool) -> ResourceDifference:
 
 
 def parts(path: str) -> list[str | int]:
-    """Keys and indices of a property path as the engine writes it.
+    """Return keys and indices of a property path as the engine writes it.
 
     >>> parts('labels.owner'), parts('rules[0]["a.b"]')
     (['labels', 'owner'], ['rules', 0, 'a.b'])
@@ -335,13 +335,13 @@ def parts(path: str) -> list[str | int]:
 
 
 def _displayed(path: str) -> str:
-    """The path as a report has it: a single key without quotes and brackets."""
+    """Return the path as a report has it: a single key without quotes and brackets."""
     segments = parts(path)
     return str(segments[0]) if len(segments) == 1 else path
 
 
 def _text_at(value: Any, path: str) -> str:
-    """The value at ``path`` as a line of text; empty if there is none."""
+    """Return the value at ``path`` as a line of text; empty if there is none."""
     for part in parts(path):
         if value == values.SECRET:
             return values.SECRET

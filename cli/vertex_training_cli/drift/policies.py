@@ -29,7 +29,7 @@ Inputs = Mapping[str, Any]
 
 
 def account_email(inputs: Inputs) -> str:
-    """Address of a service account with these inputs."""
+    """Return the address of a service account with these inputs."""
     return f"{inputs.get('accountId')}@{inputs.get('project')}.iam.gserviceaccount.com"
 
 
@@ -76,7 +76,7 @@ class Declared:
     def with_project(
         self, project: str, number: str, by_neighbours: Iterable[Membership]
     ) -> Declared:
-        """The same, with all members of the project's policy judged.
+        """Return a copy that judges all members of the project's policy.
 
         ``by_neighbours`` is what other stacks of the checkout declare there.
         """
@@ -111,7 +111,7 @@ class Declared:
         return agent["number"] == self.project_number and membership.role.endswith(AGENT_ROLE)
 
     def others(self, memberships: Iterable[Membership]) -> list[Membership]:
-        """Members of projects that are not the stack's to declare, and so are not judged."""
+        """Return members of projects that the stack does not manage, which are not judged."""
         return sorted(
             membership
             for membership in set(memberships)
@@ -172,7 +172,7 @@ def _with_defaults(step: Step, config: Mapping[str, str]) -> Inputs:
 def undeclared(
     wanted: Declared, memberships: Iterable[Membership], allowed: Sequence[AllowedMember]
 ) -> list[Membership]:
-    """Memberships that nobody declared and nobody allowed."""
+    """Return memberships that are neither declared nor allowed."""
     return sorted(
         membership
         for membership in set(memberships)
@@ -183,7 +183,7 @@ def undeclared(
 
 
 def digest_of(memberships: Iterable[Membership]) -> str:
-    """SHA-256 of memberships, as 64 hex digits: what was reviewed is what is removed."""
+    """Return the SHA-256 of memberships, as 64 hex digits, to remove only reviewed ones."""
     rows = [[m.policy, m.role, m.member, m.condition] for m in sorted(memberships)]
     return hashlib.sha256(json.dumps(rows, separators=(",", ":")).encode()).hexdigest()
 
@@ -198,7 +198,7 @@ def _is_allowed(membership: Membership, entry: AllowedMember) -> bool:
 
 
 def _memberships(step: Step, inputs: Inputs) -> set[Membership]:
-    """The members of a resource that declares some; none of one that is a whole policy."""
+    """Return the members of a resource that declares some; none of one that is a whole policy."""
     if "policyData" in inputs:
         return set()
     members = inputs.get("members") or [inputs.get("member")]
@@ -210,7 +210,7 @@ def _memberships(step: Step, inputs: Inputs) -> set[Membership]:
 
 
 def _policy_of(step: Step, inputs: Inputs) -> str:
-    """The policy that an IAM resource changes; of a kind that is not compared, its URN."""
+    """Return the policy that an IAM resource changes; of a kind that is not compared, its URN."""
     row = resource_types.granting(step.type)
     return row.policy_name(inputs) if row.policy and inputs.get(row.named_by) else step.urn
 
@@ -234,7 +234,7 @@ class GooglePolicies:
         self._client = client
 
     def read(self, policy: str) -> list[Membership] | None:
-        """All members of a policy; None if its resource is not there.
+        """Return all members of a policy; None if its resource is not there.
 
         Raises:
             CommandError: it cannot be read.
@@ -309,7 +309,7 @@ def _expression(binding: dict[str, Any]) -> str:
 
 
 def _without(document: dict[str, Any], policy: str, unwanted: set[Membership]) -> dict[str, Any]:
-    """The policy without some members; its ``etag`` and version stay."""
+    """Return the policy without some members; its ``etag`` and version stay."""
     bindings = []
     for binding in document.get("bindings", ()):
         role, condition = str(binding.get("role")), _expression(binding)

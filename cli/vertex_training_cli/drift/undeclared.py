@@ -129,7 +129,7 @@ def _rule(rule: Mapping[str, Any]) -> str:
 
 
 def _path(link: str) -> str:
-    """The path of a full link, from ``projects/`` on."""
+    """Return the path of a full link, from ``projects/`` on."""
     _, path, rest = link.partition("projects/")
     return path + rest
 
@@ -138,7 +138,7 @@ _ACCOUNT: Final = "serviceAccount:"
 
 
 def orphaned_jobs(stack: StackRef, known: Collection[str]) -> list[ResourceDifference]:
-    """Jobs of the stack that run and that its state, with the ids ``known``, does not have.
+    """Return jobs of the stack that run and that its state, with the ids ``known``, does not have.
 
     Raises:
         CommandError: the local cloud does not run.
@@ -201,7 +201,7 @@ def submitted_by_hand(
 
 
 def _trials(jobs: Jobs, live: Collection[AnyJob]) -> Iterator[str]:
-    """Names of the CustomJobs that are trials of live tuning jobs; lists leave trials out."""
+    """Yield names of the CustomJobs that are trials of live tuning jobs; lists leave trials out."""
     for job in live:
         yield from (trial.custom_job for trial in getattr(jobs.whole(job), "trials", ()))
 

@@ -55,7 +55,7 @@ class StackLock:
         return self.host == socket.gethostname()
 
     def refusal(self) -> CommandError:
-        """The error for a command that needs the lock."""
+        """Return the error for a command that needs the lock."""
         hint = "wait for it to end."
         if not self.here:
             cancel = f"`pulumi cancel --yes --stack {self.stack}`"
@@ -68,7 +68,7 @@ class StackLock:
 
 
 def find(backend: str) -> list[StackLock]:
-    """All locks of all stacks of a backend (``file://…``, ``gs://…``).
+    """Return all locks of all stacks of a backend (``file://…``, ``gs://…``).
 
     Empty for other kinds of backend: Pulumi Cloud ends the locks of dead runs by itself, and other
     object stores are not read here.
@@ -85,13 +85,13 @@ def find(backend: str) -> list[StackLock]:
 
 
 def folder_of(backend: str) -> Path | None:
-    """The folder of a ``file://`` backend; None for another kind."""
+    """Return the folder of a ``file://`` backend; None for another kind."""
     parts = urlsplit(backend)
     return Path(unquote(parts.path)).expanduser() if parts.scheme == "file" else None
 
 
 def in_folder(folder: Path) -> list[StackLock]:
-    """All locks of a file backend."""
+    """Return all locks of a file backend."""
     locks: list[StackLock] = []
     for path in sorted((folder / FOLDER).glob("*/*/*.json")):
         try:
@@ -141,7 +141,7 @@ def _in_bucket(bucket: str, prefix: str) -> list[StackLock]:
 
 
 def _lock(place: str, text: str, remove: Callable[[], None], host: str) -> StackLock:
-    """The lock in ``text``. ``host`` is its holder's if the text does not name one."""
+    """Return the lock in ``text``. ``host`` is its holder's if the text does not name one."""
     try:
         data = json.loads(text)
         pid, host = int(data["pid"]), str(data["hostname"])

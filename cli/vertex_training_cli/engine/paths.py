@@ -19,19 +19,19 @@ if TYPE_CHECKING:
 
 
 def root_of(start: Path) -> Path | None:
-    """The nearest folder, from ``start`` upwards, that holds a Pulumi project."""
+    """Return the nearest folder, from ``start`` upwards, that holds a Pulumi project."""
     folder = start.absolute()
     candidates = (folder, *folder.parents)
     return next((path for path in candidates if (path / PROJECT_FILE).is_file()), None)
 
 
 def stack_file(root: Path, stack: str) -> str:
-    """A stack's file, as messages show it."""
+    """Return a stack's file, as messages show it."""
     return from_here(root / file_name(stack))
 
 
 def own_folder(root: Path, name: str) -> Path:
-    """A folder of this user alone below ``.build``, for what a deployment is held to.
+    """Return a folder of this user alone below ``.build``, for what a deployment is held to.
 
     Raises:
         CommandError: it or ``.build`` is a link or another user's, or everybody may write

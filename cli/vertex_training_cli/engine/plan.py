@@ -84,7 +84,7 @@ class ResourceState:
 
     @classmethod
     def parse(cls, raw: Mapping[str, Any] | None) -> ResourceState | None:
-        """The state as events and documents write it; None where there is none."""
+        """Return the state as events and documents write it; None where there is none."""
         if not raw:
             return None
         return cls(
@@ -182,7 +182,7 @@ REPEATED_HINT: Final = (
 
 
 def rungs(inputs: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """A job's inputs, and those of each rung after its file."""
+    """Return a job's inputs, and those of each rung after its file."""
     ladder = (inputs.get("options") or {}).get(LADDER)
     others = [rung for rung in ladder or () if isinstance(rung, Mapping)]
     return [inputs, *({**inputs, **other} for other in others)]
@@ -338,11 +338,11 @@ NOTHING_OBSERVED: Final = Observations()
 
 
 def failed_plan(stack: str, reason: str) -> Plan:
-    """The plan of a preview that printed nothing but ``reason``."""
+    """Return the plan of a preview that printed nothing but ``reason``."""
     return Plan(stack, diagnostics=(Diagnostic("error", redact(reason)),))
 
 
 def with_error(plan: Plan, reason: str) -> Plan:
-    """The plan of a preview that failed for a ``reason`` that none of its events has."""
+    """Return the plan of a preview that failed for a ``reason`` that none of its events has."""
     error = Diagnostic("error", redact(reason))
     return dataclasses.replace(plan, diagnostics=(*plan.diagnostics, error), succeeded=False)

@@ -57,7 +57,7 @@ class PlanFile(BaseModel):
 
     @model_validator(mode="after")
     def _steps_are_of_the_stack(self) -> Self:
-        """The digest has the URN, the report the type: they must say the same."""
+        """Check that the type in each URN, which the digest covers, is the type in the report."""
         wanted, seen = f"urn:pulumi:{self.plan.stack}::", set[str]()
         for step in self.plan.steps:
             parts = step.urn.split("::")
@@ -70,7 +70,7 @@ class PlanFile(BaseModel):
 
 
 def write(plan: Plan, source: str, problems: tuple[Problem, ...] = ()) -> str:
-    """The file of a plan, for ``parse``."""
+    """Return the file of a plan, for ``parse``."""
     content = dataclasses.asdict(plan) | {
         "version": VERSION,
         "source": source,
@@ -85,7 +85,7 @@ def write(plan: Plan, source: str, problems: tuple[Problem, ...] = ()) -> str:
 
 
 def parse(content: bytes, stack: str) -> PlanFile:
-    """The plan of ``stack`` in ``content``, from a source that is not trusted.
+    """Return the plan of ``stack`` in ``content``, from a source that is not trusted.
 
     Raises:
         PreviewParseError: it is none. The message quotes nothing of it.
@@ -114,7 +114,7 @@ def parse(content: bytes, stack: str) -> PlanFile:
 
 
 def _redacted(plan: Plan) -> Plan:
-    """The plan with its texts redacted once more.
+    """Return the plan with its texts redacted once more.
 
     Steps stay as they are: ``write`` got them redacted, and the digest is computed from them.
     """
@@ -134,7 +134,7 @@ Shown = TypeVar("Shown", Problem, Diagnostic, PolicyViolation)
 
 
 def _hidden(value: Shown) -> Shown:
-    """A value of a plan with its texts redacted."""
+    """Return a value of a plan with its texts redacted."""
     shown = (field.name for field in dataclasses.fields(value) if field.name in SHOWN)
     return dataclasses.replace(value, **{name: redact(getattr(value, name)) for name in shown})
 
@@ -187,7 +187,7 @@ def _int(text: str) -> int:
 
 
 def _check_depth(document: Any) -> None:
-    """Raises ValueError: it is nested too deep, or has a text that is no Unicode."""
+    """Raise ValueError if it is nested too deep, or has a text that is not valid Unicode."""
     level, depth = [document], 0
     while level:
         depth += 1
@@ -205,7 +205,7 @@ def _check_depth(document: Any) -> None:
 
 
 def _check_text(text: str) -> None:
-    """Raises ValueError: it has half of a surrogate pair, which no file can hold."""
+    """Raise ValueError if it has half of a surrogate pair, which no file can store."""
     if text.isascii():
         return
     try:

@@ -90,7 +90,7 @@ def make_plan(pulumi: PulumiCli, stack: str, **options: Any) -> Plan:
 
 
 def _whole_config(root: Path, stack: str, shown: Mapping[str, str]) -> Mapping[str, str]:
-    """The config as the engine shows it, with what the stack's file includes."""
+    """Return the config as the engine shows it, with what the stack's file includes."""
     from vertex_training.errors import ConfigError, UnknownStackError
     from vertex_training.settings import stack_files
     from vertex_training.stack import SCHEMA

@@ -120,11 +120,11 @@ class StackRef:
         return {**env, "PATH": path, **own_bytecode()}
 
     def local_backend(self) -> str:
-        """URL of the local cloud's state. Nothing is started."""
+        """Return the URL of the local cloud's state. Nothing is started."""
         return f"file://{Home.find(cwd=self.root).pulumi}"
 
     def preview_target(self, *, offline: bool, refresh: bool = False) -> PreviewTarget:
-        """The environment to preview the stack in. Nothing is started but for a ``refresh``.
+        """Return the environment to preview the stack in. Nothing is started but for a ``refresh``.
 
         A local stack meets the local cloud, whose jobs and records it reads if that runs: what a
         deployment would be refused, its review is refused. Another one meets the state that
@@ -172,7 +172,7 @@ class StackRef:
 
 
 def own_bytecode() -> Mapping[str, str]:
-    """Variables by which Python reads and writes bytecode in the user's cache alone.
+    """Return variables that make Python keep bytecode in the user's cache only.
 
     Beside a source, Python takes it by the time and the size that it names, or unchecked, and no
     commit binds it. The cache has the engine, too.
@@ -244,7 +244,7 @@ def find_unchecked(root: Path, stack: str) -> StackRef:
 
 
 def read_stack_file(root: Path, stack: str) -> dict[str, Any]:
-    """The stack's file, as it is.
+    """Return the stack's file, as it is.
 
     Raises:
         CommandError: it cannot be read, or is no stack file.
@@ -302,6 +302,6 @@ def local_cloud_errors() -> Iterator[None]:
 
 
 def _without_credentials(backend: str) -> str:
-    """A backend's address without user, password and options."""
+    """Return a backend's address without user, password and options."""
     parts = urlsplit(backend)
     return f"{parts.scheme}://{parts.hostname or ''}{parts.path}"

@@ -64,7 +64,7 @@ def redact(value: Any) -> Any:
 
 
 def redact_config(text: str) -> str:
-    """A value of the config, redacted: one that is JSON stays JSON."""
+    """Return a value of the config, redacted: one that is JSON stays JSON."""
     try:
         value = json.loads(text)
     except (ValueError, RecursionError):
@@ -73,7 +73,7 @@ def redact_config(text: str) -> str:
 
 
 def as_mapping(value: object) -> Mapping[str, Any]:
-    """A value that is an object; empty if it is none, or is not known yet."""
+    """Return a value that is an object; empty if it is none, or is not known yet."""
     return value if isinstance(value, Mapping) else {}
 
 
@@ -89,7 +89,7 @@ class LineRedactor:
         self._in_key = False
 
     def feed(self, piece: bytes) -> bytes:
-        """The lines that are whole with ``piece``, redacted."""
+        """Return the lines that ``piece`` completes, redacted."""
         *lines, self._rest = (self._rest + piece).split(b"\n")
         output = b"".join(self._line(line, b"\n") for line in lines)
         if len(self._rest) > MAX_LINE:  # whole words of it: a secret has no space in it
@@ -121,7 +121,7 @@ def _field(key: str, value: Any) -> Any:
 
 
 def _items(values: Sequence[Any]) -> list[Any]:
-    """A list; one of texts may be a command line, with a secret after its name."""
+    """Return a list; one of texts may be a command line, with a secret after its name."""
     items = [redact(value) for value in values]
     if items and all(isinstance(value, str) for value in values):
         for index in secret_words(values):
@@ -135,7 +135,7 @@ def _text(value: Any) -> str:
 
 
 def _special(value: Mapping[str, Any]) -> str:
-    """A secret, a file, an archive or a resource."""
+    """Return the text of a secret, a file, an archive or a resource."""
     if value[SIGNATURE_KEY] == SECRET_SIGNATURE:
         return SECRET
     # Without the path: that may be a place of one machine only.
@@ -189,7 +189,7 @@ def diff_fields(old: Any, new: Any) -> list[FieldDifference]:
 
 
 def added_fields(value: Any) -> list[FieldDifference]:
-    """All fields of a value, as added ones."""
+    """Return all fields of a value, as added ones."""
     return diff_fields({}, value)
 
 

@@ -19,7 +19,7 @@ from vertex_training_cli.engine.values import redact
 
 
 def read(path: str) -> list[Any]:
-    """Everything at ``path``, over all pages.
+    """Return everything at ``path``, over all pages.
 
     Raises:
         CommandError: GitHub could not be asked, or refused.
@@ -43,7 +43,7 @@ def write(method: str, path: str, body: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def download(path: str, most: int) -> bytes | None:
-    """The bytes at ``path``; None if there are more than ``most``.
+    """Return the bytes at ``path``; None if there are more than ``most``.
 
     Raises:
         CommandError: GitHub could not be asked, or refused.
@@ -105,7 +105,7 @@ _PLAIN: Final = (0, 0o100000)
 
 
 def artifact_of(repository: str, run: int, name: str) -> bytes:
-    """The archive of a run's newest artifact with this name.
+    """Return the archive of a run's newest artifact with this name.
 
     Raises:
         ArtifactError: there is none, it has expired, or it is too large.
@@ -131,7 +131,7 @@ def _is_of(artifact: Mapping[str, Any], run: int, name: str) -> bool:
 
 
 def read_file(archive: bytes, name: str) -> bytes | None:
-    """The file with exactly this name at the top of ``archive``; None if there is none.
+    """Return the file with exactly this name at the top of ``archive``; None if there is none.
 
     Raises:
         ArtifactError: the archive is damaged, or the file is none, twice there, or too large.

@@ -45,7 +45,7 @@ class PreviewRun:
 
     @classmethod
     def of_event(cls, event: Mapping[str, Any], repository: str) -> PreviewRun:
-        """The run that an event ``workflow_run`` is about.
+        """Return the run that an event ``workflow_run`` is about.
 
         Raises:
             CommandError: it is another event, or another run than that of a pull request's preview.
@@ -144,7 +144,7 @@ class PreviewComment:
 def make_comment(
     run: PreviewRun, pull: Mapping[str, Any], stack: str, env: Mapping[str, str]
 ) -> PreviewComment:
-    """The comment for ``stack`` of a run that has ended, whatever it uploaded.
+    """Return the comment for ``stack`` of a run that has ended, whatever it uploaded.
 
     Raises:
         CommandError: GitHub could not be asked.
@@ -169,7 +169,7 @@ def make_comment(
 
 
 def _render(content: bytes, stack: str) -> tuple[ReviewReport, str]:
-    """The report of a plan, and its text.
+    """Return the report of a plan, and its text.
 
     Raises:
         PreviewParseError: it is no plan of ``stack``, or none that can be rendered.

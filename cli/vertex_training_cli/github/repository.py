@@ -102,7 +102,7 @@ def marker(kind: str, stack: str) -> str:
 
 
 def body(kind: str, stack: str, *texts: str) -> str:
-    """The text as it is stored, with what looks like a secret redacted.
+    """Return the text as it is stored, with what looks like a secret redacted.
 
     Raises:
         CommandError: GitHub would refuse it.
@@ -153,7 +153,7 @@ class KeptApproval(BaseModel):
 
     @classmethod
     def of(cls, comment: Mapping[str, Any], approval: Approval | None) -> KeptApproval:
-        """For a comment as GitHub answers it."""
+        """Build the record from a comment as GitHub returns it."""
         return cls(
             comment=comment["id"],
             updated_at=comment["updated_at"],

@@ -47,26 +47,26 @@ class Answer:
     """Part of the preflight that asked; see ``command.PARTS``."""
 
     def refused(self, answer: str, meets: str, mend: str) -> Answer:
-        """The same question with an answer at which a deployment fails."""
+        """Return an answer with which a deployment fails."""
         return Answer(self.subject, self.asked, answer, Verdict.REFUSED, meets, mend)
 
     def warning(self, answer: str, meets: str, mend: str) -> Answer:
-        """The same question with an answer that is probably not meant."""
+        """Return an answer that is probably not intended."""
         return Answer(self.subject, self.asked, answer, Verdict.WARNING, meets, mend)
 
     def ok(self, answer: str) -> Answer:
-        """The same question with an answer that stands against nothing."""
+        """Return an answer without a problem."""
         return Answer(self.subject, self.asked, answer)
 
     def unknown(self, answer: str, permission: str = "", mend: str = "") -> Answer:
-        """The same question, which could not be asked."""
+        """Return the answer for a question that cannot be asked."""
         return Answer(
             self.subject, self.asked, answer, Verdict.UNKNOWN, mend=mend, permission=permission
         )
 
 
 def question(subject: str, asked: str) -> Answer:
-    """A question before it is answered: its methods make the answers."""
+    """Return a question before it is answered: its methods make the answers."""
     return Answer(subject, asked, "")
 
 
@@ -82,7 +82,7 @@ class Preflight:
     calls: int = 0
 
     def of(self, verdict: Verdict) -> list[Answer]:
-        """The answers with this verdict."""
+        """Return the answers with this verdict."""
         return [answer for answer in self.answers if answer.verdict is verdict]
 
     @property
@@ -92,7 +92,7 @@ class Preflight:
 
 
 def summary(verdicts: Iterable[Verdict]) -> str:
-    """The last line of a report.
+    """Return the last line of a report.
 
     >>> summary([Verdict.OK, Verdict.REFUSED])
     '2 asked, 1 refused, 0 unknown'
@@ -116,7 +116,7 @@ COLUMNS: Final = ("subject", "asked", "answer", "a deployment would meet", "what
 
 
 def text(preflight: Preflight) -> str:
-    """For a terminal: each answer that is not in order, with what mends it; the summary."""
+    """Return text for a terminal: each problem with its fix, then the summary."""
     lines = list[str]()
     for verdict, heading in HEADINGS.items():
         if answers := preflight.of(verdict):
@@ -139,7 +139,7 @@ def _lines(answer: Answer) -> list[str]:
 
 
 def markdown(preflight: Preflight) -> str:
-    """For a summary or a comment."""
+    """Return Markdown for a job summary or a comment."""
     parts = [f"## Preflight of stack {code(preflight.stack)}", "", f"**{preflight.summary}**", ""]
     for verdict, heading in HEADINGS.items():
         if answers := preflight.of(verdict):
@@ -165,7 +165,7 @@ def _cell(value: str) -> str:
 
 
 def as_json(preflight: Preflight) -> str:
-    """For programs."""
+    """Return JSON for programs."""
     document = {"version": VERSION, "summary": preflight.summary, **dataclasses.asdict(preflight)}
     return json.dumps(redact(document), indent=2) + "\n"
 

@@ -107,7 +107,7 @@ _AT_ONCE: Final = 8
 
 
 def ask_all(asked: PreflightContext) -> list[Answer]:
-    """The answers of all parts, in the table's order."""
+    """Return the answers of all parts, in the table's order."""
     with ThreadPoolExecutor(_AT_ONCE) as pool:
         results = pool.map(lambda heading: _answers(heading, asked), PARTS)
         return [

@@ -29,7 +29,7 @@ _SERVICES: Final = {"gs-project-accounts": "storage", "compute-system": "compute
 
 
 def ask(context: PreflightContext) -> Iterator[Answer]:
-    """Everything about the stack's project, and the APIs of each project that the stack uses."""
+    """Check the stack's project, and the APIs of each project that the stack uses."""
     yield from _project(context)
     yield from _billing(context)
     needed: dict[str, set[str]] = {}
@@ -88,7 +88,7 @@ def _billing(context: PreflightContext) -> Iterator[Answer]:
 
 @answered
 def _apis(context: PreflightContext, project: str, needed: set[str]) -> Iterator[Answer]:
-    """The APIs of a project that the stack needs, and service agents of the stack's own."""
+    """Check the APIs of a project that the stack needs, and the stack's service agents."""
     of = question(f"projects/{project}", "APIs that are on")
     services = context.client.items(rest.SERVICES, of, project)
     on = {str((service.get("config") or {}).get("name")) for service in services}

@@ -26,7 +26,7 @@ PULLING: Final = frozenset(
 
 
 def ask(context: PreflightContext) -> Iterator[Answer]:
-    """Every image that a job runs or a model is served by, once."""
+    """Check every image of jobs and served models once."""
     jobs, models = dict[str, list[str]](), dict[str, list[str]]()
     for job, request in context.declared.requests.items():
         body = json.loads(request.body)

@@ -111,7 +111,7 @@ def _may_read_buckets(context: PreflightContext, of: Answer) -> bool:
 
 
 def _settings(bucket: DeclaredResource, document: dict[str, Any], name: str) -> Answer:
-    """Location and class of a bucket that exists: the one never changes."""
+    """Check location and class of an existing bucket; the location never changes."""
     of = question(f"gs://{name}", "location and class")
     declared, there = str(bucket.inputs["location"]).upper(), str(document.get("location")).upper()
     if declared != there:
@@ -135,7 +135,7 @@ def _not_of_the_state(context: PreflightContext, of: Answer, resource: DeclaredR
 
 @answered
 def _other(context: PreflightContext, resource: DeclaredResource) -> Iterator[Answer]:
-    """An account, a repository or a secret that the stack makes."""
+    """Check an account, a repository or a secret that the stack creates."""
     word = resource_types.find(resource.type).word
     of = question(resource.id, f"whether the {word} exists already")
     if context.client.get(READ[resource.type], of, resource.id) is None:
@@ -149,7 +149,7 @@ def _other(context: PreflightContext, resource: DeclaredResource) -> Iterator[An
 
 
 def _used_buckets(context: PreflightContext) -> list[str]:
-    """Buckets of others that the stack grants something on, or names."""
+    """Return buckets outside the stack that it grants roles on, or names."""
     made = {str(bucket.inputs["name"]) for bucket in context.of_type(BUCKET)}
     used = {str(resource.inputs["bucket"]) for resource in context.of_type(ON_BUCKET)}
     buckets = context.declared.stack.declared.buckets.values()
@@ -168,7 +168,7 @@ def _used_bucket(context: PreflightContext, name: str) -> Iterator[Answer]:
 
 
 def _used_secrets(context: PreflightContext) -> list[str]:
-    """Ids of secrets that exist; one has no version before it is made."""
+    """Return ids of secrets that exist; one has no version before it is made."""
     declared = {secret.id: secret for secret in context.of_type(SECRET)}
     made = [id_ for id_, secret in declared.items() if context.is_made(secret)]
     secrets = context.declared.stack.declared.secrets.values()
@@ -194,7 +194,7 @@ def _secret_version(context: PreflightContext, secret: str) -> Iterator[Answer]:
 
 @answered
 def _key(context: PreflightContext, key: str) -> Iterator[Answer]:
-    """A key that the stack encrypts with: its primary version must be enabled."""
+    """Check an encryption key of the stack: its primary version must be enabled."""
     of = question(key, "state of the primary version of the key")
     crypto_key = context.client.get(rest.KEY, of, key)
     state = "it is not there"

@@ -27,7 +27,7 @@ Items = list[dict[str, Any]]
 
 
 def ask(context: PreflightContext) -> Iterator[Answer]:
-    """Nothing of a stack whose jobs use no network."""
+    """Check the networks of jobs; yield no answer for a stack without any."""
     plan = context.declared.stack.network
     if plan is None:
         return
@@ -128,7 +128,7 @@ def _judge_subnet(context: PreflightContext, plan: NetworkPlan, subnets: Items) 
 
 
 def _machines(context: PreflightContext) -> int:
-    """Machines with an interface in the network, of all jobs that run at once."""
+    """Return the number of machines with an interface in the network, of all concurrent jobs."""
     replicas = [
         sum(int(pool.get("replicaCount", 1)) for pool in spec.get("workerPoolSpecs") or () if pool)
         * int(request.message.get("parallelTrialCount", 1))
@@ -183,7 +183,7 @@ def _judge_connection(
 
 @answered
 def _ask_attachment(context: PreflightContext, path: str) -> Iterator[Answer]:
-    """An attachment that exists."""
+    """Check an existing attachment."""
     asked = question(path, "whether the attachment is there")
     if context.client.get(rest.ATTACHMENT, asked, path) is None:
         mend = "network.attachment.existing: one that is there"
@@ -194,7 +194,7 @@ def _ask_attachment(context: PreflightContext, path: str) -> Iterator[Answer]:
 
 @answered
 def _ask_zones(context: PreflightContext, peering: Mapping[str, str]) -> Iterator[Answer]:
-    """Private zones that jobs look the names of a domain up in."""
+    """Check private zones in which jobs look up the names of a domain."""
     domain, project = peering["domain"], peering["targetProject"]
     asked = question(f"names of {domain}", f"private zones of {project}")
     zones = context.client.items(rest.ZONES, asked, project)

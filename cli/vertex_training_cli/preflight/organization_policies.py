@@ -86,7 +86,7 @@ class Constraint:
 
 
 def ask(context: PreflightContext) -> Iterator[Answer]:
-    """One answer for each constraint and project that it judges something in.
+    """Yield one answer for each constraint and project that it judges something in.
 
     Policies judge what is created, so what the stack has made is left out. APIs stay, since every
     call of one is judged.
@@ -168,7 +168,7 @@ class EffectivePolicy:
         return None if None in allowances else False
 
     def __str__(self) -> str:
-        """The effect in a few words."""
+        """Return the effect in a few words."""
         if self.deny_all:
             return "all denied"
         parts = ["enforced"] if self.enforced else []
@@ -178,7 +178,7 @@ class EffectivePolicy:
 
 
 def match_value(name: str) -> Match:
-    """A thing with this name, and with nothing above it."""
+    """Match a name that has no parent."""
     return lambda value: value == name
 
 
@@ -213,7 +213,7 @@ def match_location(location: str) -> Match:
 
 
 def _match_member(member: str) -> Match:
-    """A member is named itself; whether it is of a customer or of a set cannot be asked."""
+    """Match a member by its name; its customer or set is unknown."""
 
     def covers(value: str) -> bool | None:
         is_member = value.partition(":")[0] in (*_MEMBERS, "serviceAccount")
@@ -235,7 +235,7 @@ def _owner(declared: DeclaredStack, resource: DeclaredResource) -> str:
 def _of_type(
     declared: DeclaredStack, types: Iterable[str]
 ) -> Iterator[tuple[DeclaredResource, str]]:
-    """Resources of these types, and their projects."""
+    """Yield resources of these types, and their projects."""
     for resource in declared.resources:
         if resource.type in types:
             yield resource, _owner(declared, resource)

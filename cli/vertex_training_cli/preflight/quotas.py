@@ -46,7 +46,7 @@ BY_FAMILY: Final = "compute.googleapis.com/gpus_per_gpu_family"
 
 
 def ask(context: PreflightContext) -> Iterator[Answer]:
-    """One answer for each quota that the stack counts against."""
+    """Yield one answer for each quota that the stack counts against."""
     for need in job_needs(context.declared):
         yield from _ask_quota(context, need, judge_jobs)
     for need in endpoint_needs(context.declared):
@@ -101,7 +101,7 @@ def judge_endpoints(asked: Answer, need: JobNeed, project: str, limit: int | Non
 def _limit(
     context: PreflightContext, asked: Answer, project: str, metric: str, at: Mapping[str, str]
 ) -> int | None:
-    """The limit of a quota at a place; None if there is none. Raises UnansweredError."""
+    """Return the limit of a quota at a place; None if there is none. Raises UnansweredError."""
     limit_document = context.client.get(rest.QUOTA, asked, quota_path(project, metric))
     if limit_document is None:
         raise UnansweredError(asked.unknown("there is no such quota", rest.QUOTA.permission))
@@ -145,7 +145,7 @@ def _ask_family(
 
 
 def judge_compute(need: ComputeNeed, regional: object, project: object) -> Iterator[Answer]:
-    """One answer for each quota that has a limit in the region or in the project. Pure."""
+    """Yield one answer for each quota that has a limit in the region or in the project. Pure."""
     limits = {
         str(entry.get("metric")): entry
         for document in (project, regional)
@@ -223,7 +223,7 @@ class ComputeNeed:
 
 
 def job_needs(declared: DeclaredStack) -> list[JobNeed]:
-    """One for each quota of Vertex AI that a job counts against, by its name."""
+    """Return one need for each quota of Vertex AI that jobs count against, by its name."""
     needs: dict[str, dict[str, int]] = {}
     for key, request in declared.requests.items():
         for rung in request.rungs:  # one of them runs at a time
@@ -249,7 +249,7 @@ def _of_job(request: JobRequest, region: str) -> Counter[str]:
 
 
 def endpoint_needs(declared: DeclaredStack) -> list[JobNeed]:
-    """One for each quota that an endpoint counts against, with all replicas of all versions."""
+    """Return one need for each quota of endpoints, with all replicas of all versions."""
     needs: dict[str, dict[str, int]] = {}
     for key, endpoint in declared.stack.endpoints.items():
         for deployment in endpoint.deployments.values():
@@ -269,7 +269,7 @@ def endpoint_needs(declared: DeclaredStack) -> list[JobNeed]:
 
 
 def compute_needs(declared: DeclaredStack) -> list[ComputeNeed]:
-    """One for each region of each project where the stack makes something that is counted."""
+    """Return one need for each region of each project with counted resources."""
     settings = declared.stack.settings
     counts: dict[tuple[str, str], Counter[str]] = {}
     families: dict[tuple[str, str], Counter[str]] = {}
@@ -314,6 +314,6 @@ def _of_reservation(plan: ReservationPlan) -> Iterator[tuple[str, int]]:
 
 
 def _compute_gpu(plan: ReservationPlan) -> str:
-    """The quota of a GPU in a region; empty for one that is counted by family."""
+    """Return the quota of a GPU in a region; empty for one that is counted by family."""
     name = plan.accelerator_type.removeprefix("NVIDIA_").removeprefix("TESLA_")
     return f"NVIDIA_{name}_GPUS" if name in _COMPUTE_GPUS else ""

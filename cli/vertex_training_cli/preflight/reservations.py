@@ -21,7 +21,7 @@ from vertex_training_cli.preflight.context import PreflightContext
 
 
 def ask(context: PreflightContext) -> Iterator[Answer]:
-    """One answer for each reservation that the stack uses and does not make."""
+    """Yield one answer for each existing reservation that the stack uses."""
     plans = {plan.path: plan for plan in context.declared.stack.reservations.values()}
     wanted = _machines_of_jobs(context)
     existing = [path for path, plan in plans.items() if plan.settings.existing]

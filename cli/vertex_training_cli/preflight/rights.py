@@ -48,19 +48,19 @@ class Needs:
     """Permission -> names of the declared resources that need it."""
 
     def add(self, row: ResourceType, resource: DeclaredResource) -> None:
-        """Permissions to create, update, refresh and delete the resource."""
+        """Add permissions to create, update, refresh and delete the resource."""
         for permission in row.needed_permissions(resource.inputs):
             self.by_permission.setdefault(permission, []).append(resource.name)
 
     def services(self) -> dict[str, set[str]]:
-        """The permissions by their service."""
+        """Return the permissions by their service."""
         by_service: dict[str, set[str]] = {}
         for permission in self.by_permission:
             by_service.setdefault(permission.partition(".")[0], set()).add(permission)
         return by_service
 
     def reason(self, missing: set[str]) -> str:
-        """The steps that fail without these."""
+        """Return the steps that fail without these."""
         names = dict.fromkeys(
             name for permission in sorted(missing) for name in self.by_permission[permission]
         )
@@ -69,7 +69,7 @@ class Needs:
 
 
 def ask(context: PreflightContext) -> Iterator[Answer]:
-    """All of it: projects, resources of others, accounts, and the state."""
+    """Check rights on projects, resources of others, accounts, and the state."""
     if context.asked_as:
         of = question(f"projects/{context.project}", "permissions of who deploys")
         mend = f"vt preflight --stack {context.ref.stack} as the account that deploys"
@@ -158,7 +158,7 @@ def _held(
 
 
 def _held_on_resources(context: PreflightContext, permissions: set[str], of: Answer) -> set[str]:
-    """Those that are held on every bucket, or secret, that the stack has made already.
+    """Return the permissions held on every existing bucket, or secret, of the stack.
 
     Raises:
         UnansweredError: it has made none, or nobody answers.
@@ -250,14 +250,14 @@ def _account(
 
 
 def _emails(body: Any) -> Iterator[str]:
-    """Accounts that a request names, of a job or of trials."""
+    """Yield accounts that a request names, of a job or of trials."""
     for spec in (body.get("jobSpec"), body.get("trialJobSpec")):
         if isinstance(spec, dict) and spec.get("serviceAccount"):
             yield str(spec["serviceAccount"])
 
 
 def _state(context: PreflightContext) -> Iterator[Answer]:
-    """The bucket of the state, and the key of the secrets in it."""
+    """Check the bucket of the state, and the key of the secrets in it."""
     if bucket := re.match(r"gs://([^/?]+)", context.backend):
         permissions = {f"storage.objects.{verb}" for verb in STATE}
         yield from _on_state(context, f"b/{bucket[1]}", permissions, "roles/storage.objectUser")

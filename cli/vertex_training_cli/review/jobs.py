@@ -64,7 +64,7 @@ class RungRequest:
 
     @property
     def machines(self) -> tuple[str, ...]:
-        """As of ``JobChange``."""
+        """Machines, as in ``JobChange``."""
         return _machines(self.cost)
 
     def __str__(self) -> str:

@@ -173,7 +173,7 @@ def _refreshes(root: Path, arguments: Sequence[str]) -> bool:
 
 
 def _run_up(stack: StackRef, pulumi: PulumiCli, arguments: Sequence[str], log: Log) -> int:
-    """The exit code of ``pulumi up``. Logs the jobs that it has cancelled in vain."""
+    """Return the exit code of ``pulumi up``. Logs the jobs that it has cancelled in vain."""
     with tempfile.TemporaryDirectory() as folder:
         notes = Path(folder) / "cancelled-jobs"
         noting = dataclasses.replace(pulumi, env={**pulumi.env, CANCELLED_JOBS: str(notes)})
@@ -272,7 +272,7 @@ def _checkpoint(stack: StackRef, cancelled: CancelledJob) -> str:
 
 
 def _way_back(stack: StackRef, job: str) -> str:
-    """The command that submits the request before this one once more."""
+    """Return the command that submits the previous request again."""
     up = f"vt up --stack {stack.stack}"
     try:
         files = ["--", *_files_of(stack, job)]

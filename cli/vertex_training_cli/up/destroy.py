@@ -131,7 +131,7 @@ def _taken(right: Mapping[str, Any], custom: Sequence[Mapping[str, Any]]) -> str
 
 
 def _stays_by(resource: Mapping[str, Any]) -> str:
-    """The option by which a destroy leaves a resource in the cloud; empty if it does not.
+    """Return the option by which a destroy keeps a resource in the cloud; empty if it does not.
 
     What is ``deletedWith`` another resource is not deleted by its provider. Buckets end with what
     they are in, jobs with nothing: they run on.
@@ -219,7 +219,7 @@ def _of_serving(resource: Mapping[str, Any]) -> str:
 
 
 def _of_snapshot(resource: Mapping[str, Any], emptied: Collection[str]) -> str:
-    """That its files go with their bucket; empty where they stay, and of other resources."""
+    """Return a note that its files are deleted with their bucket; empty if they stay."""
     bucket = as_mapping(as_mapping(resource.get("inputs")).get("snapshot")).get("bucket")
     goes = resource["type"] == SNAPSHOT and bucket in emptied
     return f"its files go with bucket {bucket}" if goes else ""
@@ -283,7 +283,7 @@ def destroy(
 def destroy_stack(
     ref: StackRef, pulumi: PulumiCli, arguments: Sequence[str], confirmed: Callable[[], bool]
 ) -> int:
-    """The exit code of ``vt destroy``, which shows what would be lost before it asks.
+    """Return the exit code of ``vt destroy``, which shows what would be lost before it asks.
 
     Raises:
         CommandError: the state cannot be read, or the local cloud does not run.
@@ -362,7 +362,7 @@ def _file_protects(ref: StackRef) -> bool:
 
 
 def _confirmation(stack: str, yes: bool, name: str) -> Callable[[], bool]:
-    """Asks for the stack's name when it is called; without a terminal it must be on the line."""
+    """Return a prompt for the stack's name; without a terminal it must be an argument."""
 
     def confirmed() -> bool:
         if yes or name:
@@ -440,7 +440,7 @@ class Contents:
     """Reason why orphaned jobs could not be searched for."""
 
     def full(self, losses: Iterable[Loss]) -> list[str]:
-        """Names of buckets that have objects and that Pulumi does not empty.
+        """Return names of buckets that have objects and that Pulumi does not empty.
 
         The stack's own two are not among them: they always have some.
         """
@@ -453,7 +453,7 @@ class Contents:
 
 
 def look(ref: StackRef, losses: Iterable[Loss], known: Collection[str]) -> Contents:
-    """Look at jobs and buckets. ``known`` are the ids that the state has, as of ``known_ids``.
+    """Read jobs and buckets. ``known`` are the ids in the state, from ``known_ids``.
 
     Raises:
         CommandError: the local cloud does not run.

@@ -176,7 +176,7 @@ class _Lists:
             resource.doubt = f"{_joined(alike)}: has its name, and is not this stack's"
 
     def _items(self, url: str) -> list[dict[str, Any]] | CommandError:
-        """The items, or why there are none."""
+        """Return the items, or why there are none."""
         if url not in self.read:
             try:
                 self.read[url] = list(self._read(url))
@@ -229,12 +229,12 @@ class _Import:
         return []
 
     def run(self, entries: Sequence[Entry]) -> int:
-        """The exit code of the import."""
+        """Return the exit code of the import."""
         with self._arguments(entries) as arguments:
             return self.pulumi.run_in_foreground(*arguments, "--yes", "--skip-preview")
 
     def left(self) -> Iterator[str]:
-        """Lines about what the last preview creates and no import has."""
+        """Yield lines about what the last preview creates and no import has."""
         left = [declared for declared in self.declared if not declared.id]
         certain: dict[Recovery, list[_Declared]] = {}
         for resource in left:
@@ -255,7 +255,7 @@ class _Import:
                 yield f"`vt up` refuses: {plain(redact(error['message'].strip()))}"
 
     def _by_hand(self, resource: _Declared) -> str:
-        """The command that imports one as the resource that the program declares.
+        """Return the command that imports one as the resource that the program declares.
 
         Without its parent it would be another resource: `up` would delete it and create this one.
         """
@@ -290,7 +290,7 @@ class _Import:
         return entries
 
     def _created(self, steps: Sequence[Mapping[str, Any]]) -> list[_Declared]:
-        """The resources that these steps create; each with its id, or what is in doubt."""
+        """Return the resources that these steps create; each with its id, or what is in doubt."""
         held = {
             (state["type"], _last(state["id"]))
             for step in steps
@@ -351,7 +351,7 @@ def _last(name: str) -> str:
 
 
 def _logical(entry: Entry) -> str:
-    """The name in the program: the engine gives another one to the second of two alike."""
+    """Return the name in the program: the engine gives another one to the second of two alike."""
     return entry.get("logicalName") or entry["name"]
 
 
