@@ -32,7 +32,7 @@ StackName = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,99}$")]
 
 
 class Approval(BaseModel):
-    """What may be deployed.
+    """Commit and content that may be deployed.
 
     ``commit`` is for people. What is compared is ``tree``, the id of its content: merging makes
     another commit of the same content, whichever way it is done.
@@ -47,15 +47,15 @@ class Approval(BaseModel):
     report: Digest
     """The digest that ``vt review`` prints."""
     target: Target
-    """Where it may be deployed to."""
+    """Target of the approved deployment."""
 
     def as_json(self) -> str:
-        """The record on one line, for ``parse_approval``."""
+        """Return the record on one line, for ``parse_approval``."""
         return self.model_dump_json()
 
 
 def parse_approval(text: str) -> Approval:
-    """The record in ``text``.
+    """Return the record in ``text``.
 
     Raises:
         ApprovalParseError: it is none.
@@ -64,7 +64,7 @@ def parse_approval(text: str) -> Approval:
 
 
 def make_approval(fields: Mapping[str, object]) -> Approval:
-    """The record with these fields.
+    """Return the record with these fields.
 
     Raises:
         ApprovalParseError: they do not make one.
@@ -76,8 +76,8 @@ def _validated(read: Callable[[], Approval]) -> Approval:
     try:
         return read()
     except pydantic.ValidationError as failed:
-        found = "; ".join(_field_error(error["loc"], error["msg"]) for error in failed.errors())
-        raise ApprovalParseError(found) from None
+        errors = "; ".join(_field_error(error["loc"], error["msg"]) for error in failed.errors())
+        raise ApprovalParseError(errors) from None
 
 
 def _field_error(path: tuple[int | str, ...], message: str) -> str:
@@ -93,7 +93,7 @@ NEW_APPROVAL_HINT: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Checkout:
-    """What would be deployed: a commit and its content, and what a folder has beside it."""
+    """Source of a deployment: a commit, its content, and other inputs in the folder."""
 
     commit: str
     tree: str
@@ -112,7 +112,7 @@ class Checkout:
             ("the commit does not have files that a program could read", self.added, "remove", ""),
         )
         hint = "commit or {} them: a commit is deployed, not a folder{}"
-        found = [
+        problems = [
             Problem(what, ", ".join(names), hint.format(otherwise, note), ("checkout",))
             for what, names, otherwise, note in kinds
             if names
@@ -120,23 +120,23 @@ class Checkout:
         if self.environments:
             what = "code would run in another environment than .venv"
             mend = "write `virtualenv: .venv`, which `make setup DEPLOY=1` fills by hashes"
-            found.append(Problem(what, ", ".join(self.environments), mend, ("checkout",)))
-        return found
+            problems.append(Problem(what, ", ".join(self.environments), mend, ("checkout",)))
+        return problems
 
 
 def checkout_problems(approval: Approval, stack: str, checkout: Checkout) -> list[Problem]:
     """Reasons not to deploy that are known before anything is planned; empty if there are none."""
-    path, found = (f"approval of {approval.stack}",), list[Problem]()
+    path, problems = (f"approval of {approval.stack}",), list[Problem]()
     if approval.stack != stack:
         hint = "take the record that was made for this stack"
-        found.append(Problem("it is for another stack", stack, hint, path))
-    found += checkout.problems()
+        problems.append(Problem("it is for another stack", stack, hint, path))
+    problems += checkout.problems()
     if approval.tree != checkout.tree:
         what = f"it is for the content of commit {approval.commit[:12]}, and this is another"
-        found.append(
+        problems.append(
             Problem(what, checkout.commit[:12], NEW_APPROVAL_HINT.format(stack=stack), path)
         )
-    return found
+    return problems
 
 
 def target_problems(
@@ -146,7 +146,7 @@ def target_problems(
     stack, approved = approval.stack, approval.target
     hint = f"put it back, or approve the new one: {NEW_APPROVAL_HINT.format(stack=stack)}"
     path = (f"target of {stack}",)
-    found = [
+    problems = [
         Problem(f"{name} is not the approved one: {_shown(old)} -> {_shown(new)}", "", hint, path)
         for name, old, new in approved.differences(target)
     ]
@@ -157,8 +157,8 @@ def target_problems(
     for name, wanted, real in used:
         if wanted and wanted != real:
             what = f"the {name} signed in is not the approved one: {wanted} -> {_shown(real)}"
-            found.append(Problem(what, "", hint, path))
-    return found
+            problems.append(Problem(what, "", hint, path))
+    return problems
 
 
 def _shown(value: str) -> str:
@@ -166,7 +166,7 @@ def _shown(value: str) -> str:
 
 
 def plan_problems(approval: Approval, report: str) -> list[Problem]:
-    """Reasons that a fresh review gives: its plan has the digest ``report``."""
+    """Return reasons from a fresh review, whose plan has the digest ``report``."""
     if approval.report == report:
         return []
     what = f"the plan is not the approved one, whose digest is {approval.report[:12]}"
@@ -207,7 +207,7 @@ Texts = Annotated[dict[Text, Text], Field(max_length=100)]
 
 
 class Target(BaseModel):
-    """Where a plan goes, through which accounts."""
+    """Target of a plan, and the accounts that it uses."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -239,8 +239,8 @@ class Target(BaseModel):
         """(Name, value here, value in ``other``) of every fact that differs; empty if absent."""
         mine, theirs = self.facts(), other.facts()
         names = dict.fromkeys((*mine, *theirs))
-        found = ((name, mine.get(name, ""), theirs.get(name, "")) for name in names)
-        return [(name, old, new) for name, old, new in found if old != new]
+        triples = ((name, mine.get(name, ""), theirs.get(name, "")) for name in names)
+        return [(name, old, new) for name, old, new in triples if old != new]
 
 
 def target_of(ref: StackRef, env: Mapping[str, str] | None = None) -> Target:
@@ -279,7 +279,7 @@ def _secrets_provider(file: Mapping[str, Any]) -> str:
 
 
 def _provider_settings(config: object, project: str) -> dict[str, str]:
-    """Config of other namespaces than the program's own."""
+    """Return config of other namespaces than the program's own."""
     items = config.items() if isinstance(config, Mapping) else ()
     own = (f"{project}:", f"{SCHEMA.namespace}:")
     return {
@@ -290,13 +290,13 @@ def _provider_settings(config: object, project: str) -> dict[str, str]:
 
 
 def _redirects(env: Mapping[str, str]) -> dict[str, str]:
-    found = {name: _recorded(env[name]) for name in sorted(env) if _REDIRECTS.fullmatch(name)}
+    redirects = {name: _recorded(env[name]) for name in sorted(env) if _REDIRECTS.fullmatch(name)}
     held = {name: "[set]" for name in sorted(env) if _CREDENTIALS.fullmatch(name)}
-    return {**found, **held}
+    return {**redirects, **held}
 
 
 def _recorded(value: object) -> str:
-    """A value as a record has it: redacted, on one line, and not long."""
+    """Return a value in the form of a record: redacted, on one line, and shortened."""
     text = value if isinstance(value, str) else json.dumps(value, sort_keys=True, default=str)
     shown = redact(text)
     if shown != text or len(text) > _LONGEST or not text.isprintable():
@@ -316,11 +316,11 @@ def signed_in(env: Mapping[str, str] | None = None) -> tuple[str, str]:
     env = os.environ if env is None else env
     try:
         text = Path(env["GOOGLE_APPLICATION_CREDENTIALS"]).read_text(encoding="utf-8")
-        found = json.loads(text)
+        credentials = json.loads(text)
     except (KeyError, OSError, ValueError):
         return "", ""
-    if not isinstance(found, dict):
+    if not isinstance(credentials, dict):
         return "", ""
-    impersonated = _IMPERSONATED.search(str(found.get("service_account_impersonation_url")))
-    account = impersonated[1] if impersonated else str(found.get("client_email", ""))
-    return account, str(found.get("audience", "")).removeprefix(_AUDIENCE)
+    impersonated = _IMPERSONATED.search(str(credentials.get("service_account_impersonation_url")))
+    account = impersonated[1] if impersonated else str(credentials.get("client_email", ""))
+    return account, str(credentials.get("audience", "")).removeprefix(_AUDIENCE)

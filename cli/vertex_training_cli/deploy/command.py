@@ -54,14 +54,14 @@ def approval(
 
     Exit code: 0 done, 1 it cannot be recorded.
     """
-    found, ref = digest, stacks.find(stack)
+    approved, ref = digest, stacks.find(stack)
     if Path(digest).is_file():
         text = Path(digest).read_text(encoding="utf-8", errors="replace")
-        found = sources.approvable_digest_in(text, ref.stack)
+        approved = sources.approvable_digest_in(text, ref.stack)
     here = sources.checkout(ref.root, ref.stack)
     if problems := here.problems():
         raise CommandError("; ".join(map(str, problems)))
-    fields = {"stack": stack, "commit": here.commit, "tree": here.tree, "report": found}
+    fields = {"stack": stack, "commit": here.commit, "tree": here.tree, "report": approved}
     fields |= {"target": target_of(ref).model_dump()}
     record = make_approval(fields).as_json()
     if output is None:
@@ -117,7 +117,7 @@ def deploy(
 def _reasons(
     record: Approval, ref: StackRef, inputs: PlanInputs, env: Mapping[str, str]
 ) -> list[Problem]:
-    """The reasons not to deploy of the first check that has any; empty if there are none."""
+    """Return the reasons not to deploy of the first check that has any; empty if there are none."""
     here = sources.checkout(ref.root, ref.stack, inputs.policy_pack)
     return (
         checkout_problems(record, ref.stack, here)

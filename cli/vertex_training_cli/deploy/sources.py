@@ -78,8 +78,12 @@ def checkout(root: Path, stack: str, policy_pack: str | None = None) -> Checkout
     folders = [*plugin_paths(project), *([policy_pack] if policy_pack else [])]
     files = [root / PROJECT_FILE]
     files += [root / folder / name for folder in folders for name in sorted(ENGINE_FILES)]
-    found = [each for file in files for each in other_environment(root, file, _content(file))]
-    return Checkout(commit, tree, tuple(changed), tuple(sorted(set(added))), tuple(found))
+    environments = [
+        environment
+        for file in files
+        for environment in other_environment(root, file, _content(file))
+    ]
+    return Checkout(commit, tree, tuple(changed), tuple(sorted(set(added))), tuple(environments))
 
 
 def _content(file: Path) -> Mapping[str, Any]:
@@ -89,14 +93,14 @@ def _content(file: Path) -> Mapping[str, Any]:
         CommandError: it is not read here. The engine takes more, like tags of its own.
     """
     try:
-        found = yaml.safe_load(file.read_text(encoding="utf-8"))
+        document = yaml.safe_load(file.read_text(encoding="utf-8"))
     except (FileNotFoundError, NotADirectoryError):
         return {}
     except (OSError, ValueError, yaml.YAMLError) as failed:
         reason = str(failed).strip().splitlines()[0]
         text = f"{file.name} cannot be read: {reason}; what it lets the engine run is not known."
         raise CommandError(text, "write it in plain YAML, without tags.") from None
-    return found if isinstance(found, Mapping) else {}
+    return document if isinstance(document, Mapping) else {}
 
 
 @contextmanager
@@ -113,14 +117,15 @@ def _index_of(root: Path, tree: str) -> Iterator[Mapping[str, str]]:
 
 
 def _ignore_file(root: Path, index: Mapping[str, str]) -> Path:
-    """A file beside the index that ignores what each ``.gitignore`` of the commit does."""
+    """Return a file beside the index that ignores what each ``.gitignore`` of the commit does."""
     every = ("ls-files", "-z", "--stage", "--full-name", "--", ":(top,glob)**/.gitignore")
-    found = [CommittedFile.parse(line) for line in _names(root, index, *every)]
+    ignore_files = [CommittedFile.parse(line) for line in _names(root, index, *every)]
     patterns = list[str]()
-    for each in sorted(found, key=lambda each: each.name.count("/")):  # the inner one counts more
-        if each.mode != LINK:  # git follows none
-            content = run_git(root, "cat-file", "blob", each.object_id)
-            patterns += patterns_from_top(each.name.rpartition("/")[0], content)
+    ignore_files.sort(key=lambda entry: entry.name.count("/"))  # the inner one counts more
+    for ignore_file in ignore_files:
+        if ignore_file.mode != LINK:  # git follows none
+            content = run_git(root, "cat-file", "blob", ignore_file.object_id)
+            patterns += patterns_from_top(ignore_file.name.rpartition("/")[0], content)
     file = Path(index["GIT_INDEX_FILE"]).with_name("ignored")
     file.write_text("".join(f"{pattern}\n" for pattern in patterns), "utf-8", "surrogateescape")
     return file
@@ -147,7 +152,7 @@ def _names(root: Path, variables: Mapping[str, str], *arguments: str) -> list[st
 
 
 def run_git(root: Path, *arguments: str, variables: Mapping[str, str] | None = None) -> str:
-    """What git printed in ``root``, with ``variables`` and none of git's own from this process.
+    """Run git in ``root`` with ``variables``, without inherited ones of git; return its output.
 
     Raises:
         CommandError: there is no git, or it failed.
@@ -166,7 +171,7 @@ def run_git(root: Path, *arguments: str, variables: Mapping[str, str] | None = N
 
 @dataclass(frozen=True, slots=True)
 class PlanInputs:
-    """What a plan is made with; a review and the deployment after it have it in common."""
+    """Options of a plan, shared by a review and the deployment after it."""
 
     policy_pack: str | None = None
     refresh: bool = False
@@ -175,14 +180,14 @@ class PlanInputs:
     """Levels of policies, over those of the stack file."""
 
     def options(self) -> list[str]:
-        """The options of ``vt review`` and of ``vt up``, which are alike."""
+        """Return the options of ``vt review`` and of ``vt up``, which are alike."""
         pack = ["--policy-pack", self.policy_pack] if self.policy_pack else []
         levels = ["--policy-levels", str(self.policy_levels)] if self.policy_levels else []
         return [*pack, *levels, *(["--refresh"] if self.refresh else [])]
 
 
 def engine_plan(root: Path, stack: str) -> Path:
-    """The file of the engine's plan that a deployment is held to, in a folder of this user.
+    """Return the file of the engine's plan that a deployment is held to, in a folder of this user.
 
     Raises:
         CommandError: others could put another plan there.
@@ -243,43 +248,43 @@ def deployment(ref: StackRef, env: Mapping[str, str]) -> Mapping[str, Any]:
 
 
 def digest_in(report: str) -> str:
-    """The digest of the plan in a report that ``vt review --format json`` wrote.
+    """Return the digest of the plan in a report that ``vt review --format json`` wrote.
 
     Raises:
         CommandError: it is no such report.
     """
     try:
-        found = json.loads(report)["digest"]
+        digest = json.loads(report)["digest"]
     except (ValueError, KeyError, TypeError, RecursionError):
-        found = None
-    if not isinstance(found, str) or not found:
+        digest = None
+    if not isinstance(digest, str) or not digest:
         raise CommandError("this is no report of `vt review --format json`: it has no digest.")
-    return found
+    return digest
 
 
 def approvable_digest_in(report: str, stack: str) -> str:
-    """The digest of the plan in a report on ``stack`` that may be approved.
+    """Return the digest of the plan in a report on ``stack`` that may be approved.
 
     It was made against a real state, and nothing stands against the plan.
 
     Raises:
         CommandError: it is no such report.
     """
-    digest, found = digest_in(report), json.loads(report)
-    if (other := found.get("stack", stack)) != stack:
+    digest, document = digest_in(report), json.loads(report)
+    if (other := document.get("stack", stack)) != stack:
         what = f"the report is on stack {other!r}, and not on {stack}: it approves nothing."
         raise CommandError(what, "take the report that was made of this stack.")
-    if found.get("outcome", _APPROVABLE[0]) not in _APPROVABLE:
-        what = f"something stands against the plan: {found.get('verdict', found['outcome'])}"
+    if document.get("outcome", _APPROVABLE[0]) not in _APPROVABLE:
+        what = f"something stands against the plan: {document.get('verdict', document['outcome'])}"
         raise CommandError(what, "mend what the report names, and make it anew.")
-    if str(found.get("source")).startswith(OFFLINE):
+    if str(document.get("source")).startswith(OFFLINE):
         what = "the report was made offline, against an empty state: it approves nothing."
         raise CommandError(what, "set PULUMI_BACKEND_URL and make the report anew.")
     return digest
 
 
 def up_command(root: Path, stack: str, inputs: PlanInputs) -> list[str]:
-    """The command that deploys. It takes the place of this process, so signals reach it.
+    """Return the command that deploys. It takes the place of this process, so signals reach it.
 
     It shows no preview: the review before it was one. The engine stops at the first step that the
     plan of that review does not have.

@@ -57,8 +57,8 @@ _HINT: Final = (
 
 def state_problems(deployment: Mapping[str, Any]) -> list[Problem]:
     """Return what the state would run that is not this project's; empty if there is nothing."""
-    found = [*_resources(deployment)]
-    return [problem for resource in found for problem in _problems(resource)]
+    problems = [*_resources(deployment)]
+    return [problem for resource in problems for problem in _problems(resource)]
 
 
 def _resources(deployment: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
@@ -94,13 +94,13 @@ def _has_key(value: object, key: str) -> bool:
     """Return whether a mapping anywhere in ``value`` has ``key`` with something in it."""
     pending = [value]
     while pending:
-        each = pending.pop()
-        if isinstance(each, Mapping):
-            if each.get(key):
+        item = pending.pop()
+        if isinstance(item, Mapping):
+            if item.get(key):
                 return True
-            pending += each.values()
-        elif isinstance(each, list):
-            pending += each
+            pending += item.values()
+        elif isinstance(item, list):
+            pending += item
     return False
 
 

@@ -1,4 +1,4 @@
-"""Whether a folder has the files of a commit, byte by byte, and what a program would read beside.
+"""Byte-by-byte comparison of a folder with a commit, and a search for other files that are read.
 
 ``git diff`` and ``git status`` compare what git would store. Before that, it converts: encodings,
 line ends, ``$Id$`` and filters, as attributes in the folder, in ``.git`` or of the user say. Python
@@ -39,7 +39,7 @@ class CommittedFile:
 
     @classmethod
     def parse(cls, line: str) -> CommittedFile:
-        """Of a line of ``git ls-files --stage``."""
+        """Parse a line of ``git ls-files --stage``."""
         entry, name = line.split("\t", 1)
         mode, object_id, _ = entry.split()
         return cls(mode, object_id, name)
@@ -50,22 +50,22 @@ class CommittedFile:
         return self.mode == _REPOSITORY
 
     def is_in(self, root: RootDirectory) -> bool:
-        """Whether the folder has it: its bytes, and whether it is a link and may be executed."""
+        """Return True if the folder has this file with the same bytes, type and executable bit."""
         try:
             if self.mode == LINK:
                 target = os.fsencode(os.readlink(root.path / self.name))
                 return self._digest(len(target), [target]) == self.object_id
             with root.open(self.name) as file:
-                found = os.fstat(file.fileno())
-                is_executable = bool(found.st_mode & stat.S_IXUSR)
+                status = os.fstat(file.fileno())
+                is_executable = bool(status.st_mode & stat.S_IXUSR)
                 return is_executable == (self.mode == _EXECUTABLE) and (
-                    self._digest(found.st_size, _chunks(file)) == self.object_id
+                    self._digest(status.st_size, _chunks(file)) == self.object_id
                 )
         except OSError:  # gone, of another kind, behind a link, or unreadable
             return False
 
     def _digest(self, size: int, content: Iterable[bytes]) -> str:
-        """The id that git gives to such a file if it converts nothing."""
+        """Return the id that git gives to such a file if it converts nothing."""
         algorithm = "sha1" if len(self.object_id) == _SHA1 else "sha256"
         digest = hashlib.new(algorithm, b"blob %d\0" % size, usedforsecurity=False)
         for chunk in content:
@@ -102,17 +102,17 @@ _NOT_IMPORTED: Final = frozenset({"__pycache__", ".git"})
 def uncommitted_inputs(
     root: Path, tracked: Collection[str], untracked: Iterable[str], links: Iterable[str]
 ) -> list[str]:
-    """Names of what a program in ``root`` could read beside the ``tracked`` files, sorted.
+    """Return names of what a program in ``root`` could read beside the ``tracked`` files, sorted.
 
     ``untracked`` are the files that git neither tracks nor ignores. Of ignored ones only those
     count that can be imported from ``root``. ``links`` are tracked symbolic links: git binds
     their text, so what they lead to must be tracked in ``root``, too.
     """
     links = set(links)
-    found = {
+    inputs = {
         file for name in untracked for file in _files_of(root, name) if _is_read(root, file)
     } | {name for name in _importable(root, links) if name not in tracked}
-    return sorted(found) + [
+    return sorted(inputs) + [
         f"{name} -> {os.readlink(root / name)}"
         for name in sorted(links)
         if _is_read(root, name) and not _stays(root, name, tracked)
@@ -161,10 +161,10 @@ def patterns_from_top(folder: str, content: str) -> Iterator[str]:
 
 
 def plugin_paths(project: Mapping[str, Any]) -> list[str]:
-    """The paths in ``plugins`` of a project's file."""
+    """Return the paths in ``plugins`` of a project's file."""
     plugins = project.get("plugins")
     kinds = plugins.values() if isinstance(plugins, Mapping) else ()
-    entries = [each for kind in kinds if isinstance(kind, list) for each in kind]
+    entries = [path for kind in kinds if isinstance(kind, list) for path in kind]
     paths = [entry.get("path") for entry in entries if isinstance(entry, Mapping)]
     return [path for path in paths if isinstance(path, str)]
 
@@ -185,7 +185,7 @@ def other_environment(root: Path, file: Path, content: Mapping[str, Any]) -> Ite
 
 
 def _place(path: Path) -> Path:
-    """The path as the engine joins it: by its text, whatever links there are."""
+    """Return the path as the engine joins it: by its text, whatever links there are."""
     return Path(os.path.abspath(path))
 
 
@@ -212,7 +212,7 @@ def _is_read(root: Path, name: str) -> bool:
 
 
 def _importable(root: Path, links: Collection[str]) -> Iterator[str]:
-    """Modules below ``root``, also where no ``__init__`` is; what ``links`` lead to aside."""
+    """Yield modules below ``root``, also where no ``__init__`` is; what ``links`` lead to aside."""
     seen = set[str]()
     for folder, folders, files in os.walk(root, followlinks=True):
         place = Path(folder).relative_to(root)
@@ -240,4 +240,4 @@ def _stays(root: Path, link: str, tracked: Collection[str]) -> bool:
     if not target.is_relative_to(top):
         return False
     name = PurePosixPath(target.relative_to(top))
-    return str(name) in tracked or any(name in PurePosixPath(each).parents for each in tracked)
+    return str(name) in tracked or any(name in PurePosixPath(file).parents for file in tracked)

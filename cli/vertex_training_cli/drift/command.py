@@ -57,7 +57,7 @@ def drift(
     was to be removed.
     """
     try:
-        found = compare_stack(stack, remove)
+        result = compare_stack(stack, remove)
     except (
         CommandError,
         ConfigError,
@@ -66,22 +66,22 @@ def drift(
         UnknownStackError,
     ) as reason:
         errors = read_errors.explained((str(reason),))
-        found = findings.Drift(stack, findings.DriftOutcome.FAILED, errors=errors)
-    _write(found, output)
-    for error in found.errors:
+        result = findings.Drift(stack, findings.DriftOutcome.FAILED, errors=errors)
+    _write(result, output)
+    for error in result.errors:
         print_line(f"vt drift: {error}")
-    count = len(found.differences)
-    print_line(f"vt drift: {stack}: {found.outcome.name.lower()}, {count} differ")
-    raise typer.Exit(int(found.outcome))
+    count = len(result.differences)
+    print_line(f"vt drift: {stack}: {result.outcome.name.lower()}, {count} differ")
+    raise typer.Exit(int(result.outcome))
 
 
-def _write(found: Drift, output: Path | None) -> None:
-    """The report to the files ``output.md`` and ``output.json``, or to stdout."""
+def _write(result: Drift, output: Path | None) -> None:
+    """Write the report to the files ``output.md`` and ``output.json``, or to stdout."""
     if output is None:
-        print(report.markdown(found), end="")
+        print(report.markdown(result), end="")
         return
     output.parent.mkdir(parents=True, exist_ok=True)
-    for ending, text in (("md", report.markdown(found)), ("json", report.as_json(found))):
+    for ending, text in (("md", report.markdown(result)), ("json", report.as_json(result))):
         (output.parent / f"{output.name}.{ending}").write_text(text, encoding="utf-8")
 
 
@@ -97,9 +97,9 @@ def compare_stack(stack: str, remove: str = "") -> Drift:
     ref = stacks.find(stack)
     env = ref.deployment_environment(lambda text: print_line(f"vt: {text}"))
     done = compare_with_cloud(PulumiCli(ref.root, env), stack)
-    found = findings.read(stack, done.returncode, done.stdout, done.stderr)
-    if found.outcome is findings.DriftOutcome.FAILED:
-        return found
+    result = findings.read(stack, done.returncode, done.stdout, done.stderr)
+    if result.outcome is findings.DriftOutcome.FAILED:
+        return result
     # A file with mistakes allows nothing: the preview has reported them.
     settings = exceptions.read_settings(ref, stack)
     drift, beside = settings.drift if settings else DriftSettings(), exceptions.find_neighbours(ref)
@@ -107,38 +107,38 @@ def compare_stack(stack: str, remove: str = "") -> Drift:
         *exceptions.of_settings(drift),
         *(exceptions.of_existing(settings) if settings else ()),
     ]
-    found = found.without_looking_at(listed)
-    if found.declared is not None:
+    result = result.without_looking_at(listed)
+    if result.declared is not None:
         if settings:
-            found = exceptions.with_project_policy(found, settings, beside)
-        found = _with_members(ref, found, remove, list(drift.allowed.values()))
-    if found.network:
-        parts, refused = undeclared.undeclared_parts(rest.connect(ref), found.network, found.ids)
-        found = exceptions.apply(found, drift, parts).without_looking_at(refused)
-    found = exceptions.apply(found, drift, found.deployed_by_hand)
-    found = found.with_differences(undeclared.orphaned_jobs(ref, found.ids))
-    own = found.declared.own if found.declared else ()
-    jobs, not_judged = undeclared.submitted_by_hand(ref, found.ids, own, beside)
-    return exceptions.apply(found, drift, jobs).without_looking_at(not_judged)
+            result = exceptions.with_project_policy(result, settings, beside)
+        result = _with_members(ref, result, remove, list(drift.allowed.values()))
+    if result.network:
+        parts, refused = undeclared.undeclared_parts(rest.connect(ref), result.network, result.ids)
+        result = exceptions.apply(result, drift, parts).without_looking_at(refused)
+    result = exceptions.apply(result, drift, result.deployed_by_hand)
+    result = result.with_differences(undeclared.orphaned_jobs(ref, result.ids))
+    own = result.declared.own if result.declared else ()
+    jobs, not_judged = undeclared.submitted_by_hand(ref, result.ids, own, beside)
+    return exceptions.apply(result, drift, jobs).without_looking_at(not_judged)
 
 
 def _with_members(
-    ref: StackRef, found: Drift, remove: str, allowed: Sequence[AllowedMember]
+    ref: StackRef, result: Drift, remove: str, allowed: Sequence[AllowedMember]
 ) -> Drift:
-    """``found`` with members that are not declared, after those that ``remove`` names were removed;
-    and with those of projects that are not judged."""
-    assert found.declared is not None
-    wanted = found.declared
+    """Return ``result`` with undeclared members, after removal of those that ``remove`` names, and
+    with members of projects that are not judged."""
+    assert result.declared is not None
+    wanted = result.declared
     names = dict.fromkeys((*wanted.policies, *wanted.projects))
     if not names:
-        return found
+        return result
     client = GooglePolicies(rest.connect(ref))
-    members = [each for name in names for each in client.read(name) or ()]
+    members = [membership for name in names for membership in client.read(name) or ()]
     left = policies.undeclared(wanted, members, allowed)
     if remove:
         _remove(client, left, remove)
         left = []
-    return found.with_undeclared(left).without_looking_at(exceptions.of_projects(wanted, members))
+    return result.with_undeclared(left).without_looking_at(exceptions.of_projects(wanted, members))
 
 
 def _remove(client: GooglePolicies, left: Sequence[Membership], digest: str) -> None:
@@ -150,5 +150,5 @@ def _remove(client: GooglePolicies, left: Sequence[Membership], digest: str) -> 
         print_line("Nothing was removed. Hint: read the report anew.")
         raise typer.Exit(OTHER_DRIFT)
     client.remove(left)
-    for each in left:
-        print_line(f"vt drift: removed {each.member} from {each.role} of {each.policy}")
+    for name in left:
+        print_line(f"vt drift: removed {name.member} from {name.role} of {name.policy}")

@@ -1,4 +1,4 @@
-"""What may differ: exceptions of the stack file, and what is of its neighbors.
+"""Allowed differences: exceptions of the stack file, and resources of neighbors.
 
 Neighbors are other stacks of the checkout in the same project.
 """
@@ -19,10 +19,11 @@ from vertex_training_cli.engine.stacks import StackRef
 
 
 def of_settings(settings: DriftSettings) -> list[str]:
-    """The exceptions that the stack file lists, a line each."""
+    """Return the exceptions that the stack file lists, a line each."""
     members = (
-        f"allowed: {each.member} with {each.role} on {each.policy} ({each.reason})"
-        for each in settings.allowed.values()
+        f"allowed: {exception.member} with {exception.role} on {exception.policy} "
+        f"({exception.reason})"
+        for exception in settings.allowed.values()
     )
     resources = (
         f"allowed: {resource.resource} ({resource.reason})"
@@ -48,10 +49,10 @@ def of_existing(settings: Settings) -> list[str]:
     ]
 
 
-def of_projects(declared: Declared, found: Sequence[Membership]) -> list[str]:
-    """Members of projects that are not judged, a line each role of a project."""
+def of_projects(declared: Declared, memberships: Sequence[Membership]) -> list[str]:
+    """Return members of projects that are not judged, a line each role of a project."""
     by_role: dict[tuple[str, str], list[str]] = {}
-    for other in declared.others(found):
+    for other in declared.others(memberships):
         by_role.setdefault((other.policy, other.role), []).append(other.member)
     return [
         f"{policy}: {role} of {', '.join(members)} (drift.projectPolicy: own)"
@@ -60,9 +61,9 @@ def of_projects(declared: Declared, found: Sequence[Membership]) -> list[str]:
 
 
 def apply(
-    found: Drift, settings: DriftSettings, differences: Sequence[ResourceDifference]
+    report: Drift, settings: DriftSettings, differences: Sequence[ResourceDifference]
 ) -> Drift:
-    """``found`` with those of ``differences`` that are no exception; the others as not judged."""
+    """Return ``report`` with ``differences`` that are no exception; the others as not judged."""
     left, allowed = list[ResourceDifference](), list[str]()
     for difference in differences:
         reasons = (
@@ -75,7 +76,7 @@ def apply(
             left.append(difference)
         else:
             allowed.append(f"found and allowed: {difference.resource}, {difference.id} ({reason})")
-    return found.with_differences(left).without_looking_at(allowed)
+    return report.with_differences(left).without_looking_at(allowed)
 
 
 #: Each stack -> its members of the project's policy; None if its file has mistakes.
@@ -83,42 +84,42 @@ Neighbours = Mapping[str, frozenset[Membership] | None]
 
 
 def find_neighbours(ref: StackRef) -> Neighbours:
-    """The other stacks of the checkout that are in the project of ``ref``, or may be."""
-    found: dict[str, frozenset[Membership] | None] = {}
+    """Return the other stacks of the checkout that are in the project of ``ref``, or may be."""
+    by_stack: dict[str, frozenset[Membership] | None] = {}
     for name in project_files.names(ref.root):
         if name == ref.stack:
             continue
         settings = read_settings(ref, name)
         if settings is None:
-            found[name] = None
+            by_stack[name] = None
         elif settings.project == ref.project:
-            found[name] = frozenset(_on_project(ref, settings))
-    return found
+            by_stack[name] = frozenset(_on_project(ref, settings))
+    return by_stack
 
 
 def read_settings(ref: StackRef, name: str) -> Settings | None:
-    """The settings of a stack of the checkout; None if its file has mistakes."""
+    """Return the settings of a stack of the checkout; None if its file has mistakes."""
     try:
         return stack.read_settings(stack_files.read_raw(stack.SCHEMA, ref.root, name), ref.root)
     except TrainingError:
         return None
 
 
-def with_project_policy(found: Drift, settings: Settings, beside: Neighbours) -> Drift:
-    """``found`` with every member of the project's policy to be judged, if the settings say so."""
-    if found.declared is None:
-        return found
+def with_project_policy(report: Drift, settings: Settings, beside: Neighbours) -> Drift:
+    """Return ``report`` that judges each member of the project's policy, if the settings say so."""
+    if report.declared is None:
+        return report
     number = settings.project_number
     if settings.drift.project_policy == "own":
-        return replace(found, declared=replace(found.declared, project_number=number))
+        return replace(report, declared=replace(report.declared, project_number=number))
     members = [their for theirs in beside.values() for their in theirs or ()]
-    judged = found.declared.with_project(settings.project, number, members)
+    judged = report.declared.with_project(settings.project, number, members)
     unread = [
         f"what stack {name} declares on its project: its file has mistakes"
         for name, theirs in beside.items()
         if theirs is None
     ]
-    return replace(found, declared=judged).without_looking_at(unread)
+    return replace(report, declared=judged).without_looking_at(unread)
 
 
 def _on_project(ref: StackRef, settings: Settings) -> Iterator[Membership]:

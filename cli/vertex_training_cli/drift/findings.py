@@ -80,13 +80,13 @@ class ResourceDifference:
     """A resource that is not as declared."""
 
     op: str
-    """What ``up`` would do about it: create, update, replace, delete, adopt; or ``RUNS``."""
+    """Action of the next ``up``: create, update, replace, delete, adopt; or ``RUNS``."""
     name: str
     type: str
     id: str
     fields: tuple[PropertyDifference, ...] = ()
     note: str = ""
-    """What else there is to know about it."""
+    """Further notes."""
     is_lost: bool = False
     """True if it held data and was deleted: a repair makes it anew, empty."""
     resource: str = ""
@@ -131,35 +131,35 @@ class Drift:
     ids: frozenset[str] = frozenset()
     """Of everything in the state."""
     declared: Declared | None = None
-    """What the stack declares of IAM; None if nothing could be read."""
+    """IAM members that the stack declares; None if they cannot be read."""
     never_made: tuple[str, ...] = ()
     """Names of resources that are declared and were never deployed: a deployment did not finish."""
     undeclared: str = ""
     """Digest of the members of IAM policies that are not declared; empty without any."""
     not_looked_at: tuple[str, ...] = ()
-    """What was not judged, a line each: exceptions, kinds that are not read, refused reads."""
+    """Parts that were not judged, one line each: exceptions, types without reads, refused reads."""
     network: DeclaredNetwork | None = None
     """The network that the stack makes, if it makes one."""
     deployed_by_hand: tuple[ResourceDifference, ...] = ()
     """Models that others deployed to endpoints of the stack; not judged yet."""
 
     def with_differences(self, more: Sequence[ResourceDifference]) -> Drift:
-        """The same with ``more`` differences, which the engine does not see."""
+        """Return a copy with ``more`` differences, which the engine does not see."""
         if not more:
             return self
         return replace(self, outcome=DriftOutcome.DRIFTED, differences=(*self.differences, *more))
 
     def without_looking_at(self, more: Sequence[str]) -> Drift:
-        """The same with ``more`` lines of what was not judged."""
+        """Return a copy with ``more`` lines about parts that were not judged."""
         return replace(self, not_looked_at=(*self.not_looked_at, *more))
 
-    def with_undeclared(self, found: Sequence[Membership]) -> Drift:
-        """The same with members that policies have and the stack does not declare."""
-        if not found:
+    def with_undeclared(self, memberships: Sequence[Membership]) -> Drift:
+        """Return a copy with members that policies have and the stack does not declare."""
+        if not memberships:
             return self
         by_policy: dict[str, list[Membership]] = {}
-        for each in found:
-            by_policy.setdefault(each.policy, []).append(each)
+        for membership in memberships:
+            by_policy.setdefault(membership.policy, []).append(membership)
         differences = [
             ResourceDifference(
                 GRANTED,
@@ -170,11 +170,13 @@ class Drift:
             )
             for policy, members in by_policy.items()
         ]
-        return replace(self.with_differences(differences), undeclared=policies.digest_of(found))
+        return replace(
+            self.with_differences(differences), undeclared=policies.digest_of(memberships)
+        )
 
 
 def read(stack: str, exit_code: int, stdout: str, stderr: str) -> Drift:
-    """The drift that a preview's output describes.
+    """Return the drift that a preview's output describes.
 
     Raises:
         PreviewParseError: ``pulumi`` succeeded and printed something else than a preview.
@@ -217,8 +219,8 @@ def _network(plan: Plan) -> DeclaredNetwork | None:
 
 
 def _ended_by_hand(plan: Plan) -> list[ResourceDifference]:
-    """Declared jobs that somebody cancelled: ``up`` submits none of them again."""
-    found: dict[str, ResourceDifference] = {}
+    """Return declared jobs that a user canceled: ``up`` does not submit them again."""
+    ended: dict[str, ResourceDifference] = {}
     for step in plan.steps:
         if step.type not in JOBS or step.op != "same" or step.old is None:
             continue
@@ -230,12 +232,12 @@ def _ended_by_hand(plan: Plan) -> list[ResourceDifference]:
             "in the stack file; to leave it as it is: remove it from the stack file."
         )
         shown = (PropertyDifference("state", state.removeprefix("JOB_STATE_"), "not cancelled"),)
-        found[step.urn] = ResourceDifference(ENDED, step.name, step.type, step.old.id, shown, note)
-    return list(found.values())
+        ended[step.urn] = ResourceDifference(ENDED, step.name, step.type, step.old.id, shown, note)
+    return list(ended.values())
 
 
 def _rewritten(plan: Plan) -> Iterator[ResourceDifference]:
-    """Snapshots whose manifest or record is no more what ``up`` left: it refuses them."""
+    """Yield snapshots whose manifest or record changed after ``up``, which refuses them."""
     for step in plan.steps:
         if step.type != SNAPSHOT or step.op != "same" or step.old is None:
             continue
@@ -251,7 +253,7 @@ def _rewritten(plan: Plan) -> Iterator[ResourceDifference]:
 
 
 def _deployed_by_hand(plan: Plan) -> Iterator[ResourceDifference]:
-    """Models at endpoints of the stack that it did not deploy: ``up`` never removes one."""
+    """Yield models at endpoints of the stack that it did not deploy: ``up`` never removes one."""
     for step in plan.steps:
         if step.type != ENDPOINT_TRAFFIC or not (step.old and step.new) or step.op == "refresh":
             continue
@@ -270,7 +272,7 @@ def _deployed_by_hand(plan: Plan) -> Iterator[ResourceDifference]:
 
 
 def _never_made(plan: Plan) -> tuple[str, ...]:
-    """Names of what is declared and was in no state, where the state has other resources.
+    """Return names of what is declared and was in no state, where the state has other resources.
 
     What the state had and the cloud has no more comes as a refresh first.
     """
@@ -283,12 +285,14 @@ def _never_made(plan: Plan) -> tuple[str, ...]:
 
 def _differences(plan: Plan) -> tuple[ResourceDifference, ...]:
     before = {step.urn for step in plan.steps if step.old is not None}
-    found = (_difference(step, step.urn in before) for step in plan.steps if step.changes)
-    return tuple(sorted(found, key=lambda each: each.name))
+    differences = (_difference(step, step.urn in before) for step in plan.steps if step.changes)
+    return tuple(sorted(differences, key=lambda difference: difference.name))
 
 
-def _role(found: Membership) -> str:
-    return f"{found.role} if {found.condition}" if found.condition else found.role
+def _role(membership: Membership) -> str:
+    return (
+        f"{membership.role} if {membership.condition}" if membership.condition else membership.role
+    )
 
 
 def _difference(step: Step, was_there: bool) -> ResourceDifference:
@@ -319,7 +323,7 @@ def _difference(step: Step, was_there: bool) -> ResourceDifference:
 
 
 def parts(path: str) -> list[str | int]:
-    """Keys and indices of a property path as the engine writes it.
+    """Return keys and indices of a property path as the engine writes it.
 
     >>> parts('labels.owner'), parts('rules[0]["a.b"]')
     (['labels', 'owner'], ['rules', 0, 'a.b'])
@@ -331,13 +335,13 @@ def parts(path: str) -> list[str | int]:
 
 
 def _displayed(path: str) -> str:
-    """The path as a report has it: a single key without quotes and brackets."""
-    found = parts(path)
-    return str(found[0]) if len(found) == 1 else path
+    """Return the path as a report has it: a single key without quotes and brackets."""
+    segments = parts(path)
+    return str(segments[0]) if len(segments) == 1 else path
 
 
 def _text_at(value: Any, path: str) -> str:
-    """The value at ``path`` as a line of text; empty if there is none."""
+    """Return the value at ``path`` as a line of text; empty if there is none."""
     for part in parts(path):
         if value == values.SECRET:
             return values.SECRET

@@ -29,7 +29,7 @@ Inputs = Mapping[str, Any]
 
 
 def account_email(inputs: Inputs) -> str:
-    """Address of a service account with these inputs."""
+    """Return the address of a service account with these inputs."""
     return f"{inputs.get('accountId')}@{inputs.get('project')}.iam.gserviceaccount.com"
 
 
@@ -61,7 +61,7 @@ class Membership:
 
 @dataclass(frozen=True, slots=True)
 class Declared:
-    """What a stack declares of IAM, and the policies to compare with it."""
+    """IAM members that a stack declares, and the policies to compare with them."""
 
     memberships: frozenset[Membership]
     policies: tuple[str, ...]
@@ -76,7 +76,7 @@ class Declared:
     def with_project(
         self, project: str, number: str, by_neighbours: Iterable[Membership]
     ) -> Declared:
-        """The same, with all members of the project's policy judged.
+        """Return a copy that judges all members of the project's policy.
 
         ``by_neighbours`` is what other stacks of the checkout declare there.
         """
@@ -88,40 +88,42 @@ class Declared:
             project_number=number,
         )
 
-    def concerns(self, found: Membership) -> bool:
+    def concerns(self, membership: Membership) -> bool:
         """Return whether a membership is the stack's to declare."""
-        if found.policy in self.projects and found.policy not in self.policies:
-            is_agents_own = found.role.endswith(AGENT_ROLE) and "@gcp-sa-" in found.member
+        if membership.policy in self.projects and membership.policy not in self.policies:
+            is_agents_own = membership.role.endswith(AGENT_ROLE) and "@gcp-sa-" in membership.member
             return (
-                found.member in self.own and not is_agents_own
-            ) or found.member in PUBLIC_MEMBERS
-        if _is_project(found.policy):
-            return not self._is_given_by_google(found)
-        return not (found.role.startswith(LEGACY) and found.member.startswith(CONVENIENCE))
+                membership.member in self.own and not is_agents_own
+            ) or membership.member in PUBLIC_MEMBERS
+        if _is_project(membership.policy):
+            return not self._is_given_by_google(membership)
+        return not (
+            membership.role.startswith(LEGACY) and membership.member.startswith(CONVENIENCE)
+        )
 
-    def _is_given_by_google(self, found: Membership) -> bool:
-        """Whether a member is an agent of this very project with the role that Google gives it."""
-        agent = _AGENT.fullmatch(found.member)
-        if agent is None or found.condition:
+    def _is_given_by_google(self, membership: Membership) -> bool:
+        """Return True if a member is an agent of this project with the role that Google grants."""
+        agent = _AGENT.fullmatch(membership.member)
+        if agent is None or membership.condition:
             return False
         if agent["apis"]:
-            return agent["apis"] == self.project_number and found.role == "roles/editor"
-        return agent["number"] == self.project_number and found.role.endswith(AGENT_ROLE)
+            return agent["apis"] == self.project_number and membership.role == "roles/editor"
+        return agent["number"] == self.project_number and membership.role.endswith(AGENT_ROLE)
 
-    def others(self, found: Iterable[Membership]) -> list[Membership]:
-        """Members of projects that are not the stack's to declare, and so are not judged."""
+    def others(self, memberships: Iterable[Membership]) -> list[Membership]:
+        """Return members of projects that the stack does not manage, which are not judged."""
         return sorted(
-            each
-            for each in set(found)
-            if each.policy in self.projects
-            and each not in self.memberships
-            and not self.concerns(each)
-            and not self._is_given_by_google(each)
+            membership
+            for membership in set(memberships)
+            if membership.policy in self.projects
+            and membership not in self.memberships
+            and not self.concerns(membership)
+            and not self._is_given_by_google(membership)
         )
 
 
 def declared(plan: Plan) -> Declared:
-    """What the program and a team's ``extra.py`` declare, from a plan made after a refresh."""
+    """Return the members declared by the program and ``extra.py``, from a plan after a refresh."""
     memberships, policies, projects, own = set[Membership](), set[str](), set[str](), set[str]()
     whole = set[str]()
     for step in plan.steps:
@@ -129,9 +131,11 @@ def declared(plan: Plan) -> Declared:
             continue
         inputs = _with_defaults(step, plan.config)
         if is_iam(step):
-            found = _memberships(step, inputs)
-            memberships |= found
-            projects |= {each.policy for each in found if _is_project(each.policy)}
+            added = _memberships(step, inputs)
+            memberships |= added
+            projects |= {
+                membership.policy for membership in added if _is_project(membership.policy)
+            }
             if "policyData" in inputs:
                 whole.add(_policy_of(step, inputs))
         elif (row := resource_types.find(step.type)).policy and step.op != "create":
@@ -161,40 +165,40 @@ def _with_defaults(step: Step, config: Mapping[str, str]) -> Inputs:
     if not any(inputs.get(key) for key in ("location", "region")):
         filled += ["location", "region"]
     defaults = {"project": "gcp:project", "location": "gcp:region", "region": "gcp:region"}
-    found = {key: outputs.get(key) or config.get(defaults[key]) for key in filled}
-    return {**inputs, **{k: value for k, value in found.items() if value and not inputs.get(k)}}
+    defaulted = {key: outputs.get(key) or config.get(defaults[key]) for key in filled}
+    return {**inputs, **{k: value for k, value in defaulted.items() if value and not inputs.get(k)}}
 
 
 def undeclared(
-    wanted: Declared, found: Iterable[Membership], allowed: Sequence[AllowedMember]
+    wanted: Declared, memberships: Iterable[Membership], allowed: Sequence[AllowedMember]
 ) -> list[Membership]:
-    """Memberships that nobody declared and nobody allowed."""
+    """Return memberships that are neither declared nor allowed."""
     return sorted(
-        each
-        for each in set(found)
-        if each not in wanted.memberships
-        and wanted.concerns(each)
-        and not any(_is_allowed(each, entry) for entry in allowed)
+        membership
+        for membership in set(memberships)
+        if membership not in wanted.memberships
+        and wanted.concerns(membership)
+        and not any(_is_allowed(membership, entry) for entry in allowed)
     )
 
 
 def digest_of(memberships: Iterable[Membership]) -> str:
-    """SHA-256 of memberships, as 64 hex digits: what was reviewed is what is removed."""
+    """Return the SHA-256 of memberships, as 64 hex digits, to remove only reviewed ones."""
     rows = [[m.policy, m.role, m.member, m.condition] for m in sorted(memberships)]
     return hashlib.sha256(json.dumps(rows, separators=(",", ":")).encode()).hexdigest()
 
 
-def _is_allowed(found: Membership, entry: AllowedMember) -> bool:
+def _is_allowed(membership: Membership, entry: AllowedMember) -> bool:
     """Return whether an exception of the stack file is about this membership."""
     return (
-        found.member == entry.member
-        and found.role == entry.role
-        and fnmatch.fnmatchcase(found.policy, entry.policy)
+        membership.member == entry.member
+        and membership.role == entry.role
+        and fnmatch.fnmatchcase(membership.policy, entry.policy)
     )
 
 
 def _memberships(step: Step, inputs: Inputs) -> set[Membership]:
-    """The members of a resource that declares some; none of one that is a whole policy."""
+    """Return the members of a resource that declares some; none of one that is a whole policy."""
     if "policyData" in inputs:
         return set()
     members = inputs.get("members") or [inputs.get("member")]
@@ -206,7 +210,7 @@ def _memberships(step: Step, inputs: Inputs) -> set[Membership]:
 
 
 def _policy_of(step: Step, inputs: Inputs) -> str:
-    """The policy that an IAM resource changes; of a kind that is not compared, its URN."""
+    """Return the policy that an IAM resource changes; of a kind that is not compared, its URN."""
     row = resource_types.granting(step.type)
     return row.policy_name(inputs) if row.policy and inputs.get(row.named_by) else step.urn
 
@@ -230,7 +234,7 @@ class GooglePolicies:
         self._client = client
 
     def read(self, policy: str) -> list[Membership] | None:
-        """All members of a policy; None if its resource is not there.
+        """Return all members of a policy; None if its resource is not there.
 
         Raises:
             CommandError: it cannot be read.
@@ -305,7 +309,7 @@ def _expression(binding: dict[str, Any]) -> str:
 
 
 def _without(document: dict[str, Any], policy: str, unwanted: set[Membership]) -> dict[str, Any]:
-    """The policy without some members; its ``etag`` and version stay."""
+    """Return the policy without some members; its ``etag`` and version stay."""
     bindings = []
     for binding in document.get("bindings", ()):
         role, condition = str(binding.get("role")), _expression(binding)

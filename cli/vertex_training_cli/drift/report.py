@@ -22,12 +22,12 @@ _SPECIAL: Final = re.compile(r"([\\`*_{}\[\]()#+!|<>~@&:])")
 
 
 def title(stack: str) -> str:
-    """The title of the issue on a stack's drift."""
+    """Return the title of the issue on a stack's drift."""
     return f"Drift in {stack}"
 
 
 def markdown(drift: Drift) -> str:
-    """The report, at most as long as GitHub allows."""
+    """Return the report, at most as long as GitHub allows."""
     if drift.outcome is DriftOutcome.CLEAN:
         return f"**{_text(drift.stack)}** is as declared.\n{_not_looked_at(drift)}"
     if drift.outcome is DriftOutcome.FAILED:
@@ -58,7 +58,7 @@ def markdown(drift: Drift) -> str:
 
 
 def _not_looked_at(drift: Drift) -> str:
-    """The folded list of what was not judged, as long as there is room for it."""
+    """Return the folded list of what was not judged, as long as there is room for it."""
     if not drift.not_looked_at:
         return ""
     lines, size = list[str](), 0
@@ -118,7 +118,7 @@ def _text(text: str) -> str:
 
 
 def as_json(drift: Drift) -> str:
-    """The report for programs."""
-    found = dataclasses.asdict(drift) | {"outcome": drift.outcome.name.lower()}
-    del found["ids"], found["declared"], found["network"], found["deployed_by_hand"]
-    return json.dumps({"version": VERSION, **redact(found)}, indent=2, ensure_ascii=False) + "\n"
+    """Return the report for programs."""
+    document = dataclasses.asdict(drift) | {"outcome": drift.outcome.name.lower()}
+    del document["ids"], document["declared"], document["network"], document["deployed_by_hand"]
+    return json.dumps({"version": VERSION, **redact(document)}, indent=2, ensure_ascii=False) + "\n"

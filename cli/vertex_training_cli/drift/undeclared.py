@@ -51,18 +51,18 @@ _GATEWAY: Final = "/gateways/default-internet-gateway"
 def undeclared_parts(
     client: RestClient, network: DeclaredNetwork, ids: Collection[str]
 ) -> tuple[list[ResourceDifference], list[str]]:
-    """What is in a network of the stack and in no state, and what could not be read, in words.
+    """Return network parts that no state has, and descriptions of the parts that cannot be read.
 
     ``ids`` are those of the state.
 
     Raises:
         CommandError: there is no answer, or another one than a refusal.
     """
-    found, refused = list[ResourceDifference](), list[str]()
+    differences, refused = list[ResourceDifference](), list[str]()
     project = network.path.split("/")[1]
     for collection, read in LISTS.items():
         try:
-            found += [
+            differences += [
                 _difference(collection, _path(item["selfLink"]), _facts(item))
                 for item in client.items(read, project)
                 if _path(str(item.get("network"))) == network.path
@@ -73,15 +73,15 @@ def undeclared_parts(
             refused.append(f"{what}s of {network.path}: {read.permission} is missing")
     try:
         document = client.get(rest.NETWORK.url(network.path), network.path) or {}
-        found += [_peering(network.path, each) for each in document.get("peerings", ())]
+        differences += [_peering(network.path, peering) for peering in document.get("peerings", ())]
     except ForbiddenReadError:
         missing = rest.NETWORK.permission
         refused.append(f"network peerings of {network.path}: {missing} is missing")
     # A peering that a team's extra.py makes has NETWORK/NAME as its id.
     own = {f"{network.path}/peerings/{name}" for name in network.peerings}
     short = network.path.rpartition("/")[2]
-    left = (e for e in found if e.id not in own and not {e.id, f"{short}/{e.name}"} & {*ids})
-    return sorted(left, key=lambda each: each.id), refused
+    left = (e for e in differences if e.id not in own and not {e.id, f"{short}/{e.name}"} & {*ids})
+    return sorted(left, key=lambda difference: difference.id), refused
 
 
 def _peering(network: str, item: Mapping[str, Any]) -> ResourceDifference:
@@ -129,27 +129,27 @@ def _rule(rule: Mapping[str, Any]) -> str:
 
 
 def _path(link: str) -> str:
-    """The path of a full link, from ``projects/`` on."""
-    _, found, rest = link.partition("projects/")
-    return found + rest
+    """Return the path of a full link, from ``projects/`` on."""
+    _, path, rest = link.partition("projects/")
+    return path + rest
 
 
 _ACCOUNT: Final = "serviceAccount:"
 
 
 def orphaned_jobs(stack: StackRef, known: Collection[str]) -> list[ResourceDifference]:
-    """Jobs of the stack that run and that its state, with the ids ``known``, does not have.
+    """Return jobs of the stack that run and that its state, with the ids ``known``, does not have.
 
     Raises:
         CommandError: the local cloud does not run.
         OperatorError: jobs cannot be listed.
     """
-    found = deployed.find_orphaned_jobs(stack, known)
+    orphans = deployed.find_orphaned_jobs(stack, known)
     return [
         _job_difference(
             RUNS, deployed.orphan_title(job), job, "state", deployed.orphan_advice(job, stack.stack)
         )
-        for job in found
+        for job in orphans
     ]
 
 
@@ -176,7 +176,7 @@ def submitted_by_hand(
         if not view.has_ended(job) and enum_name(job.state) != CANCELLING
     ]
     known = {*known, *_trials(jobs, live)}
-    found, not_judged = list[ResourceDifference](), list[str]()
+    differences, not_judged = list[ResourceDifference](), list[str]()
     for job in live:
         account = view.spec_of(job).service_account
         if job.name in known or f"{_ACCOUNT}{account}" not in accounts:
@@ -196,12 +196,12 @@ def submitted_by_hand(
             "the project's audit log."
         )
         told = _job_difference(SUBMITTED, job.display_name, job, "account", advice)
-        found.append(dataclasses.replace(told, resource=name))
-    return found, not_judged
+        differences.append(dataclasses.replace(told, resource=name))
+    return differences, not_judged
 
 
 def _trials(jobs: Jobs, live: Collection[AnyJob]) -> Iterator[str]:
-    """Names of the CustomJobs that are trials of live tuning jobs; lists leave trials out."""
+    """Yield names of the CustomJobs that are trials of live tuning jobs; lists leave trials out."""
     for job in live:
         yield from (trial.custom_job for trial in getattr(jobs.whole(job), "trials", ()))
 

@@ -1,4 +1,4 @@
-"""What ``pulumi preview --json`` prints -> a plan: events, or one document at the end.
+"""Conversion of the output of ``pulumi preview --json`` to a plan: events, or one document.
 
 The events are lines of ``PULUMI_ENABLE_STREAMING_JSON_PREVIEW=1 pulumi preview --json``, each an
 ``apitype.EngineEvent`` (pulumi/pulumi v3.259.0, sdk/go/common/apitype/events.go). They have what
@@ -29,7 +29,7 @@ LAST_WORDS: Final = "preview failed"
 
 
 def parse(lines: Iterable[str], stack: str) -> Plan:
-    """The plan for ``stack`` that the events describe.
+    """Return the plan for ``stack`` that the events describe.
 
     Raises:
         EventParseError: a line is not an engine event.
@@ -148,7 +148,7 @@ DOCUMENT_KEYS: Final = ("config", "steps", "diagnostics", "changeSummary")
 
 
 def parse_document(text: str, stack: str, *, succeeded: bool) -> Plan:
-    """The plan for ``stack`` that the document describes. It lacks ``succeeded``.
+    """Return the plan for ``stack`` that the document describes. It lacks ``succeeded``.
 
     Raises:
         PreviewParseError: ``text`` is no such document.

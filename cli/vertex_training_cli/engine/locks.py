@@ -43,7 +43,7 @@ class StackLock:
 
     @property
     def alive(self) -> bool:
-        """Whether its holder is alive. On another host that cannot be known: assume that it is.
+        """Return True if its holder is alive. A holder on another host is assumed to be alive.
 
         The process id may be reused by another program, so compare the program's name.
         """
@@ -55,7 +55,7 @@ class StackLock:
         return self.host == socket.gethostname()
 
     def refusal(self) -> CommandError:
-        """The error for a command that needs the lock."""
+        """Return the error for a command that needs the lock."""
         hint = "wait for it to end."
         if not self.here:
             cancel = f"`pulumi cancel --yes --stack {self.stack}`"
@@ -68,7 +68,7 @@ class StackLock:
 
 
 def find(backend: str) -> list[StackLock]:
-    """All locks of all stacks of a backend (``file://…``, ``gs://…``).
+    """Return all locks of all stacks of a backend (``file://…``, ``gs://…``).
 
     Empty for other kinds of backend: Pulumi Cloud ends the locks of dead runs by itself, and other
     object stores are not read here.
@@ -85,14 +85,14 @@ def find(backend: str) -> list[StackLock]:
 
 
 def folder_of(backend: str) -> Path | None:
-    """The folder of a ``file://`` backend; None for another kind."""
+    """Return the folder of a ``file://`` backend; None for another kind."""
     parts = urlsplit(backend)
     return Path(unquote(parts.path)).expanduser() if parts.scheme == "file" else None
 
 
 def in_folder(folder: Path) -> list[StackLock]:
-    """All locks of a file backend."""
-    found: list[StackLock] = []
+    """Return all locks of a file backend."""
+    locks: list[StackLock] = []
     for path in sorted((folder / FOLDER).glob("*/*/*.json")):
         try:
             text = path.read_text()
@@ -100,8 +100,8 @@ def in_folder(folder: Path) -> list[StackLock]:
             continue
         # One that cannot be read was left by a crash of this machine while it was written.
         remove = functools.partial(path.unlink, missing_ok=True)
-        found.append(_lock(str(path), text, remove, socket.gethostname()))
-    return found
+        locks.append(_lock(str(path), text, remove, socket.gethostname()))
+    return locks
 
 
 def _in_bucket(bucket: str, prefix: str) -> list[StackLock]:
@@ -113,7 +113,7 @@ def _in_bucket(bucket: str, prefix: str) -> list[StackLock]:
     from vertex_training.customjob.google.intent_store import all_blobs
 
     start = f"{prefix}/{FOLDER}/" if prefix else f"{FOLDER}/"
-    found: list[StackLock] = []
+    locks: list[StackLock] = []
     try:
         # Without a project of one's own: this only ever reads and deletes objects of one bucket.
         client = storage.Client(project="_")
@@ -131,17 +131,17 @@ def _in_bucket(bucket: str, prefix: str) -> list[StackLock]:
                     return  # released, or cleared by another process
 
             # An object is never half written: one that cannot be read is not ours to clear.
-            found.append(_lock(f"gs://{bucket}/{blob.name}", text, remove, "an unknown host"))
+            locks.append(_lock(f"gs://{bucket}/{blob.name}", text, remove, "an unknown host"))
     except (GoogleAPIError, GoogleAuthError, RequestException) as error:
         raise CommandError(
             f"the locks of gs://{bucket} cannot be read: {getattr(error, 'message', error)}.",
             "sign in with `gcloud auth application-default login`, or run `pulumi up` itself.",
         ) from None
-    return found
+    return locks
 
 
 def _lock(place: str, text: str, remove: Callable[[], None], host: str) -> StackLock:
-    """The lock in ``text``. ``host`` is its holder's if the text does not name one."""
+    """Return the lock in ``text``. ``host`` is its holder's if the text does not name one."""
     try:
         data = json.loads(text)
         pid, host = int(data["pid"]), str(data["hostname"])
@@ -186,11 +186,11 @@ def remove_truncated(
     if _is_truncated(state := beside / f"{stack}.json"):
         raise _truncated_state(state, stack)
     files = [beside / f"{stack}.json{compressed}.attrs" for compressed in ("", ".gz", ".zst")]
-    found = [file for file in files if _is_truncated(file)]
-    for file in found:
+    truncated = [file for file in files if _is_truncated(file)]
+    for file in truncated:
         file.unlink(missing_ok=True)
         log(f"a killed run left {file.name} cut off: removed; the state beside it is whole")
-    return found
+    return truncated
 
 
 def _truncated_state(file: Path, stack: str) -> CommandError:

@@ -19,19 +19,19 @@ if TYPE_CHECKING:
 
 
 def root_of(start: Path) -> Path | None:
-    """The nearest folder, from ``start`` upwards, that holds a Pulumi project."""
+    """Return the nearest folder, from ``start`` upwards, that holds a Pulumi project."""
     folder = start.absolute()
     candidates = (folder, *folder.parents)
     return next((path for path in candidates if (path / PROJECT_FILE).is_file()), None)
 
 
 def stack_file(root: Path, stack: str) -> str:
-    """A stack's file, as messages show it."""
+    """Return a stack's file, as messages show it."""
     return from_here(root / file_name(stack))
 
 
 def own_folder(root: Path, name: str) -> Path:
-    """A folder of this user alone below ``.build``, for what a deployment is held to.
+    """Return a folder of this user alone below ``.build``, for what a deployment is held to.
 
     Raises:
         CommandError: it or ``.build`` is a link or another user's, or everybody may write
@@ -54,8 +54,8 @@ def _make_own(folder: Path, mode: int) -> None:
     """Make a folder that is not there."""
     try:
         folder.mkdir(mode=mode, exist_ok=True)
-        found = folder.lstat()
-        if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid():
+        status = folder.lstat()
+        if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.geteuid():
             raise FileExistsError(errno.EEXIST, "it is a link, or another user's")
     except OSError as failed:
         raise _unfit(folder, failed.strerror, "remove it.") from None
@@ -77,19 +77,19 @@ def _unfit(folder: Path, why: str | None, hint: str) -> CommandError:
 
 def read_files(settings: Settings) -> list[str]:
     """Text files that a stack's file names and its program reads: included ones, jobs, queries."""
-    found = list(settings.include)
-    found += [job.file for job in settings.submitted.values()]
-    return found + [snapshot.query for snapshot in settings.snapshots.values()]
+    paths = list(settings.include)
+    paths += [job.file for job in settings.submitted.values()]
+    return paths + [snapshot.query for snapshot in settings.snapshots.values()]
 
 
 def named_files(settings: Settings) -> list[str]:
     """Files and folders that a stack's files name; those that cannot be there are no help here."""
-    found = read_files(settings)
-    found += [package.path for package in settings.packages.values()]
-    found += [file for bucket in settings.buckets.values() for file in bucket.objects.values()]
+    names = read_files(settings)
+    names += [package.path for package in settings.packages.values()]
+    names += [file for bucket in settings.buckets.values() for file in bucket.objects.values()]
     for image in settings.images.values():
-        found += [*image.include, *([image.context] if image.context else [])]
-    return [file for file in found if not Path(file).is_absolute() and ".." not in Path(file).parts]
+        names += [*image.include, *([image.context] if image.context else [])]
+    return [file for file in names if not Path(file).is_absolute() and ".." not in Path(file).parts]
 
 
 def from_here(path: Path) -> str:
@@ -105,7 +105,7 @@ def link_out(file: Path, *, of_user: bool = False) -> Path | None:
     lets it be.
     """
     full = file.absolute()
-    for link in (each for each in (full, *full.parents) if each.is_symlink()):
+    for link in (part for part in (full, *full.parents) if part.is_symlink()):
         own = link.parent if link == full and not of_user else None
         top = next((parent for parent in link.parents if _is_top(parent)), own)
         if top is not None and leaves(top, link):

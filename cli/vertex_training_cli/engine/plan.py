@@ -58,14 +58,14 @@ _LABELS: Final = re.compile(r"labels\b")
 
 def without_computed_labels(paths: Iterable[str]) -> Texts:
     """Paths that differ, without labels as Google's provider computes them of ``labels`` there."""
-    found = tuple(paths)
-    labels = [path[1:] for path in found if _LABELS.match(path)]
+    kept = tuple(paths)
+    labels = [path[1:] for path in kept if _LABELS.match(path)]
     computed = {f"{kind}L{path}" for path in labels for kind in ("effective", "pulumi")}
-    return tuple(path for path in found if path not in computed)
+    return tuple(path for path in kept if path not in computed)
 
 
 def is_own(urn: str) -> bool:
-    """Whether a resource is a child of one of this project's components, or one of its jobs."""
+    """Return True for a child of one of this project's components, and for one of its jobs."""
     parents, _, type_ = urn.split("::")[2].rpartition("$") if urn.count("::") > 2 else ("", "", "")
     return type_ in WITH_REQUEST or any(map(_OWN.match, (*parents.split("$"), type_)))
 
@@ -84,7 +84,7 @@ class ResourceState:
 
     @classmethod
     def parse(cls, raw: Mapping[str, Any] | None) -> ResourceState | None:
-        """The state as events and documents write it; None where there is none."""
+        """Return the state as events and documents write it; None where there is none."""
         if not raw:
             return None
         return cls(
@@ -111,7 +111,7 @@ class Step:
     paths: Texts = ()
     """Properties that will change, as the provider names them."""
     deployed: ResourceState | None = None
-    """What the state had, where a refresh found something else in the cloud, or nothing."""
+    """Recorded state, if a refresh read a different resource in the cloud or none."""
 
     @property
     def name(self) -> str:
@@ -120,7 +120,7 @@ class Step:
 
     @property
     def is_own(self) -> bool:
-        """Whether this project's program or components declare it, not a team's ``extra.py``."""
+        """True if this project's program or components declare it, not a team's ``extra.py``."""
         return is_own(self.urn)
 
     @property
@@ -130,7 +130,7 @@ class Step:
 
     @property
     def is_protected(self) -> bool:
-        """Whether the engine refuses to delete it, or to replace it where the program agrees.
+        """True if the engine refuses to delete it, or to replace it where the program agrees.
 
         Protection keeps nothing from an update. One that a replacement adds or takes away keeps
         nothing from that: https://github.com/pulumi/pulumi (``step_generator.go``).
@@ -169,7 +169,7 @@ class Step:
 
     @property
     def custom(self) -> bool:
-        """Whether it is a resource of the cloud, not a component, a provider or the stack."""
+        """True if it is a resource of the cloud, not a component, a provider or the stack."""
         component = self.type.startswith("vertextraining:")
         return not (component or self.type == STACK or self.type.startswith(PROVIDER))
 
@@ -182,9 +182,9 @@ REPEATED_HINT: Final = (
 
 
 def rungs(inputs: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """A job's inputs, and those of each rung after its file."""
-    found = (inputs.get("options") or {}).get(LADDER)
-    others = [each for each in found or () if isinstance(each, Mapping)]
+    """Return a job's inputs, and those of each rung after its file."""
+    ladder = (inputs.get("options") or {}).get(LADDER)
+    others = [rung for rung in ladder or () if isinstance(rung, Mapping)]
     return [inputs, *({**inputs, **other} for other in others)]
 
 
@@ -261,8 +261,8 @@ class Plan:
 
     def deployed_output(self, name: str) -> Mapping[str, Any] | None:
         """An output of the deployed stack that is an object; None if it has none of this name."""
-        found = self.deployed_outputs.get(name)
-        return found if isinstance(found, Mapping) else None
+        output = self.deployed_outputs.get(name)
+        return output if isinstance(output, Mapping) else None
 
     @property
     def is_compared(self) -> bool:
@@ -289,7 +289,7 @@ class Plan:
 
 @dataclass(frozen=True, slots=True)
 class CheckpointObservation:
-    """What a running job has kept below its output directory."""
+    """Checkpoints of a running job below its output directory."""
 
     seconds: float | None
     """Age of the newest checkpoint; None if there is none."""
@@ -304,7 +304,7 @@ class JobObservation:
     state: str
     """Without its prefix, like ``RUNNING``, or ``RECORD_DELETED``."""
     seconds: float = 0.0
-    """How long its code has run."""
+    """Running time of its code."""
     cost: float | None = None
     """USD so far; None without a price."""
     last_line: str = ""
@@ -338,11 +338,11 @@ NOTHING_OBSERVED: Final = Observations()
 
 
 def failed_plan(stack: str, reason: str) -> Plan:
-    """The plan of a preview that printed nothing but ``reason``."""
+    """Return the plan of a preview that printed nothing but ``reason``."""
     return Plan(stack, diagnostics=(Diagnostic("error", redact(reason)),))
 
 
 def with_error(plan: Plan, reason: str) -> Plan:
-    """The plan of a preview that failed for a ``reason`` that none of its events has."""
+    """Return the plan of a preview that failed for a ``reason`` that none of its events has."""
     error = Diagnostic("error", redact(reason))
     return dataclasses.replace(plan, diagnostics=(*plan.diagnostics, error), succeeded=False)

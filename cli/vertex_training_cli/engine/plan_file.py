@@ -44,20 +44,20 @@ KEYS: Final = (*(f.name for f in dataclasses.fields(Plan)), "version", "source",
 
 
 class PlanFile(BaseModel):
-    """What a report is rendered from. The dataclasses in it are held to be as strict."""
+    """Input of a report. Its dataclasses are validated as strictly."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
     version: Literal[1]
     source: Source
-    """Which state the plan begins with, in words."""
+    """Description of the state that the plan starts from."""
     plan: Plan
     problems: Annotated[tuple[Problem, ...], Field(max_length=MAX_TEXTS)]
     """Mistakes in the stack's files, if the preview failed for them."""
 
     @model_validator(mode="after")
     def _steps_are_of_the_stack(self) -> Self:
-        """The digest has the URN, the report the type: they must say the same."""
+        """Check that the type in each URN, which the digest covers, is the type in the report."""
         wanted, seen = f"urn:pulumi:{self.plan.stack}::", set[str]()
         for step in self.plan.steps:
             parts = step.urn.split("::")
@@ -70,7 +70,7 @@ class PlanFile(BaseModel):
 
 
 def write(plan: Plan, source: str, problems: tuple[Problem, ...] = ()) -> str:
-    """The file of a plan, for ``parse``."""
+    """Return the file of a plan, for ``parse``."""
     content = dataclasses.asdict(plan) | {
         "version": VERSION,
         "source": source,
@@ -85,7 +85,7 @@ def write(plan: Plan, source: str, problems: tuple[Problem, ...] = ()) -> str:
 
 
 def parse(content: bytes, stack: str) -> PlanFile:
-    """The plan of ``stack`` in ``content``, from a source that is not trusted.
+    """Return the plan of ``stack`` in ``content``, from a source that is not trusted.
 
     Raises:
         PreviewParseError: it is none. The message quotes nothing of it.
@@ -96,26 +96,29 @@ def parse(content: bytes, stack: str) -> PlanFile:
     about = {} if not isinstance(document, dict) else document
     own = {key: about.pop(key) for key in ("version", "source", "problems") if key in about}
     try:
-        found = PlanFile.model_validate_json(json.dumps({**own, "plan": document}))
+        plan_file = PlanFile.model_validate_json(json.dumps({**own, "plan": document}))
     except pydantic.ValidationError as failed:
         first = failed.errors()[0]
         keys = [key for key in first["loc"] if key in KEYS]
         place = f"in {keys[0]}" if keys else "a key that no plan has"
         text = f"{failed.error_count()} parts are not those of a plan, the first is {place}"
         raise PreviewParseError(text) from None
-    if found.plan.stack != stack:
+    if plan_file.plan.stack != stack:
         raise PreviewParseError("it is of another stack")
-    return found.model_copy(
-        update={"plan": _redacted(found.plan), "problems": tuple(map(_hidden, found.problems))}
+    return plan_file.model_copy(
+        update={
+            "plan": _redacted(plan_file.plan),
+            "problems": tuple(map(_hidden, plan_file.problems)),
+        }
     )
 
 
 def _redacted(plan: Plan) -> Plan:
-    """The plan with its texts redacted once more.
+    """Return the plan with its texts redacted once more.
 
     Steps stay as they are: ``write`` got them redacted, and the digest is computed from them.
     """
-    failed = any(each.severity == "error" for each in plan.diagnostics)
+    failed = any(diagnostic.severity == "error" for diagnostic in plan.diagnostics)
     return dataclasses.replace(
         plan,
         config={redact(key): redact_config(text) for key, text in plan.config.items()},
@@ -131,7 +134,7 @@ Shown = TypeVar("Shown", Problem, Diagnostic, PolicyViolation)
 
 
 def _hidden(value: Shown) -> Shown:
-    """A value of a plan with its texts redacted."""
+    """Return a value of a plan with its texts redacted."""
     shown = (field.name for field in dataclasses.fields(value) if field.name in SHOWN)
     return dataclasses.replace(value, **{name: redact(getattr(value, name)) for name in shown})
 
@@ -158,12 +161,12 @@ def _document(content: bytes) -> Any:
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) != len(pairs):
+    document = dict(pairs)
+    if len(document) != len(pairs):
         raise ValueError("an object has a key twice")
-    for key in found:
+    for key in document:
         _check_text(key)
-    return found
+    return document
 
 
 def _refuse_number(_name: str) -> NoReturn:
@@ -184,25 +187,25 @@ def _int(text: str) -> int:
 
 
 def _check_depth(document: Any) -> None:
-    """Raises ValueError: it is nested too deep, or has a text that is no Unicode."""
+    """Raise ValueError if it is nested too deep, or has a text that is not valid Unicode."""
     level, depth = [document], 0
     while level:
         depth += 1
         if depth > MAX_DEPTH:
             raise ValueError(f"it is nested deeper than {MAX_DEPTH}")
         below: list[Any] = []
-        for each in level:
-            if isinstance(each, dict):
-                below += each.values()
-            elif isinstance(each, list):
-                below += each
-            elif isinstance(each, str):
-                _check_text(each)
+        for item in level:
+            if isinstance(item, dict):
+                below += item.values()
+            elif isinstance(item, list):
+                below += item
+            elif isinstance(item, str):
+                _check_text(item)
         level = below
 
 
 def _check_text(text: str) -> None:
-    """Raises ValueError: it has half of a surrogate pair, which no file can hold."""
+    """Raise ValueError if it has half of a surrogate pair, which no file can store."""
     if text.isascii():
         return
     try:

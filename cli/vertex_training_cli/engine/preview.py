@@ -81,16 +81,16 @@ def make_plan(pulumi: PulumiCli, stack: str, **options: Any) -> Plan:
     """Preview ``stack`` as ``stream_events`` does; a preview that fails is a failed plan."""
     try:
         stream = stream_events(pulumi, stack, **options)
-        found = events.parse(stream.lines, stack)
+        preview = events.parse(stream.lines, stack)
     except (PreviewError, EventParseError) as failed:
         return plan.failed_plan(stack, str(failed))
-    if stream.exit_code and not found.errors and not found.violations:
-        found = plan.with_error(found, stream.stderr)
-    return dataclasses.replace(found, config=_whole_config(pulumi.root, stack, found.config))
+    if stream.exit_code and not preview.errors and not preview.violations:
+        preview = plan.with_error(preview, stream.stderr)
+    return dataclasses.replace(preview, config=_whole_config(pulumi.root, stack, preview.config))
 
 
 def _whole_config(root: Path, stack: str, shown: Mapping[str, str]) -> Mapping[str, str]:
-    """The config as the engine shows it, with what the stack's file includes."""
+    """Return the config as the engine shows it, with what the stack's file includes."""
     from vertex_training.errors import ConfigError, UnknownStackError
     from vertex_training.settings import stack_files
     from vertex_training.stack import SCHEMA
@@ -102,8 +102,8 @@ def _whole_config(root: Path, stack: str, shown: Mapping[str, str]) -> Mapping[s
     return {**shown, **{key: redact_config(text) for key, text in whole.items()}}
 
 
-def _options(given: Sequence[str], *, refresh: bool, save_plan: Path | None) -> list[str]:
-    options = [*given, "--refresh"] if refresh else [*given]
+def _options(arguments: Sequence[str], *, refresh: bool, save_plan: Path | None) -> list[str]:
+    options = [*arguments, "--refresh"] if refresh else [*arguments]
     return [*options, "--save-plan", str(save_plan)] if save_plan else options
 
 

@@ -31,7 +31,7 @@ BACKEND: Final = "PULUMI_BACKEND_URL"
 
 
 def find_pulumi(env: Mapping[str, str]) -> str | None:
-    """Path of ``pulumi``: on the PATH of ``env``, else beside this Python; else None."""
+    """Return the path of ``pulumi`` on the PATH of ``env``, or beside this Python, or None."""
     path = env.get("PATH", os.defpath) + os.pathsep + str(Path(sys.executable).parent)
     return shutil.which("pulumi", path=path)
 
@@ -44,18 +44,18 @@ class PulumiCli:
     env: Mapping[str, str]
 
     def command(self, *arguments: str) -> list[str]:
-        """The command line with these arguments.
+        """Return the command line with these arguments.
 
         Raises:
             CommandError: there is no ``pulumi``.
         """
-        found = find_pulumi(self.env)
-        if found is None:
+        executable = find_pulumi(self.env)
+        if executable is None:
             raise CommandError("there is no pulumi on PATH.", "run `vt setup`.")
-        return [found, *arguments]
+        return [executable, *arguments]
 
     def with_variables(self, **variables: str) -> PulumiCli:
-        """The same with more environment variables."""
+        """Return a copy with more environment variables."""
         return PulumiCli(self.root, {**self.env, **variables})
 
     def run_in_foreground(self, *arguments: str) -> int:
@@ -96,7 +96,7 @@ class PulumiCli:
         return json.loads(done.stdout)
 
     def backend_url(self) -> str:
-        """URL of the state backend.
+        """Return the URL of the state backend.
 
         Raises:
             CommandError: it is not in the environment, and ``pulumi whoami`` failed.
@@ -104,7 +104,7 @@ class PulumiCli:
         return self.env.get(BACKEND) or self.read_json("whoami", "--json")["url"]
 
     def export_deployment(self, stack: str) -> Mapping[str, Any]:
-        """The deployment in the stack's state; empty if there was none yet.
+        """Return the deployment in the stack's state; empty if there was none yet.
 
         Raises:
             CommandError: ``pulumi stack export`` failed.
@@ -118,8 +118,12 @@ def error_diagnostics(output: str) -> list[dict[str, Any]]:
         document = json.loads(output)
     except (ValueError, RecursionError):
         return []
-    found = document.get("diagnostics") if isinstance(document, dict) else None
-    return [each for each in found or () if each.get("severity") == "error" and each.get("message")]
+    diagnostics = document.get("diagnostics") if isinstance(document, dict) else None
+    return [
+        diagnostic
+        for diagnostic in diagnostics or ()
+        if diagnostic.get("severity") == "error" and diagnostic.get("message")
+    ]
 
 
 #: Seconds to wait for output after the command's end: what it left running may hold the pipe.

@@ -1,4 +1,4 @@
-"""Which stack a command is about, and the environment in which ``pulumi`` reaches it.
+"""Selection of a command's stack, and the environment in which ``pulumi`` reaches it.
 
 Stacks of the local cloud (see ``vertex_training.naming.is_local``) are reached by themselves,
 from any terminal. Other stacks are reached in this process's environment.
@@ -44,7 +44,7 @@ class PreviewTarget:
 
     env: Mapping[str, str]
     source: str
-    """Which state the preview begins with, in words."""
+    """Description of the state that the preview starts from."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +70,7 @@ class StackRef:
     def first_key(self, key: str, *sections: str) -> str:
         """The name that an entry has in labels: what it was ``formerly``, if it was renamed."""
         config: Any = read_stack_file(self.root, self.stack).get("config")
-        for section in (*(f"vertex-training:{each}" for each in sections), *sections):
+        for section in (*(f"vertex-training:{name}" for name in sections), *sections):
             entry = config
             for part in (section, key, "formerly"):
                 entry = entry.get(part) if isinstance(entry, dict) else None
@@ -120,11 +120,11 @@ class StackRef:
         return {**env, "PATH": path, **own_bytecode()}
 
     def local_backend(self) -> str:
-        """URL of the local cloud's state. Nothing is started."""
+        """Return the URL of the local cloud's state. Nothing is started."""
         return f"file://{Home.find(cwd=self.root).pulumi}"
 
     def preview_target(self, *, offline: bool, refresh: bool = False) -> PreviewTarget:
-        """The environment to preview the stack in. Nothing is started but for a ``refresh``.
+        """Return the environment to preview the stack in. Nothing is started but for a ``refresh``.
 
         A local stack meets the local cloud, whose jobs and records it reads if that runs: what a
         deployment would be refused, its review is refused. Another one meets the state that
@@ -172,7 +172,7 @@ class StackRef:
 
 
 def own_bytecode() -> Mapping[str, str]:
-    """Variables by which Python reads and writes bytecode in the user's cache alone.
+    """Return variables that make Python keep bytecode in the user's cache only.
 
     Beside a source, Python takes it by the time and the size that it names, or unchecked, and no
     commit binds it. The cache has the engine, too.
@@ -192,8 +192,8 @@ def find(stack: str | None, start: Path | None = None) -> StackRef:
         UnknownStackError: there is no such file.
     """
     root = paths.root_of(start or Path.cwd())
-    found = find_project(str(root)) if root else None
-    if root is None or found is None:
+    project = find_project(str(root)) if root else None
+    if root is None or project is None:
         raise CommandError("there is no Pulumi.yaml here or above.", "go to the checkout.")
     name = (stack or _selected(root)).rpartition("/")[2]
     config = read_stack_file(root, name).get("config") or {}
@@ -201,7 +201,7 @@ def find(stack: str | None, start: Path | None = None) -> StackRef:
     missing = [key for key in ("gcp:project", "gcp:region") if not config.get(key)]
     if missing:
         raise CommandError(f"{project_files.file_name(name)}: {' and '.join(missing)} must be set.")
-    return StackRef(root, found[1], name, str(config["gcp:project"]), str(config["gcp:region"]))
+    return StackRef(root, project[1], name, str(config["gcp:project"]), str(config["gcp:region"]))
 
 
 def find_scripts(home: Home) -> StackRef:
@@ -244,7 +244,7 @@ def find_unchecked(root: Path, stack: str) -> StackRef:
 
 
 def read_stack_file(root: Path, stack: str) -> dict[str, Any]:
-    """The stack's file, as it is.
+    """Return the stack's file, as it is.
 
     Raises:
         CommandError: it cannot be read, or is no stack file.
@@ -302,6 +302,6 @@ def local_cloud_errors() -> Iterator[None]:
 
 
 def _without_credentials(backend: str) -> str:
-    """A backend's address without user, password and options."""
+    """Return a backend's address without user, password and options."""
     parts = urlsplit(backend)
     return f"{parts.scheme}://{parts.hostname or ''}{parts.path}"

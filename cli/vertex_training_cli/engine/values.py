@@ -52,19 +52,19 @@ def redact(value: Any) -> Any:
         if SIGNATURE_KEY in value:
             return _special(value)
         # Keys like __defaults are notes of the engine and its plugins to themselves.
-        found = {
+        fields = {
             redact(str(key)): _field(key, item) for key, item in value.items() if key[:2] != "__"
         }
         if is_secret_variable(_text(value.get("name")), _text(value.get("value"))):
-            found["value"] = SECRET
-        return found
+            fields["value"] = SECRET
+        return fields
     if isinstance(value, list | tuple):
         return _items(value)
     return value
 
 
 def redact_config(text: str) -> str:
-    """A value of the config, redacted: one that is JSON stays JSON."""
+    """Return a value of the config, redacted: one that is JSON stays JSON."""
     try:
         value = json.loads(text)
     except (ValueError, RecursionError):
@@ -73,7 +73,7 @@ def redact_config(text: str) -> str:
 
 
 def as_mapping(value: object) -> Mapping[str, Any]:
-    """A value that is an object; empty if it is none, or is not known yet."""
+    """Return a value that is an object; empty if it is none, or is not known yet."""
     return value if isinstance(value, Mapping) else {}
 
 
@@ -89,14 +89,14 @@ class LineRedactor:
         self._in_key = False
 
     def feed(self, piece: bytes) -> bytes:
-        """The lines that are whole with ``piece``, redacted."""
+        """Return the lines that ``piece`` completes, redacted."""
         *lines, self._rest = (self._rest + piece).split(b"\n")
-        found = b"".join(self._line(line, b"\n") for line in lines)
+        output = b"".join(self._line(line, b"\n") for line in lines)
         if len(self._rest) > MAX_LINE:  # whole words of it: a secret has no space in it
             words, space, rest = self._rest.rpartition(b" ")
             self._rest = rest if space else b""
-            found += self._line(words, space) if space else f"{SECRET} (a long line)".encode()
-        return found
+            output += self._line(words, space) if space else f"{SECRET} (a long line)".encode()
+        return output
 
     def close(self) -> bytes:
         """Return what is left, redacted."""
@@ -121,13 +121,13 @@ def _field(key: str, value: Any) -> Any:
 
 
 def _items(values: Sequence[Any]) -> list[Any]:
-    """A list; one of texts may be a command line, with a secret after its name."""
-    found = [redact(value) for value in values]
-    if found and all(isinstance(value, str) for value in values):
+    """Return a list; one of texts may be a command line, with a secret after its name."""
+    items = [redact(value) for value in values]
+    if items and all(isinstance(value, str) for value in values):
         for index in secret_words(values):
-            if found[index] == values[index]:
-                found[index] = SECRET
-    return found
+            if items[index] == values[index]:
+                items[index] = SECRET
+    return items
 
 
 def _text(value: Any) -> str:
@@ -135,7 +135,7 @@ def _text(value: Any) -> str:
 
 
 def _special(value: Mapping[str, Any]) -> str:
-    """A secret, a file, an archive or a resource."""
+    """Return the text of a secret, a file, an archive or a resource."""
     if value[SIGNATURE_KEY] == SECRET_SIGNATURE:
         return SECRET
     # Without the path: that may be a place of one machine only.
@@ -149,10 +149,10 @@ def known_ids(resources: Iterable[tuple[str, Mapping[str, Any]]]) -> frozenset[s
 
     A job on a later rung was submitted by who waited for it: the state has its request alone.
     """
-    found = set[str]()
+    ids = set[str]()
     for id_, outputs in resources:
-        found |= {id_, *(outputs.get(LADDER) or ()), *(outputs.get(EARLIER_RUNGS) or ())}
-    return frozenset(found - {""})
+        ids |= {id_, *(outputs.get(LADDER) or ()), *(outputs.get(EARLIER_RUNGS) or ())}
+    return frozenset(ids - {""})
 
 
 def ids_in(deployment: Mapping[str, Any]) -> frozenset[str]:
@@ -189,7 +189,7 @@ def diff_fields(old: Any, new: Any) -> list[FieldDifference]:
 
 
 def added_fields(value: Any) -> list[FieldDifference]:
-    """All fields of a value, as added ones."""
+    """Return all fields of a value, as added ones."""
     return diff_fields({}, value)
 
 

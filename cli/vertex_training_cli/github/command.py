@@ -47,18 +47,18 @@ def comment(
     if pull is None:
         _log("there is no open pull request of this commit any more.")
         return
-    found = preview_run.make_comment(run, pull, stack, os.environ)
+    comment_ = preview_run.make_comment(run, pull, stack, os.environ)
     source = f"Every workflow of a branch may write here; only this run [there]({_this_run()})."
-    answer = _repository().write_comment(pull["number"], stack, found.text, source)
+    answer = _repository().write_comment(pull["number"], stack, comment_.text, source)
     _log(answer["html_url"])
-    kept = repository.KeptApproval.of(answer, found.approval)
+    kept = repository.KeptApproval.of(answer, comment_.approval)
     output.parent.mkdir(parents=True, exist_ok=True)
     output.write_text(kept.model_dump_json() + "\n", encoding="utf-8")
     _append("GITHUB_OUTPUT", f"kept={repository.name_of(stack, pull['number'])}\n")
     _append("GITHUB_STEP_SUMMARY", answer["body"])
-    if found.reason:
-        _log(found.reason)
-    if found.is_refused:
+    if comment_.reason:
+        _log(comment_.reason)
+    if comment_.is_refused:
         raise typer.Exit(1)
 
 
@@ -84,8 +84,8 @@ def drift(stack: Stack, report: Report) -> None:
 
     Example: `vt github drift --stack dev drift.md`.
     """
-    found = json.loads(_text(report.with_suffix(".json")))
-    outcome = DriftOutcome[found["outcome"].upper()]
+    document = json.loads(_text(report.with_suffix(".json")))
+    outcome = DriftOutcome[document["outcome"].upper()]
     _log(_repository().update_drift_issue(stack, outcome, _text(report), _this_run()))
 
 

@@ -19,18 +19,18 @@ from vertex_training_cli.engine.values import redact
 
 
 def read(path: str) -> list[Any]:
-    """Everything at ``path``, over all pages.
+    """Return everything at ``path``, over all pages.
 
     Raises:
         CommandError: GitHub could not be asked, or refused.
     """
-    answer, found, place = _call(["--paginate", path]).strip(), list[Any](), 0
+    answer, documents, place = _call(["--paginate", path]).strip(), list[Any](), 0
     decoder = json.JSONDecoder()
     while place < len(answer):  # one document a page, one after the other
         page, place = decoder.raw_decode(answer, place)
-        found += page if isinstance(page, list) else [page]
+        documents += page if isinstance(page, list) else [page]
         place += len(answer[place:]) - len(answer[place:].lstrip())
-    return found
+    return documents
 
 
 def write(method: str, path: str, body: Mapping[str, Any]) -> dict[str, Any]:
@@ -43,7 +43,7 @@ def write(method: str, path: str, body: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def download(path: str, most: int) -> bytes | None:
-    """The bytes at ``path``; None if there are more than ``most``.
+    """Return the bytes at ``path``; None if there are more than ``most``.
 
     Raises:
         CommandError: GitHub could not be asked, or refused.
@@ -105,18 +105,18 @@ _PLAIN: Final = (0, 0o100000)
 
 
 def artifact_of(repository: str, run: int, name: str) -> bytes:
-    """The archive of a run's newest artifact with this name.
+    """Return the archive of a run's newest artifact with this name.
 
     Raises:
         ArtifactError: there is none, it has expired, or it is too large.
         CommandError: GitHub could not be asked, or refused.
     """
     pages = read(f"repos/{repository}/actions/runs/{run}/artifacts?name={name}&per_page=100")
-    listed = [each for page in pages for each in page.get("artifacts") or ()]
-    own = [each for each in listed if _is_of(each, run, name)]
+    listed = [artifact for page in pages for artifact in page.get("artifacts") or ()]
+    own = [artifact for artifact in listed if _is_of(artifact, run, name)]
     if not own:
         raise ArtifactError(f"run {run} has no artifact {name}.")
-    newest = max(own, key=lambda each: each["id"])
+    newest = max(own, key=lambda artifact: artifact["id"])
     if newest["size_in_bytes"] > MAX_ARCHIVE:
         raise ArtifactError(f"the artifact {name} has more than {MAX_ARCHIVE} bytes.")
     content = download(f"repos/{repository}/actions/artifacts/{int(newest['id'])}/zip", MAX_ARCHIVE)
@@ -131,7 +131,7 @@ def _is_of(artifact: Mapping[str, Any], run: int, name: str) -> bool:
 
 
 def read_file(archive: bytes, name: str) -> bytes | None:
-    """The file with exactly this name at the top of ``archive``; None if there is none.
+    """Return the file with exactly this name at the top of ``archive``; None if there is none.
 
     Raises:
         ArtifactError: the archive is damaged, or the file is none, twice there, or too large.
@@ -140,12 +140,12 @@ def read_file(archive: bytes, name: str) -> bytes | None:
         with zipfile.ZipFile(io.BytesIO(archive)) as opened:
             if len(opened.infolist()) > MAX_FILES:
                 raise ArtifactError(f"the artifact has more than {MAX_FILES} files.")
-            found = [each for each in opened.infolist() if each.filename == name]
-            if not found:
+            members = [member for member in opened.infolist() if member.filename == name]
+            if not members:
                 return None
-            if len(found) > 1:
+            if len(members) > 1:
                 raise ArtifactError(f"the artifact has {name} twice.")
-            return _content(opened, found[0], name)
+            return _content(opened, members[0], name)
     except (zipfile.BadZipFile, zlib.error, struct.error, *_UNREADABLE):
         raise ArtifactError("the artifact is no archive that can be read.") from None
 

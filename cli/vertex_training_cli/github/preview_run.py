@@ -45,14 +45,14 @@ class PreviewRun:
 
     @classmethod
     def of_event(cls, event: Mapping[str, Any], repository: str) -> PreviewRun:
-        """The run that an event ``workflow_run`` is about.
+        """Return the run that an event ``workflow_run`` is about.
 
         Raises:
             CommandError: it is another event, or another run than that of a pull request's preview.
         """
         try:
             run = event["workflow_run"]
-            found = cls(
+            preview_run = cls(
                 repository=repository,
                 id=int(run["id"]),
                 head_sha=str(run["head_sha"]),
@@ -69,7 +69,7 @@ class PreviewRun:
             raise CommandError("this workflow does not run after a preview.") from None
         if kind != "pull_request" or path != WORKFLOW:
             raise CommandError("the run before was not the preview of a pull request.")
-        return found
+        return preview_run
 
     @property
     def may_approve(self) -> bool:
@@ -112,7 +112,7 @@ class PreviewRun:
         if record.commit != merge:
             raise ApprovalParseError("its commit is not what GitHub would merge now")
         commit = gh.read(f"repos/{self.repository}/git/commits/{merge}")[0]
-        parents = [each.get("sha") for each in commit.get("parents") or ()]
+        parents = [parent.get("sha") for parent in commit.get("parents") or ()]
         if self.head_sha not in parents or (commit.get("tree") or {}).get("sha") != record.tree:
             raise ApprovalParseError("its content is not that of the commit")
         known = {
@@ -131,7 +131,7 @@ class PreviewRun:
 
 @dataclass(frozen=True, slots=True)
 class PreviewComment:
-    """What is told on a pull request, and what merging it approves."""
+    """Comment on a pull request, and the approval that merging it gives."""
 
     text: str
     approval: Approval | None = None
@@ -144,7 +144,7 @@ class PreviewComment:
 def make_comment(
     run: PreviewRun, pull: Mapping[str, Any], stack: str, env: Mapping[str, str]
 ) -> PreviewComment:
-    """The comment for ``stack`` of a run that has ended, whatever it uploaded.
+    """Return the comment for ``stack`` of a run that has ended, whatever it uploaded.
 
     Raises:
         CommandError: GitHub could not be asked.
@@ -154,14 +154,14 @@ def make_comment(
         content = gh.read_file(archive, f"{stack}.plan")
         if content is None:
             raise ArtifactError("the artifact has no plan.")
-        found, text = _render(content, stack)
+        rendered, text = _render(content, stack)
         record = gh.read_file(archive, f"{stack}.approval.json")
     except (ArtifactError, PreviewParseError) as refused:
         reason = f"there is no report of {stack}: {refused}"
         text = f"## Review of stack `{stack}`\n\nThis preview has no report: {refused}\n"
         return PreviewComment(text, reason=reason, is_refused=True)
     try:
-        approval = _approval(record, run, pull, found, env)
+        approval = _approval(record, run, pull, rendered, env)
     except ApprovalParseError as reason:
         text += f"\nMerging approves nothing: {reason}.\n"
         return PreviewComment(text, reason=f"merging approves nothing: {reason}")
@@ -169,15 +169,15 @@ def make_comment(
 
 
 def _render(content: bytes, stack: str) -> tuple[ReviewReport, str]:
-    """The report of a plan, and its text.
+    """Return the report of a plan, and its text.
 
     Raises:
         PreviewParseError: it is no plan of ``stack``, or none that can be rendered.
     """
     parsed = plan_file.parse(content, stack)
     try:
-        found = report.build(parsed.plan, source=parsed.source, problems=parsed.problems)
-        return found, markdown.render(found)
+        review_report = report.build(parsed.plan, source=parsed.source, problems=parsed.problems)
+        return review_report, markdown.render(review_report)
     except Exception:
         # Values of other types than the engine's lead anywhere; none of it may be quoted.
         raise PreviewParseError("its plan has values that no preview has") from None
@@ -187,7 +187,7 @@ def _approval(
     record: bytes | None,
     run: PreviewRun,
     pull: Mapping[str, Any],
-    found: ReviewReport,
+    review: ReviewReport,
     env: Mapping[str, str],
 ) -> Approval:
     """Return what merging approves.
@@ -197,9 +197,9 @@ def _approval(
     """
     if not run.may_approve:
         raise ApprovalParseError("the pull request is of a fork or of Dependabot")
-    if found.is_offline:
+    if review.is_offline:
         raise ApprovalParseError("the report was made offline, against an empty state")
-    if found.outcome is not ReviewOutcome.CLEAN:
+    if review.outcome is not ReviewOutcome.CLEAN:
         raise ApprovalParseError("something stands against the plan")
     if record is None:
         raise ApprovalParseError("the run has recorded no approval")
@@ -207,6 +207,6 @@ def _approval(
         claimed = parse_approval(record.decode("utf-8"))
     except (UnicodeDecodeError, ApprovalParseError, RecursionError):
         raise ApprovalParseError("the run's record is damaged") from None
-    if claimed.stack != found.stack:
+    if claimed.stack != review.stack:
         raise ApprovalParseError("the run's record is for another stack")
-    return run.verified_approval(claimed, pull, found.digest, env)
+    return run.verified_approval(claimed, pull, review.digest, env)

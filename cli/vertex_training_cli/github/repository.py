@@ -39,8 +39,8 @@ class Repository:
         """Write the one comment for ``stack`` on a pull request, and return what GitHub answers."""
         text = {"body": body(REPORT, stack, *texts)}
         comments = gh.read(f"repos/{self.name}/issues/{number}/comments?per_page=100")
-        if found := find_own(comments, REPORT, stack):
-            path = f"repos/{self.name}/issues/comments/{found['id']}"
+        if comment := find_own(comments, REPORT, stack):
+            path = f"repos/{self.name}/issues/comments/{comment['id']}"
             return gh.write("PATCH", path, text)
         return gh.write("POST", f"repos/{self.name}/issues/{number}/comments", text)
 
@@ -69,24 +69,24 @@ class Repository:
         A comparison that failed leaves the issue as it is: nothing is known.
         """
         issues = gh.read(f"repos/{self.name}/issues?state=all&labels={DRIFT}&per_page=100")
-        found = find_own(issues, DRIFT, stack)
-        is_open = found is not None and found["state"] == "open"
+        issue = find_own(issues, DRIFT, stack)
+        is_open = issue is not None and issue["state"] == "open"
         if outcome is DriftOutcome.FAILED or (outcome is DriftOutcome.CLEAN and not is_open):
-            return "the issue stays as it is" if found else "there is no issue"
+            return "the issue stays as it is" if issue else "there is no issue"
         seen = f"\nLast looked at by {run}\n" if run else ""
         text: dict[str, Any] = {"body": body(DRIFT, stack, report, seen)}
-        if found is None:
+        if issue is None:
             # GitHub makes a label that it does not have yet.
             text |= {"title": title(stack), "labels": [DRIFT]}
             return f"opened {gh.write('POST', f'repos/{self.name}/issues', text)['html_url']}"
         text["state"] = "closed" if outcome is DriftOutcome.CLEAN else "open"
-        answer = gh.write("PATCH", f"repos/{self.name}/issues/{found['number']}", text)
+        answer = gh.write("PATCH", f"repos/{self.name}/issues/{issue['number']}", text)
         verb = "closed" if outcome is DriftOutcome.CLEAN else "renewed" if is_open else "reopened"
         return f"{verb} {answer['html_url']}"
 
 
 def _is_of(pull: Mapping[str, Any], commit: str) -> bool:
-    """Whether merging this pull request made ``commit``: a rebase gives the last of several."""
+    """Return True if merging this pull request created ``commit``, the last one after a rebase."""
     return pull.get("merge_commit_sha") == commit
 
 
@@ -102,7 +102,7 @@ def marker(kind: str, stack: str) -> str:
 
 
 def body(kind: str, stack: str, *texts: str) -> str:
-    """The text as it is stored, with what looks like a secret redacted.
+    """Return the text as it is stored, with what looks like a secret redacted.
 
     Raises:
         CommandError: GitHub would refuse it.
@@ -139,7 +139,7 @@ _MOST: Final = 30
 
 
 class KeptApproval(BaseModel):
-    """What merging a pull request approves, and the comment that a person read before."""
+    """Approval that merging a pull request gives, and the comment that a person read before."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -153,7 +153,7 @@ class KeptApproval(BaseModel):
 
     @classmethod
     def of(cls, comment: Mapping[str, Any], approval: Approval | None) -> KeptApproval:
-        """For a comment as GitHub answers it."""
+        """Build the record from a comment as GitHub returns it."""
         return cls(
             comment=comment["id"],
             updated_at=comment["updated_at"],
@@ -176,10 +176,14 @@ def find_kept_approval(repository: str, stack: str, pull: int) -> KeptApproval |
     """
     name = name_of(stack, pull)
     pages = gh.read(f"repos/{repository}/actions/artifacts?name={name}&per_page=100")
-    listed = [each for page in pages for each in page.get("artifacts") or ()]
-    for each in sorted(listed, key=lambda one: one["id"], reverse=True)[:_MOST]:
-        run = int((each.get("workflow_run") or {}).get("id") or 0)
-        if each.get("expired") or each.get("name") != name or not _is_report(repository, run):
+    listed = [artifact for page in pages for artifact in page.get("artifacts") or ()]
+    for candidate in sorted(listed, key=lambda one: one["id"], reverse=True)[:_MOST]:
+        run = int((candidate.get("workflow_run") or {}).get("id") or 0)
+        if (
+            candidate.get("expired")
+            or candidate.get("name") != name
+            or not _is_report(repository, run)
+        ):
             continue
         content = gh.read_file(gh.artifact_of(repository, run, name), FILE)
         try:
@@ -196,8 +200,8 @@ def ensure_unchanged(repository: str, pull: int, kept: KeptApproval) -> None:
         CommandError: it was changed or deleted since, or GitHub could not be asked.
     """
     listed = gh.read(f"repos/{repository}/issues/{pull}/comments?per_page=100")
-    found = [each for each in listed if each["id"] == kept.comment]
-    if not found or KeptApproval.of(found[0], kept.approval) != kept:
+    comments = [comment for comment in listed if comment["id"] == kept.comment]
+    if not comments or KeptApproval.of(comments[0], kept.approval) != kept:
         raise CommandError(
             f"the report on pull request {pull} was changed or deleted after it was written: "
             "who merged may have read another one.",
@@ -207,11 +211,11 @@ def ensure_unchanged(repository: str, pull: int, kept: KeptApproval) -> None:
 
 def _is_report(repository: str, run: int) -> bool:
     """Return whether a run is one of the workflow that reports, as it is on the main branch."""
-    found = gh.read(f"repos/{repository}/actions/runs/{run}")[0]
+    workflow_run = gh.read(f"repos/{repository}/actions/runs/{run}")[0]
     return (
-        str(found.get("path")).partition("@")[0] == WORKFLOW
-        and found.get("event") == EVENT
-        and found.get("head_branch") == BRANCH
-        and (found.get("repository") or {}).get("full_name") == repository
-        and (found.get("head_repository") or {}).get("full_name") == repository
+        str(workflow_run.get("path")).partition("@")[0] == WORKFLOW
+        and workflow_run.get("event") == EVENT
+        and workflow_run.get("head_branch") == BRANCH
+        and (workflow_run.get("repository") or {}).get("full_name") == repository
+        and (workflow_run.get("head_repository") or {}).get("full_name") == repository
     )

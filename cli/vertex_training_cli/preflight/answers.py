@@ -47,26 +47,26 @@ class Answer:
     """Part of the preflight that asked; see ``command.PARTS``."""
 
     def refused(self, answer: str, meets: str, mend: str) -> Answer:
-        """The same question with an answer at which a deployment fails."""
+        """Return an answer with which a deployment fails."""
         return Answer(self.subject, self.asked, answer, Verdict.REFUSED, meets, mend)
 
     def warning(self, answer: str, meets: str, mend: str) -> Answer:
-        """The same question with an answer that is probably not meant."""
+        """Return an answer that is probably not intended."""
         return Answer(self.subject, self.asked, answer, Verdict.WARNING, meets, mend)
 
     def ok(self, answer: str) -> Answer:
-        """The same question with an answer that stands against nothing."""
+        """Return an answer without a problem."""
         return Answer(self.subject, self.asked, answer)
 
     def unknown(self, answer: str, permission: str = "", mend: str = "") -> Answer:
-        """The same question, which could not be asked."""
+        """Return the answer for a question that cannot be asked."""
         return Answer(
             self.subject, self.asked, answer, Verdict.UNKNOWN, mend=mend, permission=permission
         )
 
 
 def question(subject: str, asked: str) -> Answer:
-    """A question before it is answered: its methods make the answers."""
+    """Return a question before it is answered: its methods make the answers."""
     return Answer(subject, asked, "")
 
 
@@ -82,7 +82,7 @@ class Preflight:
     calls: int = 0
 
     def of(self, verdict: Verdict) -> list[Answer]:
-        """The answers with this verdict."""
+        """Return the answers with this verdict."""
         return [answer for answer in self.answers if answer.verdict is verdict]
 
     @property
@@ -92,16 +92,16 @@ class Preflight:
 
 
 def summary(verdicts: Iterable[Verdict]) -> str:
-    """The last line of a report.
+    """Return the last line of a report.
 
     >>> summary([Verdict.OK, Verdict.REFUSED])
     '2 asked, 1 refused, 0 unknown'
     """
     counts = Counter(verdicts)
-    found = f"{counts.total()} asked, {counts[Verdict.REFUSED]} refused"
+    summary_text = f"{counts.total()} asked, {counts[Verdict.REFUSED]} refused"
     warned = counts[Verdict.WARNING]
-    found += f", {warned} warned" if warned else ""
-    return f"{found}, {counts[Verdict.UNKNOWN]} unknown"
+    summary_text += f", {warned} warned" if warned else ""
+    return f"{summary_text}, {counts[Verdict.UNKNOWN]} unknown"
 
 
 #: Raised when a key changes its meaning or goes away; new keys may come at any time.
@@ -115,13 +115,13 @@ HEADINGS: Final[Mapping[Verdict, str]] = {
 COLUMNS: Final = ("subject", "asked", "answer", "a deployment would meet", "what mends it")
 
 
-def text(found: Preflight) -> str:
-    """For a terminal: each answer that is not in order, with what mends it; the summary."""
+def text(preflight: Preflight) -> str:
+    """Return text for a terminal: each problem with its fix, then the summary."""
     lines = list[str]()
     for verdict, heading in HEADINGS.items():
-        if answers := found.of(verdict):
+        if answers := preflight.of(verdict):
             lines += [f"{heading}:", *(line for answer in answers for line in _lines(answer)), ""]
-    return "\n".join([*lines, found.summary, ""])
+    return "\n".join([*lines, preflight.summary, ""])
 
 
 def _lines(answer: Answer) -> list[str]:
@@ -138,17 +138,17 @@ def _lines(answer: Answer) -> list[str]:
     ]
 
 
-def markdown(found: Preflight) -> str:
-    """For a summary or a comment."""
-    parts = [f"## Preflight of stack {code(found.stack)}", "", f"**{found.summary}**", ""]
+def markdown(preflight: Preflight) -> str:
+    """Return Markdown for a job summary or a comment."""
+    parts = [f"## Preflight of stack {code(preflight.stack)}", "", f"**{preflight.summary}**", ""]
     for verdict, heading in HEADINGS.items():
-        if answers := found.of(verdict):
+        if answers := preflight.of(verdict):
             parts += [f"### {heading}", "", *_table(answers), ""]
-    if fine := found.of(Verdict.OK):
+    if fine := preflight.of(Verdict.OK):
         parts += [f"<details><summary>In order: {len(fine)}</summary>", "", *_table(fine), ""]
         parts += ["</details>", ""]
-    caller = f" as {code(found.caller)}" if found.caller else ""
-    parts += [f"<sub>project {code(found.project)}{caller}; {found.calls} calls</sub>", ""]
+    caller = f" as {code(preflight.caller)}" if preflight.caller else ""
+    parts += [f"<sub>project {code(preflight.project)}{caller}; {preflight.calls} calls</sub>", ""]
     return "\n".join(parts)
 
 
@@ -164,9 +164,9 @@ def _cell(value: str) -> str:
     return code(redact(value), len(value)).replace("|", "\\|") if value else ""
 
 
-def as_json(found: Preflight) -> str:
-    """For programs."""
-    document = {"version": VERSION, "summary": found.summary, **dataclasses.asdict(found)}
+def as_json(preflight: Preflight) -> str:
+    """Return JSON for programs."""
+    document = {"version": VERSION, "summary": preflight.summary, **dataclasses.asdict(preflight)}
     return json.dumps(redact(document), indent=2) + "\n"
 
 

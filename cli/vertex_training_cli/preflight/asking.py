@@ -84,7 +84,7 @@ class ReadOnlyClient:
         return getattr(self._asked, "question", None)
 
     def get(self, read: Read, of: Answer, *names: str) -> dict[str, Any] | None:
-        """The document that answers the question ``of``, read once; None if it is not there.
+        """Return the document that answers the question ``of``, read once; None if it is not there.
 
         Raises:
             UnansweredError: the caller may not read it, or nobody answers.
@@ -95,7 +95,7 @@ class ReadOnlyClient:
         return self._documents[url]
 
     def items(self, read: Read, of: Answer, *names: str) -> list[dict[str, Any]]:
-        """All of a list that answers the question ``of``, page by page; never a part.
+        """Return the complete list that answers the question ``of``, from all pages.
 
         Raises:
             UnansweredError: the caller may not list it, or nobody answers.
@@ -125,7 +125,7 @@ class ReadOnlyClient:
             if url.endswith(TEST_METHODS):
                 answer = self.send("POST", url, of, json={"permissions": some})
             else:  # Cloud Storage has a GET for it
-                query = urlencode([("permissions", each) for each in some])
+                query = urlencode([("permissions", permission) for permission in some])
                 answer = self.send("GET", f"{url}?{query}", of)
             if answer is None:
                 return None

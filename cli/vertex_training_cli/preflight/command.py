@@ -80,15 +80,15 @@ def preflight(
     ref = stacks.find(stack)
     made, unread = context.connect(ref, account)
     answers = (*unread, *ask_all(made))
-    found = Preflight(stack, ref.project, account, answers, made.client.calls)
-    print(WRITERS[format_](found), end="")
+    result = Preflight(stack, ref.project, account, answers, made.client.calls)
+    print(WRITERS[format_](result), end="")
     if output is not None:
         output.parent.mkdir(parents=True, exist_ok=True)
         for ending, write in (("md", markdown), ("json", as_json)):
-            (output.parent / f"{output.name}.{ending}").write_text(write(found), encoding="utf-8")
-    if len(found.of(Verdict.UNKNOWN)) == len(answers):
+            (output.parent / f"{output.name}.{ending}").write_text(write(result), encoding="utf-8")
+    if len(result.of(Verdict.UNKNOWN)) == len(answers):
         raise CommandError("nothing could be asked.")
-    raise typer.Exit(REFUSED if found.of(Verdict.REFUSED) else 0)
+    raise typer.Exit(REFUSED if result.of(Verdict.REFUSED) else 0)
 
 
 Part = Callable[[PreflightContext], Iterator[Answer]]
@@ -107,12 +107,12 @@ _AT_ONCE: Final = 8
 
 
 def ask_all(asked: PreflightContext) -> list[Answer]:
-    """The answers of all parts, in the table's order."""
+    """Return the answers of all parts, in the table's order."""
     with ThreadPoolExecutor(_AT_ONCE) as pool:
-        found = pool.map(lambda heading: _answers(heading, asked), PARTS)
+        results = pool.map(lambda heading: _answers(heading, asked), PARTS)
         return [
             dataclasses.replace(answer, part=heading)
-            for heading, answers in zip(PARTS, found, strict=True)
+            for heading, answers in zip(PARTS, results, strict=True)
             for answer in answers
         ]
 

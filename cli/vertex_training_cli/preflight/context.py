@@ -48,7 +48,7 @@ class PreflightContext:
         return self.declared.stack.settings.project_number
 
     def of_type(self, token: str) -> Iterator[DeclaredResource]:
-        """The declared resources of a type."""
+        """Yield the declared resources of a type."""
         return (resource for resource in self.declared.resources if resource.type == token)
 
     def is_made(self, resource: DeclaredResource) -> bool:
@@ -57,7 +57,7 @@ class PreflightContext:
 
 
 def connect(ref: StackRef, account: str = "") -> tuple[PreflightContext, list[Answer]]:
-    """The context of a stack, and what could not be asked on the way there.
+    """Return the context of a stack, and what could not be asked on the way there.
 
     Raises:
         CommandError: there are no credentials, or the local cloud does not start.
@@ -89,7 +89,7 @@ def connect(ref: StackRef, account: str = "") -> tuple[PreflightContext, list[An
 
 
 def _recorded(ref: StackRef, env: Mapping[str, str]) -> frozenset[tuple[str, str]]:
-    """Type and id of what the state has; none of a stack that was never deployed.
+    """Return type and id of each resource in the state; empty if the stack was never deployed.
 
     Raises:
         CommandError: the state cannot be read.

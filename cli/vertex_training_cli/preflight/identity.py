@@ -29,12 +29,12 @@ _SERVICES: Final = {"gs-project-accounts": "storage", "compute-system": "compute
 
 
 def ask(context: PreflightContext) -> Iterator[Answer]:
-    """Everything about the stack's project, and the APIs of each project that the stack uses."""
+    """Check the stack's project, and the APIs of each project that the stack uses."""
     yield from _project(context)
     yield from _billing(context)
     needed: dict[str, set[str]] = {}
-    for each in context.of_type(SERVICE):
-        needed.setdefault(str(each.inputs["project"]), set()).add(str(each.inputs["service"]))
+    for service in context.of_type(SERVICE):
+        needed.setdefault(str(service.inputs["project"]), set()).add(str(service.inputs["service"]))
     for project, apis in needed.items():
         yield from _apis(context, project, apis)
 
@@ -43,14 +43,14 @@ def ask(context: PreflightContext) -> Iterator[Answer]:
 def _project(context: PreflightContext) -> Iterator[Answer]:
     name = f"projects/{context.project}"
     of = question(name, "number and state")
-    found = context.client.get(rest.PROJECT, of, context.project)
-    if found is None:
+    project = context.client.get(rest.PROJECT, of, context.project)
+    if project is None:
         mend = f"gcloud projects create {context.project}, or name another in the stack file"
         yield of.refused("it is not there", "every call for it is refused", mend)
         return
-    yield _number(context, found)
+    yield _number(context, project)
     of = question(name, "state")
-    state = str(found.get("state", ""))
+    state = str(project.get("state", ""))
     if state == "ACTIVE":
         yield of.ok(state)
     elif state == "DELETE_REQUESTED":
@@ -60,9 +60,9 @@ def _project(context: PreflightContext) -> Iterator[Answer]:
         yield of.unknown(f"{state or 'no state'}, which says nothing of a deployment")
 
 
-def _number(context: PreflightContext, found: dict[str, Any]) -> Answer:
+def _number(context: PreflightContext, project: dict[str, Any]) -> Answer:
     of = question(f"projects/{context.project}", "number")
-    number = str(found.get("name", "")).rpartition("/")[2]
+    number = str(project.get("name", "")).rpartition("/")[2]
     if number == context.number:
         return of.ok(number)
     return of.refused(
@@ -75,9 +75,9 @@ def _number(context: PreflightContext, found: dict[str, Any]) -> Answer:
 @answered
 def _billing(context: PreflightContext) -> Iterator[Answer]:
     of = question(f"projects/{context.project}", "billing")
-    found = context.client.get(rest.BILLING, of, context.project)
-    if found and found.get("billingEnabled"):
-        yield of.ok(str(found.get("billingAccountName", "on")))
+    billing = context.client.get(rest.BILLING, of, context.project)
+    if billing and billing.get("billingEnabled"):
+        yield of.ok(str(billing.get("billingAccountName", "on")))
         return
     yield of.refused(
         "off",
@@ -88,10 +88,10 @@ def _billing(context: PreflightContext) -> Iterator[Answer]:
 
 @answered
 def _apis(context: PreflightContext, project: str, needed: set[str]) -> Iterator[Answer]:
-    """The APIs of a project that the stack needs, and service agents of the stack's own."""
+    """Check the APIs of a project that the stack needs, and the stack's service agents."""
     of = question(f"projects/{project}", "APIs that are on")
-    found = context.client.items(rest.SERVICES, of, project)
-    on = {str((each.get("config") or {}).get("name")) for each in found}
+    services = context.client.items(rest.SERVICES, of, project)
+    on = {str((service.get("config") or {}).get("name")) for service in services}
     for api in sorted(needed):
         of = question(f"projects/{project}/services/{api}", "whether it is on")
         if api in on:
@@ -108,7 +108,7 @@ def _apis(context: PreflightContext, project: str, needed: set[str]) -> Iterator
 def _agents(context: PreflightContext, on: set[str]) -> Iterator[Answer]:
     """Service agents of the project that the stack grants something: IAM takes none that does not
     exist. Google makes one with its API, or when it is asked to."""
-    made = {str(each.inputs["service"]) for each in context.of_type(AGENT)}
+    made = {str(agent.inputs["service"]) for agent in context.of_type(AGENT)}
     members = {str(resource.inputs.get("member")) for resource in context.declared.resources}
     for member in sorted(members):
         match = _AGENT.search(member)

@@ -26,7 +26,7 @@ PULLING: Final = frozenset(
 
 
 def ask(context: PreflightContext) -> Iterator[Answer]:
-    """Every image that a job runs or a model is served by, once."""
+    """Check every image of jobs and served models once."""
     jobs, models = dict[str, list[str]](), dict[str, list[str]]()
     for job, request in context.declared.requests.items():
         body = json.loads(request.body)
@@ -50,7 +50,7 @@ def ask(context: PreflightContext) -> Iterator[Answer]:
     settings = context.declared.stack.declared
     of_jobs = stack_grants.image_grants(settings, sorted(jobs))
     of_models = stack_grants.image_grants(settings, sorted(models), of_models=True)
-    for grant in {each.key: each for each in (*of_models, *of_jobs)}.values():
+    for grant in {image.key: image for image in (*of_models, *of_jobs)}.values():
         yield from _pulled(context, grant)
 
 

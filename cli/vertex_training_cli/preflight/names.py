@@ -37,11 +37,11 @@ _SHARED: Final = "409: the names of buckets are shared by everybody"
 
 def ask(context: PreflightContext) -> Iterator[Answer]:
     """Check the names that the stack creates, and existing resources that it uses."""
-    for each in context.of_type(BUCKET):
-        yield from _bucket(context, each)
+    for bucket in context.of_type(BUCKET):
+        yield from _bucket(context, bucket)
     for token in READ:
-        for each in context.of_type(token):
-            yield from _other(context, each)
+        for resource in context.of_type(token):
+            yield from _other(context, resource)
     for name in _used_buckets(context):
         yield from _used_bucket(context, name)
     for secret in _used_secrets(context):
@@ -51,8 +51,8 @@ def ask(context: PreflightContext) -> Iterator[Answer]:
     )
     for key in sorted({match[0] for text in texts for match in _KEY.finditer(text)}):
         yield from _key(context, key)
-    for each in context.of_type(SNAPSHOT):
-        yield _query(each)
+    for snapshot in context.of_type(SNAPSHOT):
+        yield _query(snapshot)
     for key, channel in context.declared.stack.declared.channels.items():
         if channel.existing:
             yield from _channel(context, key, channel)
@@ -63,15 +63,15 @@ def _query(snapshot: DeclaredResource) -> Answer:
     request = request_of(snapshot.inputs)
     of = question(f"snapshot {request.name}", "whether BigQuery accepts its query")
     try:
-        found = estimate.look(request, connect(snapshot.inputs))
+        scan = estimate.look(request, connect(snapshot.inputs))
     except (JobRefusedError, NotSubmittedError) as refused:
         meets = "the snapshot is not taken, and no job that reads it is submitted"
         return of.refused(str(refused), meets, "correct the query, or make what it reads")
     except OperatorError as error:
         return of.unknown(str(error))
-    if reason := found.get("unanswered"):
+    if reason := scan.get("unanswered"):
         return of.unknown(str(reason))
-    return of.ok(estimate.words(found, request.max_bytes_billed, request.location))
+    return of.ok(estimate.words(scan, request.max_bytes_billed, request.location))
 
 
 @answered
@@ -80,7 +80,7 @@ def _bucket(context: PreflightContext, bucket: DeclaredResource) -> Iterator[Ans
     of = question(f"gs://{name}", "whether the name is free")
     mend = f"give it another name in Pulumi.{context.ref.stack}.yaml (buckets.KEY.name)"
     try:
-        found = context.client.get(rest.BUCKET, of, name)
+        document = context.client.get(rest.BUCKET, of, name)
     except UnansweredError as error:
         # it is there, and of somebody else if the caller may read those of the project
         is_theirs = error.answer.permission and not context.is_made(bucket)
@@ -88,18 +88,18 @@ def _bucket(context: PreflightContext, bucket: DeclaredResource) -> Iterator[Ans
             raise error from None
         yield of.refused("taken, by a project that the caller may not read", _SHARED, mend)
         return
-    if found is None:
+    if document is None:
         gone = "it was deleted: `vt drift` says what to restore" if context.is_made(bucket) else ""
         yield of.warning("free, and the state has it", gone, mend) if gone else of.ok("free")
         return
-    number = str(found.get("projectNumber", ""))
+    number = str(document.get("projectNumber", ""))
     if number not in ("", context.number):
         yield of.refused(f"taken, by project {number}", _SHARED, mend)
     elif not context.is_made(bucket) and context.recorded is not None:
         yield _not_of_the_state(context, of, bucket)
     else:
         yield of.ok("the stack's own" if context.recorded is not None else "in the project")
-        yield _settings(bucket, found, name)
+        yield _settings(bucket, document, name)
 
 
 def _may_read_buckets(context: PreflightContext, of: Answer) -> bool:
@@ -110,18 +110,18 @@ def _may_read_buckets(context: PreflightContext, of: Answer) -> bool:
         return False
 
 
-def _settings(bucket: DeclaredResource, found: dict[str, Any], name: str) -> Answer:
-    """Location and class of a bucket that exists: the one never changes."""
+def _settings(bucket: DeclaredResource, document: dict[str, Any], name: str) -> Answer:
+    """Check location and class of an existing bucket; the location never changes."""
     of = question(f"gs://{name}", "location and class")
-    declared, there = str(bucket.inputs["location"]).upper(), str(found.get("location")).upper()
+    declared, there = str(bucket.inputs["location"]).upper(), str(document.get("location")).upper()
     if declared != there:
         meets = "the bucket is replaced, with all its objects; a protected one is refused"
         return of.refused(f"{there}, and {declared} is declared", meets, f"declare {there}")
-    declared, there = str(bucket.inputs.get("storageClass")), str(found.get("storageClass"))
+    declared, there = str(bucket.inputs.get("storageClass")), str(document.get("storageClass"))
     if declared != there:
         meets = "the default class changes; objects keep theirs"
         return of.warning(f"{there}, and {declared} is declared", meets, f"declare {there}")
-    return of.ok(f"{found.get('location')}, {there}")
+    return of.ok(f"{document.get('location')}, {there}")
 
 
 def _not_of_the_state(context: PreflightContext, of: Answer, resource: DeclaredResource) -> Answer:
@@ -135,7 +135,7 @@ def _not_of_the_state(context: PreflightContext, of: Answer, resource: DeclaredR
 
 @answered
 def _other(context: PreflightContext, resource: DeclaredResource) -> Iterator[Answer]:
-    """An account, a repository or a secret that the stack makes."""
+    """Check an account, a repository or a secret that the stack creates."""
     word = resource_types.find(resource.type).word
     of = question(resource.id, f"whether the {word} exists already")
     if context.client.get(READ[resource.type], of, resource.id) is None:
@@ -149,9 +149,9 @@ def _other(context: PreflightContext, resource: DeclaredResource) -> Iterator[An
 
 
 def _used_buckets(context: PreflightContext) -> list[str]:
-    """Buckets of others that the stack grants something on, or names."""
-    made = {str(each.inputs["name"]) for each in context.of_type(BUCKET)}
-    used = {str(each.inputs["bucket"]) for each in context.of_type(ON_BUCKET)}
+    """Return buckets outside the stack that it grants roles on, or names."""
+    made = {str(bucket.inputs["name"]) for bucket in context.of_type(BUCKET)}
+    used = {str(resource.inputs["bucket"]) for resource in context.of_type(ON_BUCKET)}
     buckets = context.declared.stack.declared.buckets.values()
     used |= {bucket.existing for bucket in buckets if bucket.existing}
     return sorted(used - made)
@@ -168,9 +168,9 @@ def _used_bucket(context: PreflightContext, name: str) -> Iterator[Answer]:
 
 
 def _used_secrets(context: PreflightContext) -> list[str]:
-    """Ids of secrets that exist; one has no version before it is made."""
-    declared = {each.id: each for each in context.of_type(SECRET)}
-    made = [id_ for id_, each in declared.items() if context.is_made(each)]
+    """Return ids of secrets that exist; one has no version before it is made."""
+    declared = {secret.id: secret for secret in context.of_type(SECRET)}
+    made = [id_ for id_, secret in declared.items() if context.is_made(secret)]
     secrets = context.declared.stack.declared.secrets.values()
     used = [secret.existing for secret in secrets if secret.existing]
     return list(dict.fromkeys([*(id_ for id_ in made if id_ not in used), *used]))
@@ -180,12 +180,12 @@ def _used_secrets(context: PreflightContext) -> list[str]:
 def _secret_version(context: PreflightContext, secret: str) -> Iterator[Answer]:
     """Secrets hold no value when they are made; a job that reads one without fails."""
     of = question(f"{secret}/versions/latest", "whether there is a version, and enabled")
-    found = context.client.get(rest.SECRET_VERSION, of, secret)
+    version = context.client.get(rest.SECRET_VERSION, of, secret)
     name, project = secret.rpartition("/")[2], secret.split("/")[1]
-    if found is None:
+    if version is None:
         add = f"gcloud secrets versions add {name} --project={project} --data-file=FILE"
         yield of.warning("no version", "a job that reads it fails", add)
-    elif (state := str(found.get("state"))) != "ENABLED":
+    elif (state := str(version.get("state"))) != "ENABLED":
         enable = f"gcloud secrets versions enable latest --secret={name} --project={project}"
         yield of.warning(state, "a job that reads it fails", enable)
     else:
@@ -194,12 +194,12 @@ def _secret_version(context: PreflightContext, secret: str) -> Iterator[Answer]:
 
 @answered
 def _key(context: PreflightContext, key: str) -> Iterator[Answer]:
-    """A key that the stack encrypts with: its primary version must be enabled."""
+    """Check an encryption key of the stack: its primary version must be enabled."""
     of = question(key, "state of the primary version of the key")
-    found = context.client.get(rest.KEY, of, key)
+    crypto_key = context.client.get(rest.KEY, of, key)
     state = "it is not there"
-    if found is not None:
-        state = str((found.get("primary") or {}).get("state", "it has no primary version"))
+    if crypto_key is not None:
+        state = str((crypto_key.get("primary") or {}).get("state", "it has no primary version"))
     if state == "ENABLED":
         yield of.ok(state)
         return
@@ -218,15 +218,15 @@ def _channel(context: PreflightContext, key: str, channel: Channel) -> Iterator[
     assert channel.existing
     budget = context.declared.stack.declared.budget
     of = question(channel.existing, "whether the channel that alerts name is there")
-    found = context.client.get(rest.CHANNEL, of, channel.existing)
+    document = context.client.get(rest.CHANNEL, of, channel.existing)
     listing = f"gcloud beta monitoring channels list --project={context.project}"
     mend = f"name another in channels.{key}: {listing} lists them"
-    if found is None:
+    if document is None:
         yield of.refused("no", "404 at the alert or the budget that names it", mend)
-    elif found.get("enabled") is False:
+    elif document.get("enabled") is False:
         on = f"gcloud beta monitoring channels update {channel.existing} --enabled"
         yield of.warning("it is off", "it gets no messages", on)
-    elif (type_ := str(found.get("type"))) != "email" and budget and key in budget.channels:
+    elif (type_ := str(document.get("type"))) != "email" and budget and key in budget.channels:
         yield of.warning(f"{type_}, and a budget names it", "budgets tell email alone", mend)
     else:
         yield of.ok(f"yes, {type_}")

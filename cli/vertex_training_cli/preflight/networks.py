@@ -27,7 +27,7 @@ Items = list[dict[str, Any]]
 
 
 def ask(context: PreflightContext) -> Iterator[Answer]:
-    """Nothing of a stack whose jobs use no network."""
+    """Check the networks of jobs; yield no answer for a stack without any."""
     plan = context.declared.stack.network
     if plan is None:
         return
@@ -60,8 +60,8 @@ def _ask_network(context: PreflightContext, plan: NetworkPlan) -> Iterator[Answe
 @answered
 def _ask_host(context: PreflightContext, host: str) -> Iterator[Answer]:
     asked = question(f"project {context.project}", "host project of its Shared VPC")
-    found = context.client.get(rest.SHARED_VPC_HOST, asked, context.project)
-    yield _judge_host(context, asked, host, str((found or {}).get("name", "")))
+    host_project = context.client.get(rest.SHARED_VPC_HOST, asked, context.project)
+    yield _judge_host(context, asked, host, str((host_project or {}).get("name", "")))
 
 
 def _judge_host(context: PreflightContext, asked: Answer, host: str, name: str) -> Answer:
@@ -94,9 +94,9 @@ def _ask_addresses(context: PreflightContext, plan: NetworkPlan) -> Iterator[Ans
         for read in (rest.SUBNETWORKS, rest.ADDRESSES, rest.ROUTES)
     ]
     held = list(held_blocks(plan.id, *lists))
-    for each in wanted:
-        asked = question(each.what, f"whether {each.block} is free in {plan.id}")
-        if conflicts := [other.what for other in in_the_way(each, held)]:
+    for address in wanted:
+        asked = question(address.what, f"whether {address.block} is free in {plan.id}")
+        if conflicts := [other.what for other in in_the_way(address, held)]:
             meets = "the creation is refused: its addresses conflict"
             mend = "other addresses in the stack file; network.avoid keeps a block free"
             yield asked.refused(f"held by {', '.join(conflicts)}", meets, mend)
@@ -109,17 +109,17 @@ def _ask_addresses(context: PreflightContext, plan: NetworkPlan) -> Iterator[Ans
 def _judge_subnet(context: PreflightContext, plan: NetworkPlan, subnets: Items) -> Answer:
     """A subnet that exists: whether it is there, and has addresses for the machines of jobs."""
     asked = question(plan.subnet, "whether the subnet is there, and its addresses")
-    found = next((s for s in subnets if str(s.get("selfLink")).endswith(f"/{plan.subnet}")), None)
-    if found is None:
+    subnet = next((s for s in subnets if str(s.get("selfLink")).endswith(f"/{plan.subnet}")), None)
+    if subnet is None:
         return asked.refused(
             "not there", "the attachment is refused", "network.subnet.existing: one that is there"
         )
-    link = str(found.get("network", ""))
+    link = str(subnet.get("network", ""))
     if not link.endswith(plan.id):
         meets = "the attachment is in another network than the stack's"
         mend = f"network.existing: {link[link.find('projects/') :]}"
         return asked.refused(f"in {link.rpartition('/')[2]}", meets, mend)
-    block = Block(str(found["ipCidrRange"]), strict=False)
+    block = Block(str(subnet["ipCidrRange"]), strict=False)
     free, wanted = block.num_addresses - KEPT, _machines(context)
     if wanted > free:
         meets = f"{wanted} machines of jobs at once: some find no address"
@@ -128,15 +128,15 @@ def _judge_subnet(context: PreflightContext, plan: NetworkPlan, subnets: Items) 
 
 
 def _machines(context: PreflightContext) -> int:
-    """Machines with an interface in the network, of all jobs that run at once."""
-    found = [
+    """Return the number of machines with an interface in the network, of all concurrent jobs."""
+    replicas = [
         sum(int(pool.get("replicaCount", 1)) for pool in spec.get("workerPoolSpecs") or () if pool)
         * int(request.message.get("parallelTrialCount", 1))
         for request in context.declared.requests.values()
         if (spec := request.trial["jobSpec"]).get("pscInterfaceConfig")
     ]
     at_once = context.declared.stack.settings.network.parallel_jobs
-    return sum(sorted(found, reverse=True)[:at_once])
+    return sum(sorted(replicas, reverse=True)[:at_once])
 
 
 @answered
@@ -146,8 +146,8 @@ def _ask_connection(
     """The connection with Google's services: one a network, with ranges that it was made with."""
     asked = question(plan.id, f"its connection with {SERVICE}")
     query = urlencode({"network": plan.path})
-    found = context.client.items(rest.CONNECTIONS, asked, SERVICE, query)
-    yield _judge_connection(context, plan, network, asked, found)
+    connections = context.client.items(rest.CONNECTIONS, asked, SERVICE, query)
+    yield _judge_connection(context, plan, network, asked, connections)
 
 
 def _judge_connection(
@@ -155,31 +155,35 @@ def _judge_connection(
     plan: NetworkPlan,
     network: Mapping[str, Any],
     asked: Answer,
-    found: Items,
+    connections: Items,
 ) -> Answer:
-    has = [name for each in found for name in each.get("reservedPeeringRanges") or ()]
+    has = [
+        name for connection in connections for name in connection.get("reservedPeeringRanges") or ()
+    ]
     ranges = context.declared.stack.declared.network.ranges
-    existing = [plan.ranges[key] for key, each in ranges.items() if each.existing]
+    existing = [plan.ranges[key] for key, range_ in ranges.items() if range_.existing]
     update = f"gcloud services vpc-peerings update --service={SERVICE} --network={plan.name}"
     update += f" --project={plan.project} --ranges={','.join([*has, *plan.ranges.values()])}"
     if missing := [name for name in existing if name not in has]:
         meets = f"jobs are refused: {', '.join(missing)} is not a range of the peering"
         return asked.refused(f"ranges: {', '.join(has) or 'none'}", meets, update)
-    if found and not {*has} & {*plan.ranges.values()}:
+    if connections and not {*has} & {*plan.ranges.values()}:
         meets = "the connection is refused: Cannot modify allocated ranges in CreateConnection"
         mend = "name its ranges: network.ranges.KEY.existing"
         return asked.refused(f"ranges: {', '.join(has) or 'none'}", meets, mend)
-    states = {each.get("name"): each.get("state") for each in network.get("peerings") or ()}
-    for each in found:
-        if (state := states.get(each.get("peering"), "ACTIVE")) != "ACTIVE":
+    states = {
+        peering.get("name"): peering.get("state") for peering in network.get("peerings") or ()
+    }
+    for peer in connections:
+        if (state := states.get(peer.get("peering"), "ACTIVE")) != "ACTIVE":
             meets = "jobs reach nothing in the network"
-            return asked.refused(f"peering {each['peering']} is {state}", meets, update)
-    return asked.ok(f"ranges: {', '.join(has)}" if found else "none yet: the stack makes it")
+            return asked.refused(f"peering {peer['peering']} is {state}", meets, update)
+    return asked.ok(f"ranges: {', '.join(has)}" if connections else "none yet: the stack makes it")
 
 
 @answered
 def _ask_attachment(context: PreflightContext, path: str) -> Iterator[Answer]:
-    """An attachment that exists."""
+    """Check an existing attachment."""
     asked = question(path, "whether the attachment is there")
     if context.client.get(rest.ATTACHMENT, asked, path) is None:
         mend = "network.attachment.existing: one that is there"
@@ -190,12 +194,12 @@ def _ask_attachment(context: PreflightContext, path: str) -> Iterator[Answer]:
 
 @answered
 def _ask_zones(context: PreflightContext, peering: Mapping[str, str]) -> Iterator[Answer]:
-    """Private zones that jobs look the names of a domain up in."""
+    """Check private zones in which jobs look up the names of a domain."""
     domain, project = peering["domain"], peering["targetProject"]
     asked = question(f"names of {domain}", f"private zones of {project}")
-    found = context.client.items(rest.ZONES, asked, project)
+    zones = context.client.items(rest.ZONES, asked, project)
     network = f"projects/{project}/global/networks/{peering['targetNetwork']}"
-    names = [str(each["dnsName"]) for each in found if _serves(each, network, domain)]
+    names = [str(zone["dnsName"]) for zone in zones if _serves(zone, network, domain)]
     if names:
         yield asked.ok(", ".join(names))
         return
@@ -210,7 +214,7 @@ def _ask_zones(context: PreflightContext, peering: Mapping[str, str]) -> Iterato
 def _serves(zone: Mapping[str, Any], network: str, domain: str) -> bool:
     """Return whether a network looks names of a domain up in a zone at, above or below it."""
     seen = (zone.get("privateVisibilityConfig") or {}).get("networks") or ()
-    if not any(str(each.get("networkUrl", "")).endswith(network) for each in seen):
+    if not any(str(item.get("networkUrl", "")).endswith(network) for item in seen):
         return False
     zone_name, name = (f".{text.rstrip('.')}" for text in (str(zone.get("dnsName")), domain))
     return zone_name == "." or name.endswith(zone_name) or zone_name.endswith(name)
@@ -267,9 +271,9 @@ def in_the_way(wanted: WantedBlock, held: Iterable[HeldBlock]) -> list[HeldBlock
     Once jobs ran in a range of peering, routes lead to Google's machines in it.
     """
     held = list(held)
-    if any((each.name, each.block) == (wanted.name, wanted.block) for each in held):
+    if any((block.name, block.block) == (wanted.name, wanted.block) for block in held):
         return []
-    return [each for each in held if each.conflicts(wanted)]
+    return [block for block in held if block.conflicts(wanted)]
 
 
 def held_blocks(
@@ -279,22 +283,22 @@ def held_blocks(
     routes: Iterable[Mapping[str, Any]],
 ) -> Iterator[HeldBlock]:
     """Yield the blocks in use in ``network`` from the lists of its project."""
-    for each in _inside(network, subnetworks):
-        blocks = [each.get("ipCidrRange")]
-        blocks += [other.get("ipCidrRange") for other in each.get("secondaryIpRanges") or ()]
-        where = str(each.get("region", "")).rpartition("/")[2]
-        yield from _held(blocks, f"subnet {each['name']} in {where}", f"{where}/{each['name']}")
-    for each in _inside(network, addresses):
-        if each.get("purpose") == "VPC_PEERING":
-            block = f"{each.get('address')}/{each.get('prefixLength')}"
-            yield from _held([block], f"range {each['name']}", f"global/{each['name']}")
-    for each in _inside(network, routes):
-        if each.get("nextHopPeering"):
-            what = f"peering {each['nextHopPeering']}"
-            yield from _held([each.get("destRange")], what, each["name"])
-        elif not each.get("nextHopNetwork"):  # that of a subnet
-            what = f"route {each['name']}"
-            yield from _held([each.get("destRange")], what, each["name"], only_within=True)
+    for entry in _inside(network, subnetworks):
+        blocks = [entry.get("ipCidrRange")]
+        blocks += [other.get("ipCidrRange") for other in entry.get("secondaryIpRanges") or ()]
+        where = str(entry.get("region", "")).rpartition("/")[2]
+        yield from _held(blocks, f"subnet {entry['name']} in {where}", f"{where}/{entry['name']}")
+    for entry in _inside(network, addresses):
+        if entry.get("purpose") == "VPC_PEERING":
+            block = f"{entry.get('address')}/{entry.get('prefixLength')}"
+            yield from _held([block], f"range {entry['name']}", f"global/{entry['name']}")
+    for entry in _inside(network, routes):
+        if entry.get("nextHopPeering"):
+            what = f"peering {entry['nextHopPeering']}"
+            yield from _held([entry.get("destRange")], what, entry["name"])
+        elif not entry.get("nextHopNetwork"):  # that of a subnet
+            what = f"route {entry['name']}"
+            yield from _held([entry.get("destRange")], what, entry["name"], only_within=True)
 
 
 def _inside(network: str, items: Iterable[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
@@ -311,7 +315,7 @@ def _held(
 ) -> Iterator[HeldBlock]:
     for block in blocks:
         try:
-            found = Block(str(block), strict=False)
+            network_block = Block(str(block), strict=False)
         except ValueError:  # none, or of IPv6
             continue
-        yield HeldBlock(found, f"{what} ({found})", name, only_within)
+        yield HeldBlock(network_block, f"{what} ({network_block})", name, only_within)

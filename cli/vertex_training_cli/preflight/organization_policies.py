@@ -86,7 +86,7 @@ class Constraint:
 
 
 def ask(context: PreflightContext) -> Iterator[Answer]:
-    """One answer for each constraint and project that it judges something in.
+    """Yield one answer for each constraint and project that it judges something in.
 
     Policies judge what is created, so what the stack has made is left out. APIs stay, since every
     call of one is judged.
@@ -115,8 +115,8 @@ def _judge(
         return
     policy = EffectivePolicy.parse(document)
     allowed = [(policy.allows(subject), subject) for subject in subjects]
-    stopped = [each for verdict, each in allowed if verdict is False]
-    unclear = [each for verdict, each in allowed if verdict is None]
+    stopped = [value for verdict, value in allowed if verdict is False]
+    unclear = [value for verdict, value in allowed if verdict is None]
     mend = f"ask its administrator for an exception of projects/{project}"
     mend += f"; or {constraint.mend}" if constraint.mend else ""
     if stopped:
@@ -151,7 +151,7 @@ class EffectivePolicy:
         return cls(
             any(rule.get("enforce") for rule in rules),
             any(rule.get("denyAll") for rule in rules),
-            tuple(text for each in values for text in each.get("allowedValues") or ()),
+            tuple(text for value in values for text in value.get("allowedValues") or ()),
             tuple(text for value in values for text in value.get("deniedValues") or ()),
         )
 
@@ -159,8 +159,8 @@ class EffectivePolicy:
         """Return whether the policy allows a resource; None if that is unknown."""
         if subject.covers is None:
             return not self.enforced
-        denials = [subject.covers(each.removeprefix("is:")) for each in self.denied]
-        allowances = [subject.covers(each.removeprefix("is:")) for each in self.allowed] or [True]
+        denials = [subject.covers(value.removeprefix("is:")) for value in self.denied]
+        allowances = [subject.covers(value.removeprefix("is:")) for value in self.allowed] or [True]
         if self.deny_all or True in denials:
             return False
         if True in allowances:
@@ -168,7 +168,7 @@ class EffectivePolicy:
         return None if None in allowances else False
 
     def __str__(self) -> str:
-        """The effect in a few words."""
+        """Return the effect in a few words."""
         if self.deny_all:
             return "all denied"
         parts = ["enforced"] if self.enforced else []
@@ -178,7 +178,7 @@ class EffectivePolicy:
 
 
 def match_value(name: str) -> Match:
-    """A thing with this name, and with nothing above it."""
+    """Match a name that has no parent."""
     return lambda value: value == name
 
 
@@ -198,7 +198,7 @@ def match_location(location: str) -> Match:
     """A region, a zone or a multi-region, by itself or in a group like ``in:us-locations``."""
     parts = location.lower().split("-")
     region = "-".join(parts[:2])
-    elsewhere = {name for each in machines.regions() for name in (each, each.partition("-")[0])}
+    elsewhere = {name for place in machines.regions() for name in (place, place.partition("-")[0])}
 
     def covers(value: str) -> bool | None:
         value = value.lower()
@@ -213,7 +213,7 @@ def match_location(location: str) -> Match:
 
 
 def _match_member(member: str) -> Match:
-    """A member is named itself; whether it is of a customer or of a set cannot be asked."""
+    """Match a member by its name; its customer or set is unknown."""
 
     def covers(value: str) -> bool | None:
         is_member = value.partition(":")[0] in (*_MEMBERS, "serviceAccount")
@@ -235,7 +235,7 @@ def _owner(declared: DeclaredStack, resource: DeclaredResource) -> str:
 def _of_type(
     declared: DeclaredStack, types: Iterable[str]
 ) -> Iterator[tuple[DeclaredResource, str]]:
-    """Resources of these types, and their projects."""
+    """Yield resources of these types, and their projects."""
     for resource in declared.resources:
         if resource.type in types:
             yield resource, _owner(declared, resource)
@@ -248,9 +248,9 @@ def _locations(declared: DeclaredStack) -> Iterator[Subject]:
         replicas = ((resource.inputs.get("replication") or {}).get("userManaged") or {}).get(
             "replicas"
         )
-        found = [resource.inputs.get(key) for key in ("location", "region", "zone")]
-        found += [replica.get("location") for replica in replicas or ()]
-        for location in filter(None, found):
+        locations = [resource.inputs.get(key) for key in ("location", "region", "zone")]
+        locations += [replica.get("location") for replica in replicas or ()]
+        for location in filter(None, locations):
             what = f"{_named(resource)} in {str(location).lower()}"
             yield Subject(what, _owner(declared, resource), match_location(str(location)))
     settings = declared.stack.settings
@@ -260,22 +260,22 @@ def _locations(declared: DeclaredStack) -> Iterator[Subject]:
 
 
 def _apis(declared: DeclaredStack) -> Iterator[Subject]:
-    for each, project in _of_type(declared, [SERVICE]):
-        name = str(each.inputs.get("service"))
+    for service, project in _of_type(declared, [SERVICE]):
+        name = str(service.inputs.get("service"))
         yield Subject(f"API {name}", project, match_value(name))
 
 
 def _accounts_elsewhere(declared: DeclaredStack) -> Iterator[Subject]:
     """Jobs that run as an account of another project, by the policy of the account's project."""
     for key, request in declared.requests.items():
-        found = _EMAIL.fullmatch(request.account)
-        if found and found[1] != declared.stack.settings.project:
-            yield Subject(f"job {key} as {request.account}", found[1])
+        address = _EMAIL.fullmatch(request.account)
+        if address and address[1] != declared.stack.settings.project:
+            yield Subject(f"job {key} as {request.account}", address[1])
 
 
 def _accounts(declared: DeclaredStack) -> Iterator[Subject]:
-    for each, project in _of_type(declared, [ACCOUNT]):
-        yield Subject(f"account {each.inputs.get('accountId')}", project)
+    for account, project in _of_type(declared, [ACCOUNT]):
+        yield Subject(f"account {account.inputs.get('accountId')}", project)
 
 
 def _connections(declared: DeclaredStack) -> Iterator[Subject]:
@@ -306,16 +306,16 @@ def _shared_reservations(declared: DeclaredStack) -> Iterator[Subject]:
     numbers = {settings.project: settings.project_number}
     if host := settings.shared_vpc:
         numbers[host.host_project] = host.host_project_number
-    for each, project in _of_type(declared, [RESERVATION]):
-        if (each.inputs.get("shareSettings") or {}).get("shareType", "LOCAL") != "LOCAL":
+    for reservation, project in _of_type(declared, [RESERVATION]):
+        if (reservation.inputs.get("shareSettings") or {}).get("shareType", "LOCAL") != "LOCAL":
             paths = (f"projects/{project}", f"projects/{numbers.get(project, project)}")
-            yield Subject(_named(each), project, match_path(*paths))
+            yield Subject(_named(reservation), project, match_path(*paths))
 
 
 def _without_key(declared: DeclaredStack) -> Iterator[Subject]:
-    for each, project in _of_type(declared, _ENCRYPTED):
-        if not _has_key(each.inputs):
-            yield Subject(_named(each), project, match_value(_ENCRYPTED[each.type]))
+    for resource, project in _of_type(declared, _ENCRYPTED):
+        if not _has_key(resource.inputs):
+            yield Subject(_named(resource), project, match_value(_ENCRYPTED[resource.type]))
     for key, request in declared.requests.items():
         if not _has_key(request.message):
             covers = match_value("aiplatform.googleapis.com")

@@ -46,7 +46,7 @@ BY_FAMILY: Final = "compute.googleapis.com/gpus_per_gpu_family"
 
 
 def ask(context: PreflightContext) -> Iterator[Answer]:
-    """One answer for each quota that the stack counts against."""
+    """Yield one answer for each quota that the stack counts against."""
     for need in job_needs(context.declared):
         yield from _ask_quota(context, need, judge_jobs)
     for need in endpoint_needs(context.declared):
@@ -101,12 +101,12 @@ def judge_endpoints(asked: Answer, need: JobNeed, project: str, limit: int | Non
 def _limit(
     context: PreflightContext, asked: Answer, project: str, metric: str, at: Mapping[str, str]
 ) -> int | None:
-    """The limit of a quota at a place; None if there is none. Raises UnansweredError."""
-    found = context.client.get(rest.QUOTA, asked, quota_path(project, metric))
-    if found is None:
+    """Return the limit of a quota at a place; None if there is none. Raises UnansweredError."""
+    limit_document = context.client.get(rest.QUOTA, asked, quota_path(project, metric))
+    if limit_document is None:
         raise UnansweredError(asked.unknown("there is no such quota", rest.QUOTA.permission))
     try:
-        return effective_limit(found, at)
+        return effective_limit(limit_document, at)
     except OperatorError as error:
         raise UnansweredError(asked.unknown(str(error))) from None
 
@@ -145,11 +145,11 @@ def _ask_family(
 
 
 def judge_compute(need: ComputeNeed, regional: object, project: object) -> Iterator[Answer]:
-    """One answer for each quota that has a limit in the region or in the project. Pure."""
+    """Yield one answer for each quota that has a limit in the region or in the project. Pure."""
     limits = {
-        str(each.get("metric")): each
+        str(entry.get("metric")): entry
         for document in (project, regional)
-        for each in (document.get("quotas") or () if isinstance(document, dict) else ())
+        for entry in (document.get("quotas") or () if isinstance(document, dict) else ())
     }
     for metric, wanted in sorted(need.counts.items()):
         if (quota := limits.get(metric)) is None:
@@ -195,7 +195,7 @@ class JobNeed:
     @property
     def largest(self) -> tuple[str, int]:
         """The job that takes most, and how much."""
-        return max(self.by_job.items(), key=lambda each: each[1])
+        return max(self.by_job.items(), key=lambda item: item[1])
 
     @property
     def peak(self) -> int:
@@ -223,14 +223,14 @@ class ComputeNeed:
 
 
 def job_needs(declared: DeclaredStack) -> list[JobNeed]:
-    """One for each quota of Vertex AI that a job counts against, by its name."""
-    found: dict[str, dict[str, int]] = {}
+    """Return one need for each quota of Vertex AI that jobs count against, by its name."""
+    needs: dict[str, dict[str, int]] = {}
     for key, request in declared.requests.items():
         for rung in request.rungs:  # one of them runs at a time
             for metric, count in _of_job(rung, declared.stack.settings.region).items():
-                by_job = found.setdefault(metric, {})
+                by_job = needs.setdefault(metric, {})
                 by_job[key] = max(count, by_job.get(key, 0))
-    return [JobNeed(metric, by_job) for metric, by_job in sorted(found.items())]
+    return [JobNeed(metric, by_job) for metric, by_job in sorted(needs.items())]
 
 
 def _of_job(request: JobRequest, region: str) -> Counter[str]:
@@ -249,8 +249,8 @@ def _of_job(request: JobRequest, region: str) -> Counter[str]:
 
 
 def endpoint_needs(declared: DeclaredStack) -> list[JobNeed]:
-    """One for each quota that an endpoint counts against, with all replicas of all versions."""
-    found: dict[str, dict[str, int]] = {}
+    """Return one need for each quota of endpoints, with all replicas of all versions."""
+    needs: dict[str, dict[str, int]] = {}
     for key, endpoint in declared.stack.endpoints.items():
         for deployment in endpoint.deployments.values():
             spec = deployment.machine
@@ -263,21 +263,21 @@ def endpoint_needs(declared: DeclaredStack) -> list[JobNeed]:
                 metric = quota_metric(kind, preemptible=False, use="serving")
                 wanted[metric] += int(spec.get("acceleratorCount", 1))
             for metric, count in wanted.items():
-                by_endpoint = found.setdefault(metric, {})
+                by_endpoint = needs.setdefault(metric, {})
                 by_endpoint[key] = by_endpoint.get(key, 0) + count * deployment.maximum
-    return [JobNeed(metric, by_endpoint) for metric, by_endpoint in sorted(found.items())]
+    return [JobNeed(metric, by_endpoint) for metric, by_endpoint in sorted(needs.items())]
 
 
 def compute_needs(declared: DeclaredStack) -> list[ComputeNeed]:
-    """One for each region of each project where the stack makes something that is counted."""
+    """Return one need for each region of each project with counted resources."""
     settings = declared.stack.settings
     counts: dict[tuple[str, str], Counter[str]] = {}
     families: dict[tuple[str, str], Counter[str]] = {}
-    for each in declared.resources:
-        if metric := COUNTED.get(each.type):
-            zone = str(each.inputs.get("zone") or "")
-            region = str(each.inputs.get("region") or zone.rpartition("-")[0] or settings.region)
-            at = (str(each.inputs.get("project") or settings.project), region)
+    for counted in declared.resources:
+        if metric := COUNTED.get(counted.type):
+            zone = str(counted.inputs.get("zone") or "")
+            region = str(counted.inputs.get("region") or zone.rpartition("-")[0] or settings.region)
+            at = (str(counted.inputs.get("project") or settings.project), region)
             counts.setdefault(at, Counter())[metric] += 1
     made = {
         resource.inputs.get("name")
@@ -296,10 +296,10 @@ def compute_needs(declared: DeclaredStack) -> list[ComputeNeed]:
     return [
         ComputeNeed(
             *at,
-            counts=found,
-            families=tuple(GpuFamily(*each) for each in sorted(families.get(at, {}).items())),
+            counts=quotas,
+            families=tuple(GpuFamily(*item) for item in sorted(families.get(at, {}).items())),
         )
-        for at, found in sorted(counts.items())
+        for at, quotas in sorted(counts.items())
     ]
 
 
@@ -314,6 +314,6 @@ def _of_reservation(plan: ReservationPlan) -> Iterator[tuple[str, int]]:
 
 
 def _compute_gpu(plan: ReservationPlan) -> str:
-    """The quota of a GPU in a region; empty for one that is counted by family."""
+    """Return the quota of a GPU in a region; empty for one that is counted by family."""
     name = plan.accelerator_type.removeprefix("NVIDIA_").removeprefix("TESLA_")
     return f"NVIDIA_{name}_GPUS" if name in _COMPUTE_GPUS else ""

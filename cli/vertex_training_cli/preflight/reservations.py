@@ -21,11 +21,11 @@ from vertex_training_cli.preflight.context import PreflightContext
 
 
 def ask(context: PreflightContext) -> Iterator[Answer]:
-    """One answer for each reservation that the stack uses and does not make."""
+    """Yield one answer for each existing reservation that the stack uses."""
     plans = {plan.path: plan for plan in context.declared.stack.reservations.values()}
     wanted = _machines_of_jobs(context)
     existing = [path for path, plan in plans.items() if plan.settings.existing]
-    for path in dict.fromkeys([*existing, *(each for each in wanted if each not in plans)]):
+    for path in dict.fromkeys([*existing, *(used for used in wanted if used not in plans)]):
         yield from _reservation(context, path, plans.get(path), wanted[path])
 
 
@@ -34,33 +34,33 @@ def _reservation(
     context: PreflightContext, path: str, plan: ReservationPlan | None, wanted: int
 ) -> Iterator[Answer]:
     asked = question(path, "whether the reservation is there, and what it matches")
-    found = context.client.get(rest.RESERVATION, asked, path)
-    yield judge(asked, found, plan, (context.project, context.number), wanted)
+    reservation = context.client.get(rest.RESERVATION, asked, path)
+    yield judge(asked, reservation, plan, (context.project, context.number), wanted)
 
 
 def _machines_of_jobs(context: PreflightContext) -> Counter[str]:
     """Reservation that a job names -> machines of all jobs at once."""
-    found = Counter[str]()
+    by_reservation = Counter[str]()
     for request in context.declared.requests.values():
         of_job = Counter[str]()
         for rung in request.rungs:  # one of them runs at a time
             of_job |= _machines_of(rung)
-        found.update(of_job)
-    return found
+        by_reservation.update(of_job)
+    return by_reservation
 
 
 def _machines_of(request: JobRequest) -> Counter[str]:
-    found, cost = Counter[str](), request.own_cost
+    counts, cost = Counter[str](), request.own_cost
     pools = request.trial["jobSpec"].get("workerPoolSpecs") or ()
     for pool in cost.pools:
         for path in named_reservations(pools[pool.index]):
-            found[path] += pool.machines * cost.parallel
-    return found
+            counts[path] += pool.machines * cost.parallel
+    return counts
 
 
 def judge(
     asked: Answer,
-    found: Mapping[str, Any] | None,
+    reservation: Mapping[str, Any] | None,
     plan: ReservationPlan | None,
     projects: tuple[str, str],
     wanted: int,
@@ -70,24 +70,24 @@ def judge(
     ``wanted`` machines are used at once; ``plan`` is what the stack file has of it.
     """
     _, owner, _, zone, _, name = asked.subject.split("/")
-    if found is None:
+    if reservation is None:
         mend = f"gcloud compute reservations list --project={owner}"
         return asked.refused("not there", f"jobs that name it are refused; {zone} has none", mend)
-    answer = _shown(found)
+    answer = _shown(reservation)
     update = f"gcloud compute reservations update {name} --zone={zone} --project={owner}"
-    if (status := found.get("status", "READY")) != "READY":
+    if (status := reservation.get("status", "READY")) != "READY":
         return asked.refused(f"{answer}: {status}", "jobs that name it are refused", "wait for it")
-    if (found.get("reservationSharingPolicy") or {}).get("serviceShareType") != "ALLOW_ALL":
+    if (reservation.get("reservationSharingPolicy") or {}).get("serviceShareType") != "ALLOW_ALL":
         meets = "jobs that name it are refused: it is not shared with Google's services"
         mend = "create it again with reservationSharingPolicy.serviceShareType: ALLOW_ALL"
         return asked.refused(answer, meets, mend)
-    if owner not in projects and not _is_shared(found, projects):
+    if owner not in projects and not _is_shared(reservation, projects):
         meets = f"jobs that name it are refused: it is not shared with {projects[0]}"
         return asked.refused(answer, meets, f"{update} --add-share-with={projects[0]}")
-    if plan and (differs := _difference(found, plan)):
+    if plan and (differs := _difference(reservation, plan)):
         meets = f"jobs that name it are refused: the stack file has {differs}"
         return asked.refused(answer, meets, f"correct reservations.{plan.key} in the stack file")
-    if (count := _count(found)) < wanted:
+    if (count := _count(reservation)) < wanted:
         meets = f"jobs take {wanted} machines at once: they are refused or wait"
         return asked.refused(answer, meets, f"{update} --vm-count={wanted}")
     if plan and count < plan.settings.count:
@@ -96,49 +96,49 @@ def judge(
     return asked.ok(answer)
 
 
-def _specific(found: Mapping[str, Any]) -> Mapping[str, Any]:
-    return found.get("specificReservation") or {}
+def _specific(reservation: Mapping[str, Any]) -> Mapping[str, Any]:
+    return reservation.get("specificReservation") or {}
 
 
-def _count(found: Mapping[str, Any]) -> int:
-    return int(_specific(found).get("count", 0))
+def _count(reservation: Mapping[str, Any]) -> int:
+    return int(_specific(reservation).get("count", 0))
 
 
-def _machine(found: Mapping[str, Any]) -> tuple[str, Mapping[str, int]]:
+def _machine(reservation: Mapping[str, Any]) -> tuple[str, Mapping[str, int]]:
     """Its machine type, and the GPUs that are added to it as jobs name them."""
-    machine = _specific(found).get("instanceProperties") or {}
+    machine = _specific(reservation).get("instanceProperties") or {}
     gpus = {
-        str(each.get("acceleratorType")).rpartition("/")[2].upper().replace("-", "_"): int(
-            each.get("acceleratorCount", 0)
+        str(accelerator.get("acceleratorType")).rpartition("/")[2].upper().replace("-", "_"): int(
+            accelerator.get("acceleratorCount", 0)
         )
-        for each in machine.get("guestAccelerators") or ()
+        for accelerator in machine.get("guestAccelerators") or ()
     }
     return str(machine.get("machineType", "")), gpus
 
 
-def _shown(found: Mapping[str, Any]) -> str:
-    machine, gpus = _machine(found)
+def _shown(reservation: Mapping[str, Any]) -> str:
+    machine, gpus = _machine(reservation)
     added = "".join(f" with {count} x {name}" for name, count in gpus.items())
-    return f"{_count(found)} x {machine}{added}"
+    return f"{_count(reservation)} x {machine}{added}"
 
 
-def _difference(found: Mapping[str, Any], plan: ReservationPlan) -> str:
+def _difference(reservation: Mapping[str, Any], plan: ReservationPlan) -> str:
     """Return the value of the stack file that differs; empty if none does."""
-    machine, gpus = _machine(found)
+    machine, gpus = _machine(reservation)
     if machine != plan.machine_type:
         return plan.machine_type
-    given, known = plan.settings.accelerator_type, machines.machine_type(machine)
+    accelerator, known = plan.settings.accelerator_type, machines.machine_type(machine)
     has_its_own = bool(known and known.accelerator_required)
-    if given and not has_its_own and gpus != {given: plan.accelerator_count}:
-        return f"{plan.accelerator_count} x {given}"
-    by_name = bool(found.get("specificReservationRequired"))
+    if accelerator and not has_its_own and gpus != {accelerator: plan.accelerator_count}:
+        return f"{plan.accelerator_count} x {accelerator}"
+    by_name = bool(reservation.get("specificReservationRequired"))
     if by_name is not plan.settings.specific_reservation_required:
         return f"specificReservationRequired: {str(not by_name).lower()}"
     return ""
 
 
-def _is_shared(found: Mapping[str, Any], projects: tuple[str, str]) -> bool:
-    share = found.get("shareSettings") or {}
+def _is_shared(reservation: Mapping[str, Any], projects: tuple[str, str]) -> bool:
+    share = reservation.get("shareSettings") or {}
     return share.get("shareType") == "ORGANIZATION" or not {*projects}.isdisjoint(
         share.get("projectMap") or ()
     )

@@ -48,26 +48,28 @@ class Needs:
     """Permission -> names of the declared resources that need it."""
 
     def add(self, row: ResourceType, resource: DeclaredResource) -> None:
-        """Permissions to create, update, refresh and delete the resource."""
+        """Add permissions to create, update, refresh and delete the resource."""
         for permission in row.needed_permissions(resource.inputs):
             self.by_permission.setdefault(permission, []).append(resource.name)
 
     def services(self) -> dict[str, set[str]]:
-        """The permissions by their service."""
-        found: dict[str, set[str]] = {}
+        """Return the permissions by their service."""
+        by_service: dict[str, set[str]] = {}
         for permission in self.by_permission:
-            found.setdefault(permission.partition(".")[0], set()).add(permission)
-        return found
+            by_service.setdefault(permission.partition(".")[0], set()).add(permission)
+        return by_service
 
     def reason(self, missing: set[str]) -> str:
-        """The steps that fail without these."""
-        names = dict.fromkeys(name for each in sorted(missing) for name in self.by_permission[each])
+        """Return the steps that fail without these."""
+        names = dict.fromkeys(
+            name for permission in sorted(missing) for name in self.by_permission[permission]
+        )
         first, *others = names
         return f"403 at {first}" + (f" and {len(others)} more" if others else "")
 
 
 def ask(context: PreflightContext) -> Iterator[Answer]:
-    """All of it: projects, resources of others, accounts, and the state."""
+    """Check rights on projects, resources of others, accounts, and the state."""
     if context.asked_as:
         of = question(f"projects/{context.project}", "permissions of who deploys")
         mend = f"vt preflight --stack {context.ref.stack} as the account that deploys"
@@ -77,7 +79,7 @@ def ask(context: PreflightContext) -> Iterator[Answer]:
     for target, needs in needed.items():
         for service, permissions in sorted(needs.services().items()):
             yield from _held(context, target, service, permissions, needs)
-    yield from (_of_organization(each) for each in elsewhere)
+    yield from (_of_organization(resource) for resource in elsewhere)
     yield from _accounts(context)
     yield from _state(context)
 
@@ -85,23 +87,23 @@ def ask(context: PreflightContext) -> Iterator[Answer]:
 def _needed(context: PreflightContext) -> tuple[dict[str, Needs], list[DeclaredResource]]:
     """Return needs by target (a project, or a resource of others), and resources that need rights
     on the organization, which are asked nowhere else."""
-    found, elsewhere = dict[str, Needs](), list[DeclaredResource]()
+    needs, elsewhere = dict[str, Needs](), list[DeclaredResource]()
     declared = context.declared.resources
-    rows = ((resource_types.find(each.type), each.inputs) for each in declared)
+    rows = ((resource_types.find(resource.type), resource.inputs) for resource in declared)
     made = {row.policy_name(inputs) for row, inputs in rows if not row.grants_on}
-    for each in declared:
-        row = resource_types.find(each.type)
-        row = row if row.plugin else resource_types.granting(each.type)
+    for item in declared:
+        row = resource_types.find(item.type)
+        row = row if row.plugin else resource_types.granting(item.type)
         if row.where == "organization":
-            elsewhere.append(each)
+            elsewhere.append(item)
         if row.where not in ("project", "host"):
             continue
-        target = f"projects/{each.inputs.get('project') or context.project}"
-        on = row.policy_name(each.inputs) if row.grants_on else ""
+        target = f"projects/{item.inputs.get('project') or context.project}"
+        on = row.policy_name(item.inputs) if row.grants_on else ""
         if _address(on) and on not in made:
             target = on
-        found.setdefault(target, Needs()).add(row, each)
-    return found, elsewhere
+        needs.setdefault(target, Needs()).add(row, item)
+    return needs, elsewhere
 
 
 def _address(target: str) -> str:
@@ -126,7 +128,9 @@ def _held(
         return
     missing = permissions - held
     is_project = target.count("/") == 1 and not target.startswith("b/")
-    conditional = {each for each in missing if is_project and _CONDITIONAL.fullmatch(each)}
+    conditional = {
+        permission for permission in missing if is_project and _CONDITIONAL.fullmatch(permission)
+    }
     if conditional:
         try:
             missing -= _held_on_resources(context, conditional, of)
@@ -138,7 +142,9 @@ def _held(
         return
     # A test sets no policy: whether the roles that it would grant are those of the condition of
     # CI's role (``conditions.only_these_roles``) is decided at the grant.
-    is_granting = service in LIMITED and all(each.endswith(".setIamPolicy") for each in missing)
+    is_granting = service in LIMITED and all(
+        permission.endswith(".setIamPolicy") for permission in missing
+    )
     if context.as_ci and is_project and is_granting:
         yield of.warning(
             f"{', '.join(sorted(missing))}: not held without a condition",
@@ -152,7 +158,7 @@ def _held(
 
 
 def _held_on_resources(context: PreflightContext, permissions: set[str], of: Answer) -> set[str]:
-    """Those that are held on every bucket, or secret, that the stack has made already.
+    """Return the permissions held on every existing bucket, or secret, of the stack.
 
     Raises:
         UnansweredError: it has made none, or nobody answers.
@@ -163,16 +169,16 @@ def _held_on_resources(context: PreflightContext, permissions: set[str], of: Ans
             mend="`datasets` in bootstrap/ lists those on which CI may grant",
         )
         raise UnansweredError(unknown)
-    is_bucket = any(each.startswith("storage.") for each in permissions)
+    is_bucket = any(permission.startswith("storage.") for permission in permissions)
     kind = BUCKET if is_bucket else resource_types.SECRET
-    made = [each for each in context.of_type(kind) if context.is_made(each)]
+    made = [resource for resource in context.of_type(kind) if context.is_made(resource)]
     if not made:
         names, word = ", ".join(sorted(permissions)), resource_types.find(kind).word
         reason = f"{names}: not held on all, and the stack has made no {word} to ask of"
         raise UnansweredError(of.unknown(reason))
     left = set(permissions)
-    for each in made:
-        target = resource_types.find(kind).policy_name(each.inputs)
+    for existing in made:
+        target = resource_types.find(kind).policy_name(existing.inputs)
         left &= context.client.held(_address(target), permissions, of) or set()
     return left
 
@@ -205,8 +211,8 @@ def _of_organization(resource: DeclaredResource) -> Answer:
 def _accounts(context: PreflightContext) -> Iterator[Answer]:
     """Check whether the deployer may act as the account of each job and each endpoint."""
     declared = {
-        resource_types.find(ACCOUNT).policy_name(each.inputs): each
-        for each in context.of_type(ACCOUNT)
+        resource_types.find(ACCOUNT).policy_name(account.inputs): account
+        for account in context.of_type(ACCOUNT)
     }
     bodies = [json.loads(request.body) for request in context.declared.requests.values()]
     used = {
@@ -244,14 +250,14 @@ def _account(
 
 
 def _emails(body: Any) -> Iterator[str]:
-    """Accounts that a request names, of a job or of trials."""
+    """Yield accounts that a request names, of a job or of trials."""
     for spec in (body.get("jobSpec"), body.get("trialJobSpec")):
         if isinstance(spec, dict) and spec.get("serviceAccount"):
             yield str(spec["serviceAccount"])
 
 
 def _state(context: PreflightContext) -> Iterator[Answer]:
-    """The bucket of the state, and the key of the secrets in it."""
+    """Check the bucket of the state, and the key of the secrets in it."""
     if bucket := re.match(r"gs://([^/?]+)", context.backend):
         permissions = {f"storage.objects.{verb}" for verb in STATE}
         yield from _on_state(context, f"b/{bucket[1]}", permissions, "roles/storage.objectUser")

@@ -37,7 +37,7 @@ MAX_WHY: Final = 500
 
 
 class ReportFormat(StrEnum):
-    """How the report is written."""
+    """Format of the report."""
 
     MD = "md"
     HTML = "html"
@@ -47,7 +47,7 @@ class ReportFormat(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class PreviewOptions:
-    """How a stack is previewed."""
+    """Options of a preview."""
 
     policy_packs: tuple[str, ...] = ()
     policy_levels: Path | None = None
@@ -121,7 +121,7 @@ SavePlan = Annotated[
 
 def review(
     stack: Stack,
-    format_: FormatOption = ReportFormat.MD,
+    output_format: FormatOption = ReportFormat.MD,
     output: Output = None,
     policy_pack: PolicyPack = None,
     policy_levels: PolicyLevels = None,
@@ -142,7 +142,7 @@ def review(
     a report with each but 2.
     """
     _write_utf8()
-    formats = _formats(output or [], format_)
+    formats = _formats(output or [], output_format)
     packs = tuple(policy_pack or ())
     how = PreviewOptions(packs, policy_levels, offline, refresh, save_plan)
     report, plan = _review(stack, expect, how)
@@ -156,7 +156,7 @@ def review(
         files = ", ".join(map(str, formats))
         _log(f"{stack}: {verdict(report)} Plan {report.digest[:12]}, report in {files}")
     else:
-        print(_render(report, plan, format_), end="")
+        print(_render(report, plan, output_format), end="")
     if why := _first_error(plan):
         _log(f"{stack}: the preview failed: {why}")
     raise typer.Exit(int(report.outcome))
@@ -165,8 +165,8 @@ def review(
 def _summary(file: Path, stack: str) -> str:
     """Return the summary in a report of ``vt preflight`` about the stack."""
     try:
-        found = json.loads(file.read_text(encoding="utf-8"))
-        summary, about = str(found["summary"]), str(found["stack"])
+        document = json.loads(file.read_text(encoding="utf-8"))
+        summary, about = str(document["summary"]), str(document["stack"])
     except (ValueError, KeyError, TypeError):
         text = f"--preflight {file}: it is no report of a preflight."
         raise CommandError(
@@ -199,7 +199,7 @@ def _formats(files: list[Path], only: ReportFormat) -> dict[Path, ReportFormat]:
     """Return the format of each file: ``only`` of one file, else that of its ending."""
     if len(files) == 1:
         return {files[0]: only}
-    endings = [each.value for each in ReportFormat]
+    endings = [output_format.value for output_format in ReportFormat]
     for file in files:
         if file.suffix[1:] not in endings:
             raise CommandError(f"-o {file}: of several files, each ends in .{', .'.join(endings)}")
@@ -247,9 +247,9 @@ def _with_images(report: ReviewReport, ref: StackRef, *, offline: bool) -> Revie
     for version in report.models:
         if version.action in ("upload", "replace"):
             jobs.setdefault(version.image, []).append(version.title)
-    shown = [each.uri for each in (*report.images, *report.other_images)]
-    found = lookup.for_review(ref, jobs, shown, offline=offline)
-    return with_images(report, found.problems, found.unseen, found.origins)
+    shown = [image.uri for image in (*report.images, *report.other_images)]
+    origins = lookup.for_review(ref, jobs, shown, offline=offline)
+    return with_images(report, origins.problems, origins.unseen, origins.origins)
 
 
 def _plan(ref: StackRef, how: PreviewOptions) -> tuple[Plan, str]:
@@ -262,12 +262,12 @@ def _plan(ref: StackRef, how: PreviewOptions) -> tuple[Plan, str]:
     config = policy_levels.policy_config(ref.root, ref.stack, how.policy_levels)
     threading.Thread(target=_load_the_rest, daemon=True).start()
     with _progress(ref.stack) as on_event, tempfile.TemporaryDirectory() as folder:
-        found = make_plan(
+        preview = make_plan(
             PulumiCli(ref.root, target.env), ref.stack,
             policy_options=policy_levels.options(how.policy_packs, config, Path(folder)),
             refresh=how.refresh, save_plan=save, on_event=on_event,
         )  # fmt: skip
-    return policy_levels.with_levels(found, config), target.source
+    return policy_levels.with_levels(preview, config), target.source
 
 
 def _load_the_rest() -> None:
@@ -302,16 +302,16 @@ def _problems(root: Path, stack: str) -> list[Problem]:
         return list(failed.problems)
     except OSError:
         return []  # the program has reported which file it could not read
-    found = [problem for result in results.values() for problem in result.errors]
-    return [*found, *loaded.exceeded_limits(results)]
+    problems = [problem for result in results.values() for problem in result.errors]
+    return [*problems, *loaded.exceeded_limits(results)]
 
 
-def _render(report: ReviewReport, plan: Plan, format_: ReportFormat) -> str:
-    if format_ is ReportFormat.PLAN:
+def _render(report: ReviewReport, plan: Plan, output_format: ReportFormat) -> str:
+    if output_format is ReportFormat.PLAN:
         from vertex_training_cli.engine import plan_file
 
         return plan_file.write(plan, report.source, report.problems)
     from vertex_training_cli.review import html, json_report, markdown
 
     writers = {ReportFormat.JSON: json_report, ReportFormat.HTML: html, ReportFormat.MD: markdown}
-    return writers[format_].render(report)
+    return writers[output_format].render(report)

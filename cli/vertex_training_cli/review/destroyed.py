@@ -1,4 +1,4 @@
-"""What a plan destroys, what loses its protection, objects by folder, and entries with other names.
+"""Destroyed resources of a plan, lost protection, objects by folder, and renamed entries.
 
 A folder of the stack file is a resource for each file. A reviewer reads a line a folder.
 
@@ -60,19 +60,19 @@ class DestructiveChange:
     type: str
     replaced: bool
     takes: str
-    """What is lost with it; empty if nothing that people put there."""
+    """Data lost with it; empty if it has no data of users."""
     refused: bool = False
     """True if it is protected: the engine refuses, and the preview fails."""
 
     @property
     def is_loss(self) -> bool:
-        """Whether data is lost that is nowhere else: an object of the stack is a file of it."""
+        """True if data without a copy is lost. Files of the stack are copies of its objects."""
         return bool(self.takes) and not (self.refused or resource_types.find(self.type).copy)
 
 
 @dataclass(slots=True)
 class FolderChange:
-    """What changes of the objects below one prefix of a bucket."""
+    """Changes to the objects below one prefix of a bucket."""
 
     name: str
     """``BUCKET/PREFIX``, by the bucket's key in the stack file."""
@@ -96,7 +96,7 @@ class FolderChange:
 def destroyed(plan: Plan) -> tuple[DestructiveChange, ...]:
     """Return what is destroyed, without rights, jobs and folders, which have their own parts."""
     grouped = {name for folder in folder_changes(plan) for name in folder.names}
-    found = [
+    changes = [
         DestructiveChange(
             name=step.name,
             type=step.type,
@@ -107,7 +107,7 @@ def destroyed(plan: Plan) -> tuple[DestructiveChange, ...]:
         for step in plan.changed
         if _is_destructive(step) and step.name not in grouped
     ]
-    return tuple(sorted(found, key=lambda each: (not each.takes, each.name)))
+    return tuple(sorted(changes, key=lambda change: (not change.takes, change.name)))
 
 
 def _is_destructive(step: Step) -> bool:
@@ -130,13 +130,13 @@ def stays(step: Step) -> bool:
     return needed is not None and all(step.inputs.get(key) == needed[key] for key in needed)
 
 
-def _remade(each: Finding, quote: Quote) -> str:
-    name = quote(each.name)
-    return f"{name} ({quote(each.what, COMMAND)})" if each.what else name
+def _remade(finding: Finding, quote: Quote) -> str:
+    name = quote(finding.name)
+    return f"{name} ({quote(finding.what, COMMAND)})" if finding.what else name
 
 
-def _remade_in_list(each: Finding, quote: Quote) -> str:
-    return f"made anew, empty, it was deleted in the cloud: {_remade(each, quote)}"
+def _remade_in_list(finding: Finding, quote: Quote) -> str:
+    return f"made anew, empty, it was deleted in the cloud: {_remade(finding, quote)}"
 
 
 @risk("made anew, empty: it was deleted in the cloud", _remade, "madeAnew", LOST, "destroys",
@@ -146,7 +146,7 @@ def remade(plan: Plan) -> list[Finding]:
 
     A refresh of this preview found it, or one before: then the outputs of the stack still have it.
     """
-    found = list[Finding]()
+    findings = list[Finding]()
     deployed = set(deployed_names(plan).values())
     for step in plan.steps:
         row = resource_types.find(step.type)
@@ -154,14 +154,16 @@ def remade(plan: Plan) -> list[Finding]:
             continue
         if step.deployed or row.output_of(step.inputs) in deployed:
             protected = step.new.protect or bool(step.deployed and step.deployed.protect)
-            found.append(Finding(step.name, row.restoration(step.inputs), also=protected))
-    return sorted(found)
+            findings.append(Finding(step.name, row.restoration(step.inputs), also=protected))
+    return sorted(findings)
 
 
 def refused_losses(plan: Plan) -> tuple[Finding, ...]:
     """Return protected resources that would be made anew, empty, against the stack file."""
     accepted = accepted_losses(plan)
-    return tuple(each for each in remade(plan) if each.also and each.name not in accepted)
+    return tuple(
+        finding for finding in remade(plan) if finding.also and finding.name not in accepted
+    )
 
 
 def accepted_losses(plan: Plan) -> Mapping[str, str]:
@@ -206,12 +208,12 @@ def protected(plan: Plan) -> tuple[str, ...]:
 
 def folder_changes(plan: Plan) -> tuple[FolderChange, ...]:
     """Return folders of which several objects change, by name."""
-    prefixes, found = _prefixes(plan), dict[str, FolderChange]()
+    prefixes, folders = _prefixes(plan), dict[str, FolderChange]()
     for step in plan.changed:
         if step.type == OBJECT and step.name.startswith(PREFIX):
             name = _folder(step.name.removeprefix(PREFIX), prefixes)
-            _add(found.setdefault(name, FolderChange(name)), step)
-    return tuple(found[name] for name in sorted(found) if len(found[name].names) >= FEW)
+            _add(folders.setdefault(name, FolderChange(name)), step)
+    return tuple(folders[name] for name in sorted(folders) if len(folders[name].names) >= FEW)
 
 
 def _add(folder: FolderChange, step: Step) -> None:
@@ -228,12 +230,12 @@ def _folder(name: str, prefixes: list[str]) -> str:
 
 def _prefixes(plan: Plan) -> list[str]:
     """Return ``BUCKET/PREFIX`` of each folder in the stack file, longer ones first."""
-    found = [
+    prefixes = [
         f"{key}/{prefix_of(str(name))}".rstrip("/")
         for key, bucket in plan.section("buckets").items()
         for name in as_mapping(bucket).get("objects") or ()
     ]
-    return sorted(found, reverse=True)
+    return sorted(prefixes, reverse=True)
 
 
 def fate(change: DestructiveChange) -> str:
@@ -242,9 +244,10 @@ def fate(change: DestructiveChange) -> str:
     return f"refused, it is protected; otherwise {verb}" if change.refused else verb
 
 
-def _rename(each: Finding, quote: Quote) -> str:
-    kept = f"({quote(f'formerly: {each.old}')} in {quote(f'{each.name}.{each.new}')} keeps what is"
-    return f"{quote(each.old)} → {quote(each.new)} {kept} there)"
+def _rename(finding: Finding, quote: Quote) -> str:
+    formerly, entry = f"formerly: {finding.old}", f"{finding.name}.{finding.new}"
+    kept = f"({quote(formerly)} in {quote(entry)} keeps what is"
+    return f"{quote(finding.old)} → {quote(finding.new)} {kept} there)"
 
 
 @risk("renamed without formerly", _rename, "renames", LOST, fields="section=name old new")
@@ -262,13 +265,17 @@ def renames(plan: Plan) -> list[Finding]:
         for old in olds
     )
     some = itertools.islice(pairs, COMPARED)
-    return [found for found, old, new in some if _differ_by_name(old, new, found.old, found.new)]
+    return [
+        renaming
+        for renaming, old, new in some
+        if _differ_by_name(old, new, renaming.old, renaming.new)
+    ]
 
 
 def _keys_of(template: str, steps: Mapping[str, Step]) -> list[str]:
     before, after = template.split("{}")
-    found = (n for n in sorted(steps) if n.startswith(before) and n.endswith(after))
-    return [name[len(before) : len(name) - len(after)] for name in found]
+    names = (n for n in sorted(steps) if n.startswith(before) and n.endswith(after))
+    return [name[len(before) : len(name) - len(after)] for name in names]
 
 
 def _differ_by_name(old: Step, new: Step, before: str, after: str) -> bool:
@@ -289,15 +296,15 @@ def _differ_by_name(old: Step, new: Step, before: str, after: str) -> bool:
 
 def deployed_names(plan: Plan) -> dict[str, str]:
     """Return resources with data by their names in the program, as they were deployed."""
-    found = {
+    names = {
         template.format(key): str(deployed)
         for section in OUTPUTS
         for template in RESOURCES[section]
         for key, deployed in as_mapping(plan.deployed_outputs.get(section)).items()
     }
     if isinstance(registry := plan.deployed_outputs.get("registry"), str):
-        found[REGISTRY] = registry
-    return found
+        names[REGISTRY] = registry
+    return names
 
 
 @risk("new and empty in place of another", "{name} (until now {old})", "substitutes", LOST,
@@ -339,20 +346,20 @@ def _given(plan: Plan, section: str) -> Iterator[tuple[str, str]]:
             yield str(key), entry["formerly"]
 
 
-def _with_data(each: DestructiveChange, quote: Quote) -> str:
-    return f"{quote(each.name)} ({'made anew, empty' if each.replaced else 'destroyed'})"
+def _with_data(change: DestructiveChange, quote: Quote) -> str:
+    return f"{quote(change.name)} ({'made anew, empty' if change.replaced else 'destroyed'})"
 
 
 @risk("data is lost", _with_data, "", LOST, "destroys", answer="{}", in_list="")
 def lost_with_resource(plan: Plan) -> list[DestructiveChange]:
     """Return what is destroyed with data."""
-    return [each for each in destroyed(plan) if each.is_loss]
+    return [change for change in destroyed(plan) if change.is_loss]
 
 
 @risk("refused, it is protected", "{name}", "", "", "destroys", in_list="")
 def refused(plan: Plan) -> list[DestructiveChange]:
     """Return what the engine refuses to destroy."""
-    return [each for each in destroyed(plan) if each.refused]
+    return [change for change in destroyed(plan) if change.refused]
 
 
 def _removed(folder: FolderChange, quote: Quote) -> str:
@@ -373,4 +380,4 @@ def _without_data(change: DestructiveChange, quote: Quote) -> str:
 @risk("", _without_data, "", LOST, "destroys", answer="{}", in_list="")
 def destroyed_without_data(plan: Plan) -> list[DestructiveChange]:
     """Return what is destroyed without data."""
-    return [each for each in destroyed(plan) if not each.is_loss]
+    return [change for change in destroyed(plan) if not change.is_loss]

@@ -76,7 +76,7 @@ class ScheduleChange:
     """When, in words."""
     paused: bool
     missed: str
-    """What becomes of missed slots: latest, skip or all."""
+    """Handling of missed slots: latest, skip or all."""
     slots: tuple[str, ...]
     """The next ones; none while it is paused, or after its end."""
     most_a_month: int
@@ -99,8 +99,8 @@ class ScheduleChange:
 def schedule_changes(plan: Plan, now: datetime | None = None) -> tuple[ScheduleChange, ...]:
     """Return all schedules of a plan by name; their next slots are those after ``now``."""
     moment = now or datetime.now(UTC)
-    found = (_schedule(step, moment) for step in plan.steps if step.type == SCHEDULE)
-    return tuple(sorted(found, key=lambda each: each.name))
+    changes = (_schedule(step, moment) for step in plan.steps if step.type == SCHEDULE)
+    return tuple(sorted(changes, key=lambda change: change.name))
 
 
 def _schedule(step: Step, now: datetime) -> ScheduleChange:
@@ -146,7 +146,7 @@ def _differences(step: Step) -> list[FieldDifference]:
 def costs_in_words(changes: Sequence[ScheduleChange], quote: Quote) -> list[str]:
     """Return what schedules that begin or change can cost."""
     changed = (change for change in changes if change.action in ("begin", "change"))
-    return [f"schedule {quote(each.name)}: {each.cost}" for each in changed]
+    return [f"schedule {quote(change.name)}: {change.cost}" for change in changed]
 
 
 def ends_in_words(changes: Sequence[ScheduleChange], quote: Quote) -> list[str]:
@@ -157,7 +157,7 @@ def ends_in_words(changes: Sequence[ScheduleChange], quote: Quote) -> list[str]:
 def drops_in_words(changes: Sequence[ScheduleChange], quote: Quote) -> list[str]:
     """Return slots that are due, and that a changed schedule drops."""
     dropped = ((change, first([quote(slot) for slot in change.dropped])) for change in changes)
-    return [f"{quote(each.name)} {slots}" for each, slots in dropped if slots]
+    return [f"{quote(change.name)} {slots}" for change, slots in dropped if slots]
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,7 +173,7 @@ class SnapshotChange:
     bound_usd: float
     """The price of that on demand."""
     reads_bytes: int | None
-    """What its query would read; None if that is not asked."""
+    """Bytes that its query would read; None without an estimate."""
     at_least: bool
     """True if it may read more than that."""
     usd: float | None
@@ -197,25 +197,28 @@ def snapshot_changes(plan: Plan) -> tuple[SnapshotChange, ...]:
     """Return all snapshots of a plan, by name."""
     jobs = {job_name(s): str(s.new.inputs.get("request")) for s in plan.steps
             if s.type in WITH_REQUEST and s.new}  # fmt: skip
-    found = (_snapshot(step, jobs) for step in plan.steps if step.type == SNAPSHOT)
-    return tuple(sorted(found, key=lambda each: each.name))
+    changes = (_snapshot(step, jobs) for step in plan.steps if step.type == SNAPSHOT)
+    return tuple(sorted(changes, key=lambda change: change.name))
 
 
 def _snapshot(step: Step, jobs: Mapping[str, str]) -> SnapshotChange:
     inputs = step.inputs
     identity, options = (as_mapping(inputs.get(key)) for key in ("snapshot", "options"))
-    found, action = _known(as_mapping(inputs.get(RESOLVED))), SNAPSHOT_ACTIONS.get(step.op, "keep")
-    rows, bound = found.get("rows"), _whole(options.get("maxBytesBilled")) or 0
-    reads, name = found.get("processed"), str(identity.get("name") or step.name)
+    resolved, action = (
+        _known(as_mapping(inputs.get(RESOLVED))),
+        SNAPSHOT_ACTIONS.get(step.op, "keep"),
+    )
+    rows, bound = resolved.get("rows"), _whole(options.get("maxBytesBilled")) or 0
+    reads, name = resolved.get("processed"), str(identity.get("name") or step.name)
     bucket, stack = identity.get("bucket"), identity.get("stack")
     place = f"{bucket}/{SNAPSHOTS}/{stack}/{name}/{inputs.get('requestId')}"
     location = str(value_at(inputs, "request.location") or "")  # none: priced as an unknown one
-    at_least = bool(found.get("atLeast"))
-    unpriced = reads is None or at_least or found.get("capacity")
+    at_least = bool(resolved.get("atLeast"))
+    unpriced = reads is None or at_least or resolved.get("capacity")
     price = None if reads is None or unpriced else estimate.usd(reads, location)
     told = NOT_ASKED if action != "leave" else ""
-    if found:
-        told = estimate.words(found, bound, location)
+    if resolved:
+        told = estimate.words(resolved, bound, location)
     return SnapshotChange(
         name=name,
         action="take" if action == "query" and rows is not None else action,
@@ -227,25 +230,25 @@ def _snapshot(step: Step, jobs: Mapping[str, str]) -> SnapshotChange:
         at_least=at_least,
         usd=price,
         rows=rows,
-        bytes=found.get("bytes"),
-        queried_at=str(found.get("queriedAt") or ""),
-        sources=found.get("sources", ()),
-        changed=found.get("changed", ()),
-        personal=found.get("personal", ()),
+        bytes=resolved.get("bytes"),
+        queried_at=str(resolved.get("queriedAt") or ""),
+        sources=resolved.get("sources", ()),
+        changed=resolved.get("changed", ()),
+        personal=resolved.get("personal", ()),
         readers=tuple(job for job, request in jobs.items() if place in request),
         told=told,
     )
 
 
-def _known(found: Mapping[str, object]) -> dict[str, Any]:
+def _known(resolved: Mapping[str, object]) -> dict[str, Any]:
     """Return what the provider found, by the types that it writes; a plan is not trusted."""
-    if not found:
+    if not resolved:
         return {}
     return {
-        **found,
-        **{key: _whole(found.get(key)) for key in ("rows", "bytes", "processed")},
-        **{key: _texts(found.get(key)) for key in estimate.TOLD},
-        "capacity": found.get("capacity"),
+        **resolved,
+        **{key: _whole(resolved.get(key)) for key in ("rows", "bytes", "processed")},
+        **{key: _texts(resolved.get(key)) for key in estimate.TOLD},
+        "capacity": resolved.get("capacity"),
     }
 
 
@@ -277,16 +280,16 @@ def query_cost(change: SnapshotChange, quote: Quote) -> str:
     return f"query of snapshot {quote(change.name)}: {price} ({most})"
 
 
-def _columns(each: Finding, quote: Quote) -> str:
-    return f"{quote(each.name)} ({', '.join(map(quote, each.what))})"
+def _columns(finding: Finding, quote: Quote) -> str:
+    return f"{quote(finding.name)} ({', '.join(map(quote, finding.what))})"
 
 
 @risk("may copy data about people", _columns, "personalData", READABLE,
       fields="name columns=what")  # fmt: skip
 def personal_data(plan: Plan) -> list[Finding]:
     """Return snapshots that a plan makes and that look like data about people."""
-    found = queried(snapshot_changes(plan))
-    return [Finding(each.name, each.personal) for each in found if each.personal]
+    changes = queried(snapshot_changes(plan))
+    return [Finding(change.name, change.personal) for change in changes if change.personal]
 
 
 @dataclass(frozen=True, slots=True)
@@ -317,22 +320,22 @@ class ReservationChange:
     @property
     def either(self) -> ReservationCost:
         """The reservation after the plan, or before it if it is deleted."""
-        found = self.new or self.old
-        assert found is not None  # a step has a state on one side at least
-        return found
+        reservation = self.new or self.old
+        assert reservation is not None  # a step has a state on one side at least
+        return reservation
 
     @property
     def monthly(self) -> float | None:
         """USD a month that it costs more than before; None without a price or a number."""
-        sides = [each.hourly if each else 0.0 for each in (self.old, self.new)]
+        sides = [reservation.hourly if reservation else 0.0 for reservation in (self.old, self.new)]
         old, new = sides
         return None if old is None or new is None else (new - old) * costs.HOURS_A_MONTH
 
 
-def _given_back(found: Finding, quote: Quote) -> str:
-    number = f"{found.new or 'an unknown number'} x {quote(found.what)}"
-    anew = ", made anew" if found.also else ""
-    return f"{quote(found.name)} ({number} in {quote(found.old)}{anew})"
+def _given_back(finding: Finding, quote: Quote) -> str:
+    number = f"{finding.new or 'an unknown number'} x {quote(finding.what)}"
+    anew = ", made anew" if finding.also else ""
+    return f"{quote(finding.name)} ({number} in {quote(finding.old)}{anew})"
 
 
 @risk("machines given back, and may not be had again", _given_back, "returnedMachines", LOST,
@@ -343,7 +346,7 @@ def returned_machines(plan: Plan) -> list[Finding]:
     ``what`` is the type of the machines, ``old`` their zone, ``new`` how many, 0 if unknown.
     """
     steps = (step for step in plan.changed if step.type == RESERVATION)
-    return sorted(each for step in steps for each in _returned(step))
+    return sorted(finding for step in steps for finding in _returned(step))
 
 
 def _returned(step: Step) -> Iterator[Finding]:
@@ -371,8 +374,8 @@ def reservation_changes(plan: Plan) -> list[ReservationChange]:
         )
         for step in steps
     )
-    found = (change for change in changes if change.old != change.new)
-    return sorted(found, key=lambda each: each.either.name)
+    changed = (change for change in changes if change.old != change.new)
+    return sorted(changed, key=lambda change: change.either.name)
 
 
 def _reserved(step: Step, inputs: Mapping[str, Any]) -> ReservationCost:
@@ -392,10 +395,10 @@ def _reserved(step: Step, inputs: Mapping[str, Any]) -> ReservationCost:
 
 def _accelerator(machine: Mapping[str, Any]) -> tuple[str, int]:
     """Return the GPUs that are added to a machine, as jobs name them."""
-    for each in machine.get("guestAccelerators") or ():
+    for accelerator in machine.get("guestAccelerators") or ():
         # Compute Engine's nvidia-tesla-t4 is Vertex AI's NVIDIA_TESLA_T4.
-        name = str(each.get("acceleratorType", "")).rpartition("/")[2]
-        return name.upper().replace("-", "_"), int(each.get("acceleratorCount", 0))
+        name = str(accelerator.get("acceleratorType", "")).rpartition("/")[2]
+        return name.upper().replace("-", "_"), int(accelerator.get("acceleratorCount", 0))
     return "", 0
 
 
@@ -409,7 +412,7 @@ def reservations_cost(reservations: Sequence[ReservationChange], quote: Quote) -
     total = math.fsum(prices)
     price = f"{'-' if total < 0 else '+'}{usd(abs(total))} a month" if prices else ""
     what = " and ".join(part for part in (price, more) if part)
-    named = first([_reserved_machines(each, quote) for each in reservations])
+    named = first([_reserved_machines(reservation, quote) for reservation in reservations])
     return f"reservations, used or not: {what} ({named})"
 
 
@@ -423,7 +426,7 @@ def _reserved_machines(change: ReservationChange, quote: Quote) -> str:
         numbers = f"{before} → {after}"
     else:
         numbers = f"{_number(old)} → {_number(new)} x {kind}"
-    hourly = [usd(each.hourly) if each else usd(0) for each in (old, new)]
+    hourly = [usd(reservation.hourly) if reservation else usd(0) for reservation in (old, new)]
     return f"{quote(change.either.name)} {numbers}, {hourly[0]} → {hourly[1]} an hour"
 
 

@@ -116,16 +116,16 @@ def without_row(report: ReviewReport, quote: Quote) -> str:
 
 def rows(report: ReviewReport, quote: Quote) -> list[SummaryRow]:
     """Return the rows: what is created, then an answer to each question that has one."""
-    found = [SummaryRow(CREATED, (created,))] if (created := _created(report)) else []
+    summary = [SummaryRow(CREATED, (created,))] if (created := _created(report)) else []
     for answer in answers(report, quote):
         if answer.question == RIGHTS:
-            found += _grants(report, answer, quote)
+            summary += _grants(report, answer, quote)
         elif answer.question == READABLE and report.access_gained:
-            found.append(SummaryRow(HEADS[READABLE], _shown(_readable(report, answer, quote)),
+            summary.append(SummaryRow(HEADS[READABLE], _shown(_readable(report, answer, quote)),
                                     answer.danger))  # fmt: skip
         elif answer.phrases:
-            found.append(SummaryRow(HEADS[answer.question], (answer.text,), answer.danger))
-    return found
+            summary.append(SummaryRow(HEADS[answer.question], (answer.text,), answer.danger))
+    return summary
 
 
 def _created(report: ReviewReport) -> str:
@@ -138,7 +138,9 @@ def _word(type_: str) -> str:
     if resource_types.iam_kind(type_):
         return "grant"
     name = type_.rpartition(":")[2]
-    spaced = "".join(f" {each.lower()}" if each.isupper() else each for each in name).strip()
+    spaced = "".join(
+        f" {character.lower()}" if character.isupper() else character for character in name
+    ).strip()
     return resource_types.find(type_).word or ("API" if spaced == "service" else spaced)
 
 
@@ -152,9 +154,9 @@ def _grants(report: ReviewReport, answer: HeadlineAnswer, quote: Quote) -> Itera
     """Yield the grants of people and of machines, a principal a line, and other rights."""
     for head, of_machines in ((PEOPLE, False), (MACHINES, True)):
         lines = _by_principal(
-            (quote(grants.short_member(each)), grants.right(each, quote))
-            for each in report.gained
-            if each.member.startswith(_MACHINES) is of_machines
+            (quote(grants.short_member(grant)), grants.right(grant, quote))
+            for grant in report.gained
+            if grant.member.startswith(_MACHINES) is of_machines
         )
         if lines:
             yield SummaryRow(head, _shown(lines), answer.danger)
@@ -164,17 +166,17 @@ def _grants(report: ReviewReport, answer: HeadlineAnswer, quote: Quote) -> Itera
 
 def _readable(report: ReviewReport, answer: HeadlineAnswer, quote: Quote) -> list[str]:
     reached = (
-        (quote(grants.short_member(each)), grants.reach(each, quote))
-        for each in grants.people_first(report.access_gained)
+        (quote(grants.short_member(reader)), grants.reach(reader, quote))
+        for reader in grants.people_first(report.access_gained)
     )
     return [*_by_principal(reached), *answer.phrases[len(report.access_gained) :]]
 
 
 def _by_principal(pairs: Iterable[tuple[str, str]]) -> list[str]:
-    found: dict[str, list[str]] = {}
+    by_principal: dict[str, list[str]] = {}
     for principal, what in pairs:
-        found.setdefault(principal, []).append(what)
-    return [f"{principal}: {', '.join(what)}" for principal, what in found.items()]
+        by_principal.setdefault(principal, []).append(what)
+    return [f"{principal}: {', '.join(what)}" for principal, what in by_principal.items()]
 
 
 def _shown(lines: Iterable[str]) -> tuple[str, ...]:

@@ -102,7 +102,7 @@ def reach(access: Access, quote: Quote) -> str:
 
 def people_first(accesses: Iterable[Access]) -> list[Access]:
     """Return people first, then accounts of jobs, which are the rule."""
-    return sorted(accesses, key=lambda each: (each.member[:15] == "serviceAccount:", each))
+    return sorted(accesses, key=lambda binding: (binding.member[:15] == "serviceAccount:", binding))
 
 
 def through(access: Access) -> str:
@@ -183,10 +183,14 @@ def _target(step: Step, name: str) -> str:
 def bindings_in(inputs: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     """Return the bindings of a whole policy, or the one binding of other inputs."""
     try:
-        found = as_mapping(json.loads(inputs["policyData"])).get("bindings")
+        bindings = as_mapping(json.loads(inputs["policyData"])).get("bindings")
     except (KeyError, TypeError, json.JSONDecodeError):
-        found = None
-    return [as_mapping(each) for each in found] if isinstance(found, list) and found else [inputs]
+        bindings = None
+    return (
+        [as_mapping(binding) for binding in bindings]
+        if isinstance(bindings, list) and bindings
+        else [inputs]
+    )
 
 
 def _is_derived(step: Step) -> bool:
@@ -200,8 +204,8 @@ def _why(step: Step, role: str) -> str:
     return "the stack file asks for it by name" if step.is_own else BY_A_TEAM
 
 
-def _granted(each: IamBinding, quote: Quote) -> str:
-    return f"{quote(short_member(each))} {quote(each.role)} on {place(each, quote)}"
+def _granted(binding: IamBinding, quote: Quote) -> str:
+    return f"{quote(short_member(binding))} {quote(binding.role)} on {place(binding, quote)}"
 
 
 @risk("administrators' roles", _granted, "", "", in_list="")
@@ -210,8 +214,8 @@ def administrators(plan: Plan) -> list[IamBinding]:
 
     None that the program makes by itself: Google's agents need some; nor of a project's owners.
     """
-    asked_for = (each for each in gained(plan) if not each.is_derived)
-    others = (each for each in asked_for if not each.member.startswith("projectOwner:"))
+    asked_for = (binding for binding in gained(plan) if not binding.is_derived)
+    others = (binding for binding in asked_for if not binding.member.startswith("projectOwner:"))
     return [other for other in others if _administers(other.role)]
 
 
@@ -232,7 +236,7 @@ def strangers(plan: Plan) -> list[IamBinding]:
     project, number = (plan.config.get(key, "") for key in PROJECT_KEYS)
     named = limits.get("memberDomains")
     own = own_domains(project, number, map(str, named) if isinstance(named, list) else ())
-    known = {domain_of_member(each.member) for each in before} - PUBLIC_MAIL - {""}
+    known = {domain_of_member(binding.member) for binding in before} - PUBLIC_MAIL - {""}
 
     def is_strange(member: str) -> bool:
         if member in PUBLIC_MEMBERS or is_of_domains(member, own) or member.endswith(OWN_TEAM):
@@ -240,24 +244,26 @@ def strangers(plan: Plan) -> list[IamBinding]:
         domain = domain_of_member(member)
         return domain in PUBLIC_MAIL or bool(before and domain not in known)
 
-    found = {each.member: each for each in reversed(gained(plan)) if is_strange(each.member)}
-    return sorted(found.values())
+    by_member = {
+        binding.member: binding for binding in reversed(gained(plan)) if is_strange(binding.member)
+    }
+    return sorted(by_member.values())
 
 
-def _condition_change(each: Finding, quote: Quote) -> str:
-    old, new = (quote(text) if text else "always" for text in (each.old, each.new))
-    return f"{_granted(each.also, quote)} ({old} → {new})"
+def _condition_change(finding: Finding, quote: Quote) -> str:
+    old, new = (quote(text) if text else "always" for text in (finding.old, finding.new))
+    return f"{_granted(finding.also, quote)} ({old} → {new})"
 
 
 @risk("conditions of grants change", _condition_change, "changedConditions", "", in_list="",
       fields="member=name role=what before=old condition=new")  # fmt: skip
 def changed_conditions(plan: Plan) -> list[Finding]:
     """Return grants that stay, under another condition or none."""
-    before = {replace(each, condition=""): each.condition for each in lost(plan)}
-    changed = ((before.get(replace(each, condition="")), each) for each in gained(plan))
+    before = {replace(binding, condition=""): binding.condition for binding in lost(plan)}
+    changed = ((before.get(replace(binding, condition="")), binding) for binding in gained(plan))
     return [
-        Finding(short_member(each), each.role, old, each.condition, each)
-        for old, each in changed
+        Finding(short_member(binding), binding.role, old, binding.condition, binding)
+        for old, binding in changed
         if old is not None
     ]
 
@@ -302,11 +308,11 @@ def widened(plan: Plan) -> list[Finding]:
 
     Everybody who holds such a role gains them, by no new grant.
     """
-    found = list[Finding]()
+    findings = list[Finding]()
     for step, old, new in plan.inputs_of(*CUSTOM_ROLES):
         if more := _permissions(new) - _permissions(old):
-            found.append(Finding(str(new.get("roleId") or step.name), tuple(sorted(more))))
-    return sorted(found)
+            findings.append(Finding(str(new.get("roleId") or step.name), tuple(sorted(more))))
+    return sorted(findings)
 
 
 def _permissions(role: Mapping[str, Any]) -> set[str]:
@@ -329,8 +335,8 @@ def account_keys(plan: Plan) -> list[Finding]:
         if step.op in ("create", "replace") or not (step.old and _is_key(step, step.old))
     )
     return sorted(
-        Finding(str(each.get("serviceAccountId") or each.get("serviceAccountEmail")), name)
-        for name, each in inputs
+        Finding(str(values.get("serviceAccountId") or values.get("serviceAccountEmail")), name)
+        for name, values in inputs
     )
 
 
@@ -343,15 +349,15 @@ _Denials = dict[tuple[str, str, str], set[str]]
 def lifted(plan: Plan) -> list[Finding]:
     """Return principals that deny policies no longer keep from permissions."""
     before, after = _denials(plan, "old"), _denials(plan, "new")
-    found = dict[str, set[str]]()
+    by_name = dict[str, set[str]]()
     for key, exceptions in before.items():
         if key not in after or after[key] - exceptions:
-            found.setdefault(key[0], set()).add(key[1])
-    return [Finding(who, tuple(sorted(found[who]))) for who in sorted(found)]
+            by_name.setdefault(key[0], set()).add(key[1])
+    return [Finding(who, tuple(sorted(by_name[who]))) for who in sorted(by_name)]
 
 
 def _denials(plan: Plan, side: str) -> _Denials:
-    found: _Denials = {}
+    denials: _Denials = {}
     for step in plan.steps:
         # One that leaves the stack and stays in the cloud denies as before.
         stays = side == "new" and step.new is None and step.old and step.old.retained
@@ -359,20 +365,22 @@ def _denials(plan: Plan, side: str) -> _Denials:
         if step.type == resource_types.DENY_POLICY and state:
             rules = state.inputs.get("rules")
             for rule in rules if isinstance(rules, list) else ():
-                _add_denials(found, as_mapping(as_mapping(rule).get("denyRule")))
-    return found
+                _add_denials(denials, as_mapping(as_mapping(rule).get("denyRule")))
+    return denials
 
 
-def _add_denials(found: _Denials, rule: Mapping[str, Any]) -> None:
+def _add_denials(denials: _Denials, rule: Mapping[str, Any]) -> None:
     condition = str(as_mapping(rule.get("denialCondition")).get("expression", ""))
     excepted = {*_strings(rule, "exceptionPrincipals"), *_strings(rule, "exceptionPermissions")}
     for principal in _strings(rule, "deniedPrincipals"):
         for permission in _strings(rule, "deniedPermissions"):
             key = (principal, permission, condition)
-            found[key] = found[key] & excepted if key in found else excepted
+            denials[key] = denials[key] & excepted if key in denials else excepted
 
 
 def _strings(inputs: Mapping[str, Any], key: str) -> list[str]:
     """Return a list of strings among inputs; of an unknown one, its sign alone."""
-    given = inputs.get(key)
-    return list(map(str, given)) if isinstance(given, list) else [str(given)] if given else []
+    strings = inputs.get(key)
+    return (
+        list(map(str, strings)) if isinstance(strings, list) else [str(strings)] if strings else []
+    )

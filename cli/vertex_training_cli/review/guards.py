@@ -83,13 +83,13 @@ class WatchChange:
     action: str
     """create, update, replace, delete, same."""
     when: str
-    """What it is about."""
+    """Condition of the alert, or amount of the budget."""
     told_before: tuple[str, ...]
     told: tuple[str, ...]
 
 
 def _new_ones(
-    plan: Plan, section: str, read: Callable[[Inputs], Inputs] = lambda found: found
+    plan: Plan, section: str, read: Callable[[Inputs], Inputs] = lambda values: values
 ) -> list[Finding]:
     """Return what a section of the stack file has, and had not when the stack was deployed."""
     if not plan.is_compared:
@@ -126,12 +126,12 @@ def _exceptions(drift: Inputs) -> dict[str, str]:
         ("allowedResources", "{resource}"),
     )
     not_judged = drift.get("projectPolicy") != "judged"
-    found = {"drift.projectPolicy": "members of the project that others added"}
-    return (found if not_judged else {}) | {
-        f"drift.{section}.{key}": words.format_map(defaultdict(str, each))
+    exceptions = {"drift.projectPolicy": "members of the project that others added"}
+    return (exceptions if not_judged else {}) | {
+        f"drift.{section}.{key}": words.format_map(defaultdict(str, exception))
         for section, words in sections
-        for key, each in as_mapping(drift.get(section)).items()
-        if isinstance(each, Mapping)
+        for key, exception in as_mapping(drift.get(section)).items()
+        if isinstance(exception, Mapping)
     }
 
 
@@ -139,11 +139,13 @@ def _exceptions(drift: Inputs) -> dict[str, str]:
       in_list="exception of this stack from what it includes: {name}: {old} → {new}")  # fmt: skip
 def changed_overrides(plan: Plan) -> Iterator[Finding]:
     """Yield what the stack has otherwise than its included files, and had not when deployed."""
-    given = (plan.deployed_output("overrides") or {}, plan.section("overrides"))
-    before, now = ({path: json.dumps(each[path]) for path in each} for each in given)
+    overrides = (plan.deployed_output("overrides") or {}, plan.section("overrides"))
+    before, now = (
+        {path: json.dumps(override[path]) for path in override} for override in overrides
+    )
     for path in sorted({*before, *now}):
         if before.get(path) != now.get(path) and plan.is_compared:
-            old, new = (each.get(path, AS_INCLUDED) for each in (before, now))
+            old, new = (side.get(path, AS_INCLUDED) for side in (before, now))
             yield Finding(path, "", old, new)
 
 
@@ -157,7 +159,7 @@ def lowered_rules(plan: Plan) -> Iterator[Finding]:
 
     levels = {rule.id: rule.level for rule in rules.ALL}
     for name in sorted({*before, *now}):
-        old, new = (str(each.get(name, levels.get(name))) for each in (before, now))
+        old, new = (str(stage.get(name, levels.get(name))) for stage in (before, now))
         if _rank(new, RULE_LEVELS) < _rank(old, RULE_LEVELS):
             yield Finding(name, "", old, new)
 
@@ -165,14 +167,14 @@ def lowered_rules(plan: Plan) -> Iterator[Finding]:
 @risk("guards lowered", "{name} ({what})", "loweredGuards", fields="name what")
 def lowered_guards(plan: Plan) -> list[Finding]:
     """Return resources that stay and are guarded less, in words."""
-    return sorted(each for each, is_repair in _lowered_guards(plan) if not is_repair)
+    return sorted(finding for finding, is_repair in _lowered_guards(plan) if not is_repair)
 
 
 @risk("back as deployed", "{name} ({what})", "repaired", LOST, fields="name what", in_list="")
 def repaired(plan: Plan) -> list[Finding]:
     """Return guards and notices that somebody raised by hand since they were deployed."""
     both = (*_lowered_guards(plan), *_told_less(plan))
-    return sorted(each for each, is_repair in both if is_repair)
+    return sorted(finding for finding, is_repair in both if is_repair)
 
 
 def _lowered_guards(plan: Plan) -> Iterator[tuple[Finding, bool]]:
@@ -194,7 +196,7 @@ def _findings(
 def _lowered(step: Step, old: Inputs, teams: Inputs) -> Iterator[str]:
     new = step.inputs
     yield from _lowered_inputs("guard", step.type, old, new)
-    before, after = (as_mapping(each.get("labels")).get("team") for each in (old, new))
+    before, after = (as_mapping(value.get("labels")).get("team") for value in (old, new))
     if before in teams and before != after:
         whom = f"team {after}" if after else "every team"
         yield f"accounts of {whom} may name it, not of {before} alone"
@@ -202,16 +204,16 @@ def _lowered(step: Step, old: Inputs, teams: Inputs) -> Iterator[str]:
 
 def _lowered_inputs(of: str, type_: str, old: Inputs, new: Inputs) -> list[str]:
     """Return words of watched inputs that protect less than before."""
-    watched = (each for each in resource_types.find(type_).watched if each.of == of)
-    return [each.words for each in watched if each.is_lowered(old, new)]
+    watched = (guard for guard in resource_types.find(type_).watched if guard.of == of)
+    return [guard.words for guard in watched if guard.is_lowered(old, new)]
 
 
 def limits_of(plan: Plan) -> dict[str, Inputs]:
     """Return the limits in the stack file by section: ``limits``, ``teams.NAME.limits``."""
-    found = {"limits": plan.section("limits")}
+    by_section = {"limits": plan.section("limits")}
     for name, team in sorted(plan.section("teams").items()):
-        found[f"teams.{name}.limits"] = as_mapping(as_mapping(team).get("limits"))
-    return {section: limits for section, limits in found.items() if limits}
+        by_section[f"teams.{name}.limits"] = as_mapping(as_mapping(team).get("limits"))
+    return {section: limits for section, limits in by_section.items() if limits}
 
 
 @risk("limits raised", _LOWER, "raisedLimits", fields=_CHANGED, answer="{}",
@@ -232,8 +234,8 @@ def raised_limits(plan: Plan) -> list[Finding]:
 def policy_levels(plan: Plan) -> dict[str, str]:
     """Return levels of policies by name: those of the stack file, then of the command."""
     own = plan.section("policyLevels")
-    found = {str(name): str(level) for name, level in own.items()} | dict(plan.levels)
-    return dict(sorted(found.items()))
+    levels = {str(name): str(level) for name, level in own.items()} | dict(plan.levels)
+    return dict(sorted(levels.items()))
 
 
 @risk("policies lowered", _LOWER, "policies.lowered", POLICIES, fields=_CHANGED,
@@ -300,7 +302,7 @@ def _rank(level: object, levels: Sequence[str]) -> int:
 def watch_changes(plan: Plan) -> tuple[WatchChange, ...]:
     """Return all alerts, channels, budgets and dashboards that change, by kind and name."""
     names = _channel_names(plan)
-    found = [
+    changes = [
         WatchChange(
             kind=WATCHING[step.type],
             name=_title(step),
@@ -312,13 +314,13 @@ def watch_changes(plan: Plan) -> tuple[WatchChange, ...]:
         for step in plan.changed
         if step.type in WATCHING
     ]
-    return tuple(sorted(found, key=lambda each: (each.kind, each.name)))
+    return tuple(sorted(changes, key=lambda change: (change.kind, change.name)))
 
 
 @risk("no longer told", "{name} ({what})", "lessTold", LOST, "destroys", "name what")
 def less_told(plan: Plan) -> list[Finding]:
     """Return what is no longer reported, or to one channel less, by resource."""
-    return sorted(each for each, is_repair in _told_less(plan) if not is_repair)
+    return sorted(finding for finding, is_repair in _told_less(plan) if not is_repair)
 
 
 def _told_less(plan: Plan) -> Iterator[tuple[Finding, bool]]:
@@ -356,13 +358,16 @@ def _less_of_alert(old: Inputs, new: Inputs) -> Iterator[str]:
 
 def _conditions(inputs: Inputs) -> list[Inputs]:
     """Return the conditions of an alert without their titles."""
-    found = _mappings(inputs, "conditions")
-    return [{k: each[k] for k in each if k not in ("displayName", "name")} for each in found]
+    conditions = _mappings(inputs, "conditions")
+    return [
+        {k: condition[k] for k in condition if k not in ("displayName", "name")}
+        for condition in conditions
+    ]
 
 
 def _mappings(inputs: Inputs, key: str) -> list[Inputs]:
-    found = inputs.get(key)
-    return [as_mapping(each) for each in found] if isinstance(found, list) else []
+    values = inputs.get(key)
+    return [as_mapping(value) for value in values] if isinstance(values, list) else []
 
 
 def _less_of_budget(old: Inputs, new: Inputs) -> Iterator[str]:
@@ -392,8 +397,8 @@ def _about(type_: str, inputs: Inputs) -> str:
 
 def _condition(condition: Inputs) -> str:
     for kind, (words, usual) in _CONDITIONS.items():
-        if found := as_mapping(condition.get(kind)):
-            values: dict[str, Any] = defaultdict(lambda: None, {**usual, **found})
+        if details := as_mapping(condition.get(kind)):
+            values: dict[str, Any] = defaultdict(lambda: None, {**usual, **details})
             values["sign"] = _SIGNS.get(str(values["comparison"]), values["comparison"])
             return words.format_map(values)
     return str(condition.get("displayName") or UNKNOWN)
@@ -402,21 +407,21 @@ def _condition(condition: Inputs) -> str:
 def _told(type_: str, state: ResourceState | None, names: Mapping[str, str]) -> tuple[str, ...]:
     if state is None or type_ in (CHANNEL, DASHBOARD):
         return ()
-    found = [
+    channels = [
         "a channel of this change" if channel == UNKNOWN else names.get(channel, channel)
         for channel in _channels(type_, state.inputs)
     ]
     by_default = value_at(state.inputs, "allUpdatesRule.disableDefaultIamRecipients")
     if type_ == BUDGET and by_default is not True:
-        found.append("administrators and users of the billing account")
-    return tuple(found)
+        channels.append("administrators and users of the billing account")
+    return tuple(channels)
 
 
 def _channels(type_: str, inputs: Inputs) -> list[str]:
     """Return the channels that an alert or a budget names."""
     of_budget = "allUpdatesRule.monitoringNotificationChannels"
-    found = value_at(inputs, of_budget if type_ == BUDGET else "notificationChannels")
-    return [str(each) for each in found] if isinstance(found, list) else []
+    channels = value_at(inputs, of_budget if type_ == BUDGET else "notificationChannels")
+    return [str(channel) for channel in channels] if isinstance(channels, list) else []
 
 
 def _channel_names(plan: Plan) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""What an approver reads first: the verdict, a report in one line, and answers to twelve questions.
+"""Start of a report: the verdict, a summary in one line, and answers to twelve questions.
 
 A question without an answer is a question whose answer is "nothing": it is listed as such, never
 left out.
@@ -78,8 +78,8 @@ def verdict(report: ReviewReport, quote: Quote = cut) -> str:
     if uploads := sum(model.action in ("upload", "replace") for model in report.models):
         parts.append(f"{_count(uploads, 'model version')} uploaded")
     parts += _traffic(report, quote)
-    for found in (expenses.costs_in_words, expenses.ends_in_words):
-        if words := found(report.schedules, quote):
+    for in_words in (expenses.costs_in_words, expenses.ends_in_words):
+        if words := in_words(report.schedules, quote):
             parts.append(first(words))
     queries = expenses.queried(report.snapshots)
     if queries:
@@ -127,10 +127,12 @@ def _jobs(report: ReviewReport) -> str:
 def _risks(report: ReviewReport, quote: Quote) -> list[str]:
     """Return what endangers data or opens something, the worst first."""
     named: dict[str, list[str]] = {}
-    kinds = sorted(report.risks.items(), key=lambda each: each[0].danger != "destroys")
-    for kind, found in kinds:
-        if kind.headline and found:
-            named.setdefault(kind.headline, []).extend(kind.name(each, quote) for each in found)
+    kinds = sorted(report.risks.items(), key=lambda item: item[0].danger != "destroys")
+    for kind, findings in kinds:
+        if kind.headline and findings:
+            named.setdefault(kind.headline, []).extend(
+                kind.name(finding, quote) for finding in findings
+            )
     return [f"{headline}: {first(names)}" for headline, names in named.items()]
 
 
@@ -201,9 +203,9 @@ def answers(report: ReviewReport, quote: Quote) -> list[HeadlineAnswer]:
 
 def _found(question: str, report: ReviewReport, quote: Quote) -> Iterator[str]:
     """Yield the findings of the kinds of risks that answer a question."""
-    for kind, found in report.risks.items():
+    for kind, findings in report.risks.items():
         if kind.question == question:
-            yield from (kind.answer.format(kind.name(each, quote)) for each in found)
+            yield from (kind.answer.format(kind.name(finding, quote)) for finding in findings)
 
 
 def _overlooked(report: ReviewReport, quote: Quote) -> list[tuple[str, list[str]]]:
@@ -258,17 +260,17 @@ def _costs(report: ReviewReport, quote: Quote) -> Iterator[str]:
     yield from expenses.costs_in_words(report.schedules, quote)
     for query in expenses.queried(report.snapshots):
         yield expenses.query_cost(query, quote)
-    for each in report.watching:
-        if each.kind == "budget" and each.action != "delete":
-            yield f"{quote(each.name)}: mail at {quote(each.when)}; it stops nothing"
+    for change in report.watching:
+        if change.kind == "budget" and change.action != "delete":
+            yield f"{quote(change.name)}: mail at {quote(change.when)}; it stops nothing"
     for endpoint in report.endpoints:
         if endpoint.cost_before != endpoint.cost:
             yield f"endpoint {quote(endpoint.name)}, used or not: {serving.cost_text(endpoint)}"
 
 
 def _gains(report: ReviewReport, quote: Quote) -> Iterator[str]:
-    for each in report.gained:
-        yield f"{quote(grants.short_member(each))}: {grants.right(each, quote)}"
+    for grant in report.gained:
+        yield f"{quote(grants.short_member(grant))}: {grants.right(grant, quote)}"
 
 
 def _stops(report: ReviewReport, quote: Quote) -> Iterator[str]:
@@ -299,8 +301,8 @@ def _policies(report: ReviewReport, quote: Quote) -> Iterator[str]:
 
 
 def _readable(report: ReviewReport, quote: Quote) -> Iterator[str]:
-    for each in grants.people_first(report.access_gained):
-        yield f"{quote(grants.short_member(each))} {grants.reach(each, quote)}"
+    for reader in grants.people_first(report.access_gained):
+        yield f"{quote(grants.short_member(reader))} {grants.reach(reader, quote)}"
 
 
 def _unseen(report: ReviewReport, quote: Quote) -> Iterator[str]:

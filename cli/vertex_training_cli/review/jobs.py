@@ -57,14 +57,14 @@ class RungRequest:
 
     number: int
     what: str
-    """What it has otherwise than the job file."""
+    """Differences from the job file."""
     strategy: str
     reservation: str
     cost: JobCost
 
     @property
     def machines(self) -> tuple[str, ...]:
-        """As of ``JobChange``."""
+        """Machines, as in ``JobChange``."""
         return _machines(self.cost)
 
     def __str__(self) -> str:
@@ -88,7 +88,7 @@ class JobChange:
     network: str
     """The peered network or the attachment; empty if it has none."""
     images: tuple[str, ...]
-    """What each worker pool runs, each once."""
+    """Distinct images of the worker pools."""
     starts: tuple[str, ...]
     """Nodes and processes that its launchers start."""
     cost: JobCost
@@ -194,8 +194,8 @@ def job_changes(plan: Plan, observed: Observations = NOTHING_OBSERVED) -> list[J
     """Return all jobs of the plan by name, also those that do not change."""
     steps = [step for step in plan.steps if step.type in JOBS and step.op in ACTIONS]
     subnet = bool(plan.section("network").get("subnet"))
-    found = [_job(step, observed, subnet=subnet) for step in steps]
-    return sorted(found, key=lambda job: job.name)
+    changes = [_job(step, observed, subnet=subnet) for step in steps]
+    return sorted(changes, key=lambda job: job.name)
 
 
 def request(inputs: Mapping[str, Any]) -> dict[str, Any]:
@@ -299,18 +299,18 @@ def _idle_stop(inputs: Mapping[str, Any]) -> str:
 
 
 def _ladder(inputs: Mapping[str, Any]) -> tuple[RungRequest, ...]:
-    found = rungs(inputs)
-    if len(found) == 1:
+    ladder = rungs(inputs)
+    if len(ladder) == 1:
         return ()
     return tuple(
         RungRequest(
             number,
-            str(each.get("words", "as in the job file")),
-            _strategy(job_spec(request(each))),
-            _reservation(job_spec(request(each))),
-            costs.of_job(request(each), _region(inputs)),
+            str(rung.get("words", "as in the job file")),
+            _strategy(job_spec(request(rung))),
+            _reservation(job_spec(request(rung))),
+            costs.of_job(request(rung), _region(inputs)),
         )
-        for number, each in enumerate(found, start=1)
+        for number, rung in enumerate(ladder, start=1)
     )
 
 
@@ -330,8 +330,8 @@ def backend_of(inputs: Mapping[str, Any]) -> str:
 
 def _of_one_service(inputs: Mapping[str, Any]) -> str:
     """Return the option of a job that its service alone has; empty if there is none."""
-    given = inputs.get("options") or {}
-    return next((name for name in (IDLE_STOP, "notifications") if given.get(name)), "")
+    options = inputs.get("options") or {}
+    return next((name for name in (IDLE_STOP, "notifications") if options.get(name)), "")
 
 
 def _strategy(spec: Mapping[str, Any]) -> str:
@@ -339,8 +339,8 @@ def _strategy(spec: Mapping[str, Any]) -> str:
 
 
 def _filled_in(inputs: Mapping[str, Any]) -> tuple[str, ...]:
-    given = (inputs.get("options") or {}).get("filledIn")
-    return tuple(sorted(map(str, given))) if isinstance(given, dict) else ()
+    filled_in = (inputs.get("options") or {}).get("filledIn")
+    return tuple(sorted(map(str, filled_in))) if isinstance(filled_in, dict) else ()
 
 
 def _is_deferred(step: Step) -> bool:
@@ -366,10 +366,10 @@ def differences(step: Step) -> list[FieldDifference]:
 
 def _options(inputs: Mapping[str, Any]) -> dict[str, Any]:
     """Return the options; of each rung, its differences in words."""
-    found = dict(inputs.get("options") or {})
-    if LADDER in found:
-        found[LADDER] = [str(rung.get("words", "")) for rung in rungs(inputs)[1:]]
-    return found
+    options = dict(inputs.get("options") or {})
+    if LADDER in options:
+        options[LADDER] = [str(rung.get("words", "")) for rung in rungs(inputs)[1:]]
+    return options
 
 
 def job_name(step: Step) -> str:
@@ -389,15 +389,17 @@ def _named(inputs: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _reservation(spec: Mapping[str, Any]) -> str:
-    found: dict[str, None] = {}
+    reservations: dict[str, None] = {}
     for pool in spec.get("workerPoolSpecs", ()):
         affinity = pool.get("machineSpec", {}).get("reservationAffinity") or {}
         kind = affinity.get("reservationAffinityType")
         if kind == "SPECIFIC_RESERVATION":
-            found |= dict.fromkeys(value.rpartition("/")[2] for value in affinity.get("values", ()))
+            reservations |= dict.fromkeys(
+                value.rpartition("/")[2] for value in affinity.get("values", ())
+            )
         elif kind and kind != "NO_RESERVATION":
-            found[kind] = None
-    return ", ".join(found)
+            reservations[kind] = None
+    return ", ".join(reservations)
 
 
 def _network(spec: Mapping[str, Any]) -> str:
@@ -407,13 +409,13 @@ def _network(spec: Mapping[str, Any]) -> str:
 
 def images_of(spec: Mapping[str, Any]) -> tuple[str, ...]:
     """Return the images of the worker pools of a spec, each once."""
-    found: dict[str, None] = {}
+    images: dict[str, None] = {}
     for pool in spec.get("workerPoolSpecs", ()):
         image = pool.get("containerSpec", {}).get("imageUri")
         image = image or pool.get("pythonPackageSpec", {}).get("executorImageUri")
         if image:
-            found[image] = None
-    return tuple(found)
+            images[image] = None
+    return tuple(images)
 
 
 def fate(job: JobChange) -> str:
@@ -452,12 +454,12 @@ def progress(now: JobObservation) -> str:
     return f"{text}, {checkpoint(now.checkpoint)}" if now.checkpoint else text
 
 
-def checkpoint(found: CheckpointObservation) -> str:
+def checkpoint(observation: CheckpointObservation) -> str:
     """Return the age of a job's last checkpoint: a cancellation loses the work since then."""
-    if found.seconds is None:
+    if observation.seconds is None:
         return "no checkpoint"
-    bound = "at most " if found.at_most else ""
-    return f"last checkpoint {bound}{format_duration(found.seconds)} ago"
+    bound = "at most " if observation.at_most else ""
+    return f"last checkpoint {bound}{format_duration(observation.seconds)} ago"
 
 
 def at_most(job: JobChange) -> tuple[str, str]:

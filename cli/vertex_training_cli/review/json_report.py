@@ -72,7 +72,7 @@ def render(report: ReviewReport) -> str:
 
 def document(report: ReviewReport) -> dict[str, Any]:
     """Return the report as plain data. Money is USD; null stands for an unknown price."""
-    found = {
+    json_document = {
         "version": VERSION,
         "verdict": verdict(report),
         "answers": {e.question: list(e.phrases) for e in answers(report, lambda text, _=0: text)},
@@ -92,24 +92,24 @@ def document(report: ReviewReport) -> dict[str, Any]:
         },
     }
     if report.schedules:
-        found["schedules"] = _plain(report.schedules)
+        json_document["schedules"] = _plain(report.schedules)
     for kind, findings in report.risks.items():
         section, _, key = kind.key.rpartition(".")
         if key:
             names_alone = not kind.fields and all(type(e) is Finding for e in findings)
             listed = [e.name if names_alone else _plain(e, kind.fields) for e in findings]
-            (found[section] if section else found)[key] = listed
-    others = [_plain(each, "name version=new uri jobs") for each in report.other_images]
-    found["otherImages"] = others
-    for image in (*found["images"], *found["otherImages"]):
+            (json_document[section] if section else json_document)[key] = listed
+    others = [_plain(other, "name version=new uri jobs") for other in report.other_images]
+    json_document["otherImages"] = others
+    for image in (*json_document["images"], *json_document["otherImages"]):
         image["origin"] = report.origins.get(image["uri"])
-    return found
+    return json_document
 
 
 def _plain(value: Any, keys: str = "") -> Any:
     """Return a value of the report as JSON has it, with ``keys`` or those of its class."""
     if isinstance(value, list | tuple | set):
-        return [_plain(each) for each in value]
+        return [_plain(item) for item in value]
     if isinstance(value, Diagnostic):
         return value.message
     if isinstance(value, Location):
@@ -123,16 +123,16 @@ def _plain(value: Any, keys: str = "") -> Any:
         or KEYS.get(type(value))
         or " ".join(f"{_camel(field.name)}={field.name}" for field in dataclasses.fields(value))
     )
-    found: dict[str, Any] = {}
+    plain: dict[str, Any] = {}
     for word in keys.split():
         key, _, path = word.partition("=")
         name = key.removesuffix("?")
         inner = _plain(_at(value, path or name))
-        found[name] = None if key != name and not inner else inner
+        plain[name] = None if key != name and not inner else inner
     if isinstance(value, JobChange) and value.cost.trials is not None:
         # ``hourlyUsd`` is of all trials that run at once.
-        found["trials"] = {"max": value.cost.trials, "parallel": value.cost.parallel}
-    return found
+        plain["trials"] = {"max": value.cost.trials, "parallel": value.cost.parallel}
+    return plain
 
 
 def _at(value: Any, path: str) -> Any:

@@ -169,7 +169,7 @@ def _kept_images(inputs: Inputs) -> float:
 
 
 def _image_age(inputs: Inputs) -> float:
-    days = ((each.older_than or 0) / DAY for each in cleanup.parse(_clean_ups(inputs)))
+    days = ((rule.older_than or 0) / DAY for rule in cleanup.parse(_clean_ups(inputs)))
     return min(days, default=UNLIMITED)
 
 
@@ -180,7 +180,7 @@ def _tagged_images(inputs: Inputs) -> float:
 
 
 def _objects(value: object) -> list[Inputs]:
-    return [each for each in value if isinstance(each, Mapping)] if isinstance(value, list) else []
+    return [item for item in value if isinstance(item, Mapping)] if isinstance(value, list) else []
 
 
 def _counted(unit: str) -> Callable[[float], str]:
@@ -201,11 +201,11 @@ _COMPUTED: Final[Mapping[str, tuple[tuple[str, Callable[..., float], Callable[..
 }
 
 
-def _key_change(each: Finding, quote: Quote) -> str:
-    short = [key.rpartition("/")[2] for key in (each.old, each.new)]
-    old, new = (each.old, each.new) if short[0] == short[1] else short
-    changed = f"{quote(old)} → {quote(new)}" if each.new else quote(old)
-    return f"{changed} ({first([quote(name) for name in each.what])})"
+def _key_change(finding: Finding, quote: Quote) -> str:
+    short = [key.rpartition("/")[2] for key in (finding.old, finding.new)]
+    old, new = (finding.old, finding.new) if short[0] == short[1] else short
+    changed = f"{quote(old)} → {quote(new)}" if finding.new else quote(old)
+    return f"{changed} ({first([quote(name) for name in finding.what])})"
 
 
 @risk("no longer encrypted with your key", _key_change, "keysGone", LOST, "destroys",
@@ -222,13 +222,13 @@ def other_keys(plan: Plan) -> list[Finding]:
 
 
 def _key_changes(plan: Plan) -> list[Finding]:
-    found: dict[tuple[str, str], list[str]] = {}
+    by_key: dict[tuple[str, str], list[str]] = {}
     for step in plan.changed:
         if step.old and step.new:
             old, new = (set(_keys(step.type, state.inputs)) for state in (step.old, step.new))
             for key in old - new:
-                found.setdefault((key, min(new - old, default="")), []).append(step.name)
-    return [Finding("", tuple(sorted(found[key])), *key) for key in sorted(found)]
+                by_key.setdefault((key, min(new - old, default="")), []).append(step.name)
+    return [Finding("", tuple(sorted(by_key[key])), *key) for key in sorted(by_key)]
 
 
 def _keys(type_: str, inputs: Inputs) -> Iterator[str]:
@@ -243,21 +243,21 @@ def _keys(type_: str, inputs: Inputs) -> Iterator[str]:
             pending += value
 
 
-def _cold(each: Finding, quote: Quote) -> str:
-    before = f"{quote(each.old)} → " if each.old else ""
-    return f"{quote(each.name)} ({before}{quote(each.new)}, ${_fee(each.new):.2f} a GB)"
+def _cold(finding: Finding, quote: Quote) -> str:
+    before = f"{quote(finding.old)} → " if finding.old else ""
+    return f"{quote(finding.name)} ({before}{quote(finding.new)}, ${_fee(finding.new):.2f} a GB)"
 
 
 @risk("reads are paid for", _cold, "coldBuckets", COSTS, fields="name old new")
 def cold_buckets(plan: Plan) -> list[Finding]:
     """Return buckets of which reads cost more than before, and that accounts or people read."""
-    reads = {each.target for each in grants.held(plan) if each.role in VERBS}
-    found = [
+    reads = {holding.target for holding in grants.held(plan) if holding.role in VERBS}
+    findings = [
         Finding(step.name, old=_class(old) if step.old else "", new=_class(new))
         for step, old, new in plan.inputs_of(BUCKET)
         if step.new and str(new.get("name")) in reads
     ]
-    return sorted(each for each in found if _fee(each.new) > _fee(each.old))
+    return sorted(finding for finding in findings if _fee(finding.new) > _fee(finding.old))
 
 
 def _class(inputs: Inputs) -> str:
@@ -273,12 +273,18 @@ def _fee(storage_class: str) -> float:
 def refusals(plan: Plan) -> list[Finding]:
     """Return changes that Google refuses half-way, or without effect, with what to do instead."""
     now = datetime.now(tz=UTC)
-    found = [each for step in plan.steps if step.type == RESERVATION for each in _end(step, now)]
-    found += [each for step in plan.changed if step.type == BUCKET for each in _locked(step)]
+    findings = [
+        finding for step in plan.steps if step.type == RESERVATION for finding in _end(step, now)
+    ]
+    findings += [
+        finding for step in plan.changed if step.type == BUCKET for finding in _locked(step)
+    ]
     stays = (s for s in plan.steps if s.type == ATTACHMENT and s.old and s.op != "replace")
     if any(step.new for step in stays):
-        found += [each for step, *both in plan.inputs_of(SUBNET) for each in _moved(step, *both)]
-    return sorted(found)
+        findings += [
+            finding for step, *both in plan.inputs_of(SUBNET) for finding in _moved(step, *both)
+        ]
+    return sorted(findings)
 
 
 def _end(step: Step, now: datetime) -> Iterator[Finding]:

@@ -37,7 +37,7 @@ SHAPES: Final = {"bucket": ('[("', '")]'), "secret": ('[/"', '"/]'), "account": 
 
 @dataclass(frozen=True, slots=True)
 class Verbosity:
-    """How much a report shows. ``LEVELS`` go from everything to the least."""
+    """Level of detail of a report. ``LEVELS`` go from the most to the least."""
 
     fields: int
     """Fields shown of one changed resource or job; what is beyond is counted."""
@@ -67,9 +67,9 @@ LEVELS: Final = (
 def render(report: ReviewReport, limit: int = LIMIT) -> str:
     """Return the report in at most ``limit`` bytes, so that it has at most as many characters."""
     text = ""
-    found = sections(report, code, lambda words: f"**{words}**")
+    report_sections = sections(report, code, lambda words: f"**{words}**")
     for verbosity in LEVELS:
-        text = "\n".join(_lines(report, found, verbosity)) + "\n"
+        text = "\n".join(_lines(report, report_sections, verbosity)) + "\n"
         if len(text.encode()) <= limit:
             return text
     # Thousands of jobs or of mistakes: what comes first is what matters most.
@@ -77,12 +77,14 @@ def render(report: ReviewReport, limit: int = LIMIT) -> str:
     return f"{head}\n\nThe rest does not fit; see `--format html`.\n"
 
 
-def _lines(report: ReviewReport, found: list[ReportSection], verbosity: Verbosity) -> Iterator[str]:
+def _lines(
+    report: ReviewReport, report_sections: list[ReportSection], verbosity: Verbosity
+) -> Iterator[str]:
     ready, why = first_screen.readiness(report)
     yield f"## Review of stack {first_screen.subject(report, code)}"
     yield from ("", f"**{ready}:** {why}.", "")
     remaining = first_screen.commands(report)
-    yield from (f"{number}. {code(each)}" for number, each in enumerate(remaining, start=1))
+    yield from (f"{number}. {code(command)}" for number, command in enumerate(remaining, start=1))
     yield from ("",) if remaining else ()
     yield from (f"**{verdict(report, code)}**", "")
     answered = first_screen.rows(report, code)
@@ -90,7 +92,7 @@ def _lines(report: ReviewReport, found: list[ReportSection], verbosity: Verbosit
     if nothing := first_screen.without_row(report, code):
         yield from ("", nothing)
     yield ""
-    for section in found:
+    for section in report_sections:
         yield from _section(section, verbosity)
     if verbosity is not LEVELS[0]:
         yield "Shortened to fit into a comment; `--format html` and `--format json` have all of it."
@@ -124,7 +126,7 @@ def _part(part: Part, verbosity: Verbosity) -> Iterator[str]:
             if verbosity.fields:
                 yield from _folded(part.summary, _fields(part.fields, verbosity.fields))
         case Fold():
-            inside = (line for each in part.parts for line in _part(each, verbosity))
+            inside = (line for inner in part.parts for line in _part(inner, verbosity))
             yield from (part.comment, "") if part.comment else _folded(part.summary, inside)
         case Graph():
             if verbosity.draw:

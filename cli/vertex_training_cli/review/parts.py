@@ -1,4 +1,4 @@
-"""What a report is made of: findings, kinds of risks with their words, and parts of sections.
+"""Elements of a report: findings, kinds of risks with their texts, and parts of sections.
 
 A module that finds a kind of risk declares it; ``report.RISKS`` lists all. Verdict, answers,
 sections and JSON are written from that list.
@@ -73,9 +73,9 @@ class RiskKind:
     words: Words
     """Words for a finding in the verdict and in its answer."""
     key: str
-    """Where JSON has the findings, like ``policies.lowered``; empty if another key has them."""
+    """Path of the findings in JSON, like ``policies.lowered``; empty if another key has them."""
     headline: str
-    """What the verdict says before the names; empty if it says nothing."""
+    """Text of the verdict before the names; empty if the verdict omits the findings."""
     question: str
     """The question that the findings answer; empty if another part of the answer has them."""
     answer: str
@@ -135,7 +135,7 @@ class _Shown:
         if spec:
             return format(self.value, spec)
         if isinstance(self.value, tuple):
-            return first([self.quote(each) for each in self.value])
+            return first([self.quote(item) for item in self.value])
         return self.quote(self.value or "")
 
     def __str__(self) -> str:
@@ -217,7 +217,7 @@ class Table:
     spaced: bool = False
     """True if one more empty line follows in a comment."""
     shorter: tuple[Listing, ...] = ()
-    """What a comment has in its place, when it is short of space, and when it is very short: all
+    """Replacements in a comment with little space, and with very little: all
     of the rows, at any length. Without these, a comment shows as many rows as entries of a list."""
 
 
@@ -236,7 +236,7 @@ class Fold:
     summary: str
     parts: tuple[Part, ...]
     comment: str = ""
-    """What a comment has instead."""
+    """Replacement in a comment."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,7 +254,7 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class Edge:
-    """What one node does with the other."""
+    """Relation of one node to the other."""
 
     one: Node
     other: Node
@@ -306,9 +306,9 @@ class ReportSection:
     title: str
     parts: tuple[Part, ...]
     count: Paragraph | None = None
-    """What is seen while it is folded."""
+    """Text shown while it is folded."""
     fold: Literal["never", "comment", "always"] = "never"
-    """Where it is folded."""
+    """Formats in which it is folded."""
 
 
 Cell = str | tuple[str, ...]
@@ -337,6 +337,6 @@ def to_tables(
 def to_listings(*groups: Iterable[str | Entry]) -> tuple[Listing, ...]:
     """Return a list for each group that has entries."""
     entries = (
-        tuple(Entry(each) if isinstance(each, str) else each for each in group) for group in groups
+        tuple(Entry(row) if isinstance(row, str) else row for row in group) for group in groups
     )
     return tuple(Listing((entry,)) for entry in entries if entry)

@@ -64,7 +64,9 @@ def reachability_changes(plan: Plan) -> list[ReachabilityChange]:
         for change in _changes(step)
     ]
     order = ("opens", "changes", "closes")
-    return sorted(changes, key=lambda each: (order.index(each.verb), each.what, each.resource))
+    return sorted(
+        changes, key=lambda change: (order.index(change.verb), change.what, change.resource)
+    )
 
 
 def is_network(step: Step) -> bool:
@@ -101,10 +103,10 @@ def _openings(step: Step, state: ResourceState | None) -> dict[object, str]:
         return {}
     if step.type in WITH_REQUEST:
         job = job_name(step)
-        found = set(_job_openings(job, job_spec(request(state.inputs))))
+        openings = set(_job_openings(job, job_spec(request(state.inputs))))
         if _has_external_address(step.type, state.inputs):
-            found.add(f"machines of job {job} to the internet, by external addresses")
-        return {what: what for what in found}
+            openings.add(f"machines of job {job} to the internet, by external addresses")
+        return {what: what for what in openings}
     name = step.inputs.get("name", step.name)
     if step.type == BUCKET:
         closed = state.inputs.get("publicAccessPrevention") == "enforced"
@@ -191,22 +193,22 @@ def _network(inputs: Inputs) -> str:
       answer="{}", in_list="")  # fmt: skip
 def opened_to_everybody(plan: Plan) -> list[Finding]:
     """Return what everybody, or every address, reaches after a plan and did not before."""
-    found = (_public(step, step.new) - _public(step, step.old) for step in plan.changed)
-    return sorted(Finding(name) for names in found for name in names)
+    opened = (_public(step, step.new) - _public(step, step.old) for step in plan.changed)
+    return sorted(Finding(name) for names in opened for name in names)
 
 
 @risk("machines get external addresses", "{name}", "externalAddresses", PUBLIC, "destroys",
       in_list="")  # fmt: skip
 def external_addresses(plan: Plan) -> list[Finding]:
     """Return machines, and jobs whose machines, the internet reaches by an address of their own."""
-    found = (
+    steps = (
         step
         for step in plan.changed
         if step.new and _has_external_address(step.type, step.new.inputs)
     )
     return sorted(
         Finding(job_name(step) if step.type in WITH_REQUEST else step.name)
-        for step in found
+        for step in steps
         if not (step.old and _has_external_address(step.type, step.old.inputs))
     )
 
@@ -215,7 +217,7 @@ def external_addresses(plan: Plan) -> list[Finding]:
       fields="name what before=old after=new", in_list="")  # fmt: skip
 def sign_ins(plan: Plan) -> list[Finding]:
     """Return identity providers whose issuer, condition or mapping changes, or that have none."""
-    found = list[Finding]()
+    findings = list[Finding]()
     for step, old, new in plan.inputs_of(IDENTITY_PROVIDER):
         keys = SIGN_IN if step.old and step.new else ()
         changed = [key for key in keys if old.get(key) != new.get(key)]
@@ -224,8 +226,8 @@ def sign_ins(plan: Plan) -> list[Finding]:
             changed = [CONDITION]
         for key in changed:
             before = _shown(old.get(key), key) if step.old else "(absent)"
-            found.append(Finding(step.name, key, before, _shown(new.get(key), key)))
-    return sorted(found)
+            findings.append(Finding(step.name, key, before, _shown(new.get(key), key)))
+    return sorted(findings)
 
 
 def _shown(value: Any, key: str) -> str:
@@ -237,7 +239,7 @@ def _shown(value: Any, key: str) -> str:
 @risk("", "{what} of {name}", "notJudged", UNSEEN, answer="{}", in_list="", fields="name what")
 def not_judged(plan: Plan) -> list[Finding]:
     """Return inputs that send something out, or let others in, and that no rule here reads."""
-    found = [
+    findings = [
         Finding(step.name, key)
         for step in plan.changed
         if step.new and _is_known(step)
@@ -254,8 +256,8 @@ def not_judged(plan: Plan) -> list[Finding]:
             and not is_own
             and (new.get("type"), new.get("labels")) != (old.get("type"), old.get("labels"))
         ):
-            found.append(Finding(step.name, f"receiver ({new.get('type')})"))
-    return sorted(found)
+            findings.append(Finding(step.name, f"receiver ({new.get('type')})"))
+    return sorted(findings)
 
 
 @risk("machines reach any address", "{name}", "egressToAnywhere", PUBLIC, "destroys", in_list="")
@@ -342,9 +344,9 @@ def _describe(step: Step) -> str:
 @risk("a shell into the machines of", "{name}", "shells", RIGHTS)
 def shells(plan: Plan) -> list[Finding]:
     """Return jobs whose machines newly have a shell: for all who may use Vertex AI there."""
-    found = plan.inputs_of(*WITH_REQUEST)
+    inputs = plan.inputs_of(*WITH_REQUEST)
     return sorted(
-        Finding(job_name(step)) for step, old, new in found if _shell(new) and not _shell(old)
+        Finding(job_name(step)) for step, old, new in inputs if _shell(new) and not _shell(old)
     )
 
 

@@ -134,15 +134,15 @@ def image_changes(
     jobs: Iterable[JobChange | ScheduleChange], models: Iterable[VersionChange] = ()
 ) -> tuple[ImageUse, ...]:
     """Return images with another digest in ``jobs``, schedules among them, and ``models``."""
-    found: dict[tuple[str, str], dict[str, None]] = {}
+    images: dict[tuple[str, str], dict[str, None]] = {}
     for job in jobs:
         for difference in job.differences:
             if _IMAGE_PATH.match(difference.path) and difference.old and difference.new:
-                found.setdefault((difference.old, difference.new), {})[job.name] = None
+                images.setdefault((difference.old, difference.new), {})[job.name] = None
     for version in models:
         if version.image_before and version.image:
-            found.setdefault((version.image_before, version.image), {})[version.title] = None
-    return _image_uses(found)
+            images.setdefault((version.image_before, version.image), {})[version.title] = None
+    return _image_uses(images)
 
 
 def other_images(
@@ -150,21 +150,21 @@ def other_images(
 ) -> tuple[ImageUse, ...]:
     """Return other images in Artifact Registry, by digest, of what stays or is new."""
     jobs = [job for job in jobs if job.action not in ("cancel", "forget", "end")]
-    models = [each for each in models if each.action not in ("delete", "leave")]
+    models = [model for model in models if model.action not in ("delete", "leave")]
     changed = {change.uri for change in image_changes(jobs, models)}
     used = [(uri, job.name) for job in jobs for uri in job.images]
     used += [(model.image, model.title) for model in models]
-    found: dict[tuple[str, str], dict[str, None]] = {}
+    images: dict[tuple[str, str], dict[str, None]] = {}
     for uri, name in used:
         if uri not in changed and _PINNED.match(uri):
-            found.setdefault(("", uri), {})[name] = None
-    return _image_uses(found)
+            images.setdefault(("", uri), {})[name] = None
+    return _image_uses(images)
 
 
-def _image_uses(found: Mapping[tuple[str, str], Iterable[str]]) -> tuple[ImageUse, ...]:
+def _image_uses(images: Mapping[tuple[str, str], Iterable[str]]) -> tuple[ImageUse, ...]:
     uses = (
         ImageUse(image_name(new), *_versions(old, new), new, tuple(names))
-        for (old, new), names in found.items()
+        for (old, new), names in images.items()
     )
     return tuple(sorted(uses, key=lambda use: (use.name, use.old or use.uri)))
 
@@ -226,7 +226,7 @@ class ReviewReport:
     """The cloud's project; empty if unknown."""
     region: str
     source: str
-    """Which state the plan starts from, in words."""
+    """Description of the state that the plan starts from."""
     outcome: ReviewOutcome
     digest: str
     expected: str
@@ -236,7 +236,7 @@ class ReviewReport:
     errors: tuple[Diagnostic, ...]
     warnings: tuple[Diagnostic, ...]
     notes: tuple[Diagnostic, ...]
-    """What the program logs: prices of reservations, external grants."""
+    """Log entries of the program: prices of reservations, external grants."""
     jobs: tuple[JobChange, ...]
     models: tuple[VersionChange, ...] = _part(serving.version_changes)
     endpoints: tuple[EndpointChange, ...] = _part(serving.endpoint_changes)
@@ -256,7 +256,7 @@ class ReviewReport:
     """Types of changed resources of which nobody here knows what they open or grant."""
     reachability: tuple[ReachabilityChange, ...] = _part(reachability.reachability_changes)
     risks: Mapping[RiskKind, tuple[Any, ...]]
-    """What is found of each kind of ``RISKS``."""
+    """Findings by kind of ``RISKS``."""
     levels: Mapping[str, str]
     """Levels that policies are given, by name; the others are mandatory."""
     protected: tuple[str, ...] = _part(destroyed.protected)
@@ -282,7 +282,7 @@ class ReviewReport:
     unseen_images: tuple[str, ...] = ()
     """Images of submitted jobs that nobody could look up, each with the reason."""
     origins: Mapping[str, str] = field(default_factory=dict)
-    """Where new images came from, by their full names; those that were looked up."""
+    """Origins of new images by full name, of those that were looked up."""
     preflight: str = ""
     """The summary of a preflight of the stack; empty without one."""
 
@@ -333,7 +333,7 @@ class ReviewReport:
     def risky(self) -> bool:
         """Return whether something is opened, granted or destroyed, or loses its protection."""
         opened = any(change.verb != "closes" for change in self.reachability)
-        named = any(found for kind, found in self.risks.items() if kind.headline)
+        named = any(findings for kind, findings in self.risks.items() if kind.headline)
         return bool(self.gained or self.destroyed or named or opened)
 
     @property
@@ -358,17 +358,17 @@ def build(
     ``problems``: mistakes in the files, if the preview failed. ``observed`` is in no digest.
     """
     is_offline = source.startswith(OFFLINE)
-    found, refused = plan_digest(plan), destroyed.refused_losses(plan)
+    digest, refused = plan_digest(plan), destroyed.refused_losses(plan)
     problems = (*problems, *map(destroyed.loss_problem, refused))
     access_gained, access_lost = grants.access_changes(plan)
     parts: dict[str, Any] = {
-        each.name: tuple(each.metadata[FINDER](plan))
-        for each in dataclasses.fields(ReviewReport)
-        if FINDER in each.metadata
+        attribute.name: tuple(attribute.metadata[FINDER](plan))
+        for attribute in dataclasses.fields(ReviewReport)
+        if FINDER in attribute.metadata
     }
     parts["schedules"] = tuple(
-        dataclasses.replace(each, dropped=observed.dropped.get(each.name, ()))
-        for each in parts["schedules"]
+        dataclasses.replace(schedule, dropped=observed.dropped.get(schedule.name, ()))
+        for schedule in parts["schedules"]
     )
     grouped = {name for folder in parts["folders"] for name in folder.names}
     return ReviewReport(
@@ -377,8 +377,8 @@ def build(
         project=plan.config.get("gcp:project", ""),
         region=plan.config.get("gcp:region", ""),
         source=source,
-        outcome=_outcome(plan, problems, bool(expected) and not found.startswith(expected)),
-        digest=found,
+        outcome=_outcome(plan, problems, bool(expected) and not digest.startswith(expected)),
+        digest=digest,
         expected=expected,
         problems=problems,
         errors=() if problems else tuple(map(_explained, plan.errors)),
@@ -396,7 +396,7 @@ def build(
         risks={kind: kind(plan) for kind in RISKS},
         levels=guards.policy_levels(plan),
         changes=tuple(change for change in _changes(plan) if change.name not in grouped),
-        is_first=plan.succeeded and not is_offline and not any(each.old for each in plan.steps),
+        is_first=plan.succeeded and not is_offline and not any(step.old for step in plan.steps),
         unchanged=sum(step.custom and not step.changes for step in plan.steps),
     )
 
@@ -411,8 +411,8 @@ def with_images(
 
     ``problems`` are images that cannot be run: no job of theirs may be submitted.
     """
-    found = dataclasses.replace(report, origins=origins, unseen_images=tuple(unseen))
-    return with_problems(found, problems)
+    with_origins = dataclasses.replace(report, origins=origins, unseen_images=tuple(unseen))
+    return with_problems(with_origins, problems)
 
 
 def with_problems(report: ReviewReport, problems: Sequence[Problem]) -> ReviewReport:
@@ -461,9 +461,9 @@ def _is_elsewhere(step: Step) -> bool:
 
 def _change(step: Step) -> ResourceChange:
     new = step.new.inputs if step.new else {}
-    found = diff_fields(step.old.inputs, new) if step.old else added_fields(new)
+    fields = diff_fields(step.old.inputs, new) if step.old else added_fields(new)
     op = "forget" if destroyed.stays(step) else step.op
-    return ResourceChange(op, step.name, step.type, tuple(found), () if found else step.paths)
+    return ResourceChange(op, step.name, step.type, tuple(fields), () if fields else step.paths)
 
 
 def plan_digest(plan: Plan) -> str:

@@ -72,7 +72,7 @@ def sections(
 
     ``quote`` makes names and values harmless, ``strong`` makes words stand out.
     """
-    found = [
+    report_sections = [
         *_problems(report),
         ReportSection("Jobs", tuple(_jobs(report, quote))),
         ReportSection("Schedules", tuple(_schedules(report.schedules, quote))),
@@ -92,7 +92,7 @@ def sections(
         _warnings(report),
         _picture(report),
     ]
-    return [section for section in found if section.parts]
+    return [section for section in report_sections if section.parts]
 
 
 def _problems(report: ReviewReport) -> Iterator[ReportSection]:
@@ -122,16 +122,16 @@ def _schedules(changes: Sequence[ScheduleChange], quote: Quote) -> Iterator[Part
         "Jobs that are submitted by a schedule",
         changes,
         {
-            "schedule": lambda each: quote(each.name),
-            "what happens": lambda each: expenses.SCHEDULE_FATES[each.action],
-            "when": lambda each: quote(each.words, SENTENCE),
-            f"next {expenses.SLOTS} slots": lambda each: (
-                each.slots or ("paused" if each.paused else "none")
+            "schedule": lambda row: quote(row.name),
+            "what happens": lambda row: expenses.SCHEDULE_FATES[row.action],
+            "when": lambda row: quote(row.words, SENTENCE),
+            f"next {expenses.SLOTS} slots": lambda row: (
+                row.slots or ("paused" if row.paused else "none")
             ),
-            "missed slots": lambda each: quote(each.missed),
-            "image": lambda each: _images_in(each.images, quote),
-            "account": lambda each: _account_in(each.account, quote),
-            "a month": lambda each: each.cost,
+            "missed slots": lambda row: quote(row.missed),
+            "image": lambda row: _images_in(row.images, quote),
+            "account": lambda row: _account_in(row.account, quote),
+            "a month": lambda row: row.cost,
         },
         _if_action("end"),
     )
@@ -148,12 +148,12 @@ def _snapshots(changes: Sequence[SnapshotChange], quote: Quote) -> Iterator[Part
         "Snapshots of BigQuery",
         changes,
         {
-            "snapshot": lambda each: quote(each.name),
-            "run": lambda each: each.run,
-            "what happens": lambda each: expenses.SNAPSHOT_FATES[each.action],
-            "what is known": lambda each: quote(each.told, SENTENCE),
-            "folder": lambda each: quote(each.folder, SENTENCE),
-            "read by": lambda each: tuple(map(quote, each.readers)),
+            "snapshot": lambda change: quote(change.name),
+            "run": lambda change: change.run,
+            "what happens": lambda change: expenses.SNAPSHOT_FATES[change.action],
+            "what is known": lambda change: quote(change.told, SENTENCE),
+            "folder": lambda change: quote(change.folder, SENTENCE),
+            "read by": lambda change: tuple(map(quote, change.readers)),
         },
     )
     if changes:
@@ -167,19 +167,21 @@ def _models(versions: Sequence[VersionChange], quote: Quote) -> Iterator[Part]:
         "Versions of models that change",
         changed,
         {
-            "model": lambda each: quote(each.model),
-            "version": lambda each: quote(f"run {each.run}"),
-            "what happens": lambda each: each.action,
-            "job": lambda each: quote(each.job),
-            "image": lambda each: _images_in((each.image_before, each.image), quote),
-            "metrics": lambda each: quote(serving.metrics_text(each.metrics), SENTENCE),
+            "model": lambda change: quote(change.model),
+            "version": lambda change: quote(f"run {change.run}"),
+            "what happens": lambda change: change.action,
+            "job": lambda change: quote(change.job),
+            "image": lambda change: _images_in((change.image_before, change.image), quote),
+            "metrics": lambda change: quote(serving.metrics_text(change.metrics), SENTENCE),
         },
         _if_action("delete"),
     )
     unanswered = tuple(
-        Entry(f"{quote(each.model)} run {quote(each.run)}: {quote(each.unanswered, SENTENCE)}")
-        for each in changed
-        if each.unanswered
+        Entry(
+            f"{quote(change.model)} run {quote(change.run)}: {quote(change.unanswered, SENTENCE)}"
+        )
+        for change in changed
+        if change.unanswered
     )
     if unanswered:
         yield Paragraph("What these runs left could not be asked:")
@@ -193,18 +195,18 @@ def _endpoints(changes: Sequence[EndpointChange], quote: Quote) -> Iterator[Part
         "Endpoints that change",
         changed,
         {
-            "endpoint": lambda each: quote(each.name),
-            "what happens": lambda each: each.action,
-            "split": lambda each: quote(serving.split_change(each)),
-            "runs on": lambda each: quote(each.machine),
+            "endpoint": lambda change: quote(change.name),
+            "what happens": lambda change: change.action,
+            "split": lambda change: quote(serving.split_change(change)),
+            "runs on": lambda change: quote(change.machine),
             "a month": serving.cost_text,
-            "reached": lambda each: quote(serving.reach_text(each)),
-            "acts as": lambda each: _account_in(each.account, quote),
+            "reached": lambda change: quote(serving.reach_text(change)),
+            "acts as": lambda change: _account_in(change.account, quote),
         },
         _if_action("delete", "replace"),
     )
-    for each in changed:
-        yield from _metrics(each, quote)
+    for endpoint in changed:
+        yield from _metrics(endpoint, quote)
     if changed:
         text = "Endpoints are paid for while they are there, with or without traffic. "
         yield Paragraph(text + serving.SOURCES)
@@ -218,7 +220,7 @@ def _metrics(change: EndpointChange, quote: Quote) -> tuple[Table, ...]:
 
     heads = {f"{quote(run)} ({serving.share_text(change, run)})": run for run in change.runs}
     columns = {head: column(run) for head, run in heads.items()}
-    names = dict.fromkeys(name for found in change.metrics.values() for name in found)
+    names = dict.fromkeys(name for metric in change.metrics.values() for name in metric)
     caption = f"What was measured of endpoint {quote(change.name)}"
     return to_tables(caption, names, {"metric": quote, **columns})
 
@@ -229,11 +231,11 @@ def _watching(changes: Sequence[WatchChange], quote: Quote) -> Iterator[Part]:
         "Who is told of what",
         changes,
         {
-            "what": lambda each: f"{each.kind} {quote(each.name)}",
-            "what happens": lambda each: each.action,
-            "about": lambda each: quote(each.when, SENTENCE),
-            "told before": lambda each: tuple(quote(e, SENTENCE) for e in each.told_before),
-            "told": lambda each: tuple(quote(e, SENTENCE) for e in each.told),
+            "what": lambda change: f"{change.kind} {quote(change.name)}",
+            "what happens": lambda change: change.action,
+            "about": lambda change: quote(change.when, SENTENCE),
+            "told before": lambda change: tuple(quote(e, SENTENCE) for e in change.told_before),
+            "told": lambda change: tuple(quote(e, SENTENCE) for e in change.told),
         },
         _if_action("delete"),
     )
@@ -265,9 +267,9 @@ def _jobs(report: ReviewReport, quote: Quote) -> Iterator[Part]:
             if job.filled_in
         ),
         (
-            f"{quote(job.name)}, rung {each.number} of {len(job.ladder)}: {quote(str(each), ALL)}"
+            f"{quote(job.name)}, rung {rung.number} of {len(job.ladder)}: {quote(str(rung), ALL)}"
             for job in report.jobs
-            for each in job.ladder
+            for rung in job.ladder
         ),
         (
             f"{quote(job.name)} is cancelled when its accelerators are idle:"
@@ -332,13 +334,13 @@ def _job_table(
 
 def _prices(report: ReviewReport) -> str:
     """Return where the prices come from and how old they are."""
-    found = {
+    rates = {
         (rate.source, rate.date, rate.region + ("" if rate.exact else ", not of this job's region"))
         for job in report.submitted
         for pool in job.cost.pools
         if (rate := pool.rate)
     }
-    sources = "; ".join(f"{source} ({date}; {where})" for source, date, where in sorted(found))
+    sources = "; ".join(f"{source} ({date}; {where})" for source, date, where in sorted(rates))
     thin = costs.thin_sources(job.strategy for job in report.submitted)
     return " ".join([f"Prices: {sources}." if sources else "No prices.", *thin])
 
@@ -348,11 +350,11 @@ def _images(report: ReviewReport, quote: Quote) -> Iterator[ReportSection]:
         text = quote("; ".join(report.unseen_images), SENTENCE)
         yield ReportSection("", (Paragraph(f"Images were not looked up: {text}"),))
     columns: dict[str, Callable[[Any], str]] = {
-        "image": lambda each: quote(each.name),
-        "before": lambda each: quote(each.versions[0]),
-        "after": lambda each: quote(each.versions[1]),
-        "built from": lambda each: quote(report.origin(each)),
-        "used by": lambda each: quote(", ".join(each.jobs)),
+        "image": lambda image: quote(image.name),
+        "before": lambda image: quote(image.versions[0]),
+        "after": lambda image: quote(image.versions[1]),
+        "built from": lambda image: quote(report.origin(image)),
+        "used by": lambda image: quote(", ".join(image.jobs)),
     }
     tables = to_tables("Images that get another digest", report.images, columns)
     yield ReportSection("Images", tables)
@@ -389,9 +391,9 @@ def _rights(report: ReviewReport, quote: Quote, strong: Callable[[str], str]) ->
     return to_tables(
         "Rights gained and lost",
         [
-            *(("gained", each) for each in report.gained),
-            *(("lost", each) for each in report.lost),
-            *(("kept", each) for each in report.kept),
+            *(("gained", grant) for grant in report.gained),
+            *(("lost", grant) for grant in report.lost),
+            *(("kept", grant) for grant in report.kept),
         ],
         {
             "change": lambda row: row[0],
@@ -406,8 +408,8 @@ def _rights(report: ReviewReport, quote: Quote, strong: Callable[[str], str]) ->
 
 def _access(report: ReviewReport, quote: Quote) -> tuple[Table, ...]:
     """Return access by acting as an account: what is granted straight is among the rights."""
-    changes = [("gained", each) for each in report.access_gained if each.through]
-    changes += [("lost", each) for each in report.access_lost if each.through]
+    changes = [("gained", access) for access in report.access_gained if access.through]
+    changes += [("lost", access) for access in report.access_lost if access.through]
     return to_tables(
         "Access gained and lost",
         changes,
@@ -437,9 +439,9 @@ def _reachability(report: ReviewReport, quote: Quote) -> tuple[Listing, ...]:
 
 
 def _losses(report: ReviewReport, quote: Quote) -> ReportSection:
-    def gone(each: DestructiveChange) -> Entry:
-        text = f"{fate_of_resource(each)}: {quote(each.name)} ({quote(each.type)})"
-        takes = f", and with it {each.takes}" if each.takes and not each.refused else ""
+    def gone(change: DestructiveChange) -> Entry:
+        text = f"{fate_of_resource(change)}: {quote(change.name)} ({quote(change.type)})"
+        takes = f", and with it {change.takes}" if change.takes and not change.refused else ""
         return Entry(text + takes, danger="destroys")
 
     groups = [
@@ -467,12 +469,12 @@ def _policies(report: ReviewReport, quote: Quote) -> Iterator[Part]:
         "What policies found",
         report.violations,
         {
-            "level": lambda each: each.level,
-            "policy": lambda each: quote(each.policy),
-            "resource": lambda each: quote(each.urn.rpartition("::")[2]),
-            "what it says": lambda each: quote(each.message, SENTENCE),
+            "level": lambda violation: violation.level,
+            "policy": lambda violation: quote(violation.policy),
+            "resource": lambda violation: quote(violation.urn.rpartition("::")[2]),
+            "what it says": lambda violation: quote(violation.message, SENTENCE),
         },
-        lambda each: "destroys" if each.is_mandatory else "plain",
+        lambda violation: "destroys" if violation.is_mandatory else "plain",
         spaced=True,
     )
 
@@ -494,8 +496,8 @@ def _rest(report: ReviewReport, quote: Quote) -> ReportSection:
         return ReportSection("Everything else", ())
     folders = tuple(Entry(f"objects below {quote(f.name)}: {f.counts}") for f in report.folders)
     changes = tuple(_change(change, quote) for change in report.changes)
-    found = Listing((folders, changes), minor=True)
-    part = found if folders or changes else Paragraph("Nothing else changes.")
+    listing = Listing((folders, changes), minor=True)
+    part = listing if folders or changes else Paragraph("Nothing else changes.")
     count = Paragraph(f"{totals(report)}; {report.unchanged} unchanged")
     return ReportSection("Everything else", (part,), count, "comment")
 
@@ -551,16 +553,16 @@ def graph(report: ReviewReport) -> Graph:
 
 def _add_endpoints(drawn: Graph, report: ReviewReport) -> None:
     """Add endpoints with the shares of their versions, those that change first."""
-    there = [each for each in report.endpoints if each.action != "delete"]
-    drawn.endpoints_left = max(0, len(there) - MAX_JOBS)
-    for each in sorted(there, key=lambda each: each.action == "keep")[:MAX_JOBS]:
-        endpoint = Node("endpoint", each.name)
-        for run, share in each.after.items():
-            version = Node("model", f"{each.model} {run}")
-            drawn.add(endpoint, version, f"{share} %", new=share != each.before.get(run))
-        if each.account:
-            runner = Node("account", _account(each.account))
-            drawn.add(endpoint, runner, "runs as", new=not each.before)
+    remaining = [entry for entry in report.endpoints if entry.action != "delete"]
+    drawn.endpoints_left = max(0, len(remaining) - MAX_JOBS)
+    for change in sorted(remaining, key=lambda item: item.action == "keep")[:MAX_JOBS]:
+        endpoint = Node("endpoint", change.name)
+        for run, share in change.after.items():
+            version = Node("model", f"{change.model} {run}")
+            drawn.add(endpoint, version, f"{share} %", new=share != change.before.get(run))
+        if change.account:
+            runner = Node("account", _account(change.account))
+            drawn.add(endpoint, runner, "runs as", new=not change.before)
 
 
 def _holder(binding: IamBinding) -> Node:

@@ -91,7 +91,7 @@ class EndpointChange:
     """Share by deployed run, like ``run 3``; empty if there was no endpoint."""
     after: Mapping[str, int]
     machine: str
-    """What a replica runs on, and how many there are of each version."""
+    """Machine type of a replica, and the number of replicas of each version."""
     cost_before: EndpointCost | None
     cost: EndpointCost | None
     reach_before: str
@@ -109,18 +109,18 @@ class EndpointChange:
 
 def version_changes(plan: Plan) -> tuple[VersionChange, ...]:
     """Return all model versions of a plan, by model and run."""
-    found = (_version(step) for step in plan.steps if step.type == MODEL_VERSION)
-    return tuple(sorted(found, key=lambda each: (each.model, len(each.run), each.run)))
+    changes = (_version(step) for step in plan.steps if step.type == MODEL_VERSION)
+    return tuple(sorted(changes, key=lambda change: (change.model, len(change.run), change.run)))
 
 
 def endpoint_changes(plan: Plan) -> tuple[EndpointChange, ...]:
     """Return all endpoints of a plan, by name."""
     metrics = {(v.model, f"run {v.run}"): v.metrics for v in version_changes(plan)}
     shells = {_shell_id(step): step for step in plan.steps if step.type == ENDPOINT}
-    found = (
+    changes = (
         _endpoint(step, shells, metrics) for step in plan.steps if step.type == ENDPOINT_TRAFFIC
     )
-    return tuple(sorted(found, key=lambda each: each.name))
+    return tuple(sorted(changes, key=lambda change: change.name))
 
 
 def _version(step: Step) -> VersionChange:
@@ -173,8 +173,11 @@ def _before(step: Step) -> Inputs | None:
     """Return the inputs before the step, with what a refresh found at the endpoint."""
     if step.old is None:
         return None
-    found = {key: step.old.outputs.get(key) for key in ("deployed", "split")}
-    return {**step.old.inputs, **{key: value for key, value in found.items() if value is not None}}
+    outputs = {key: step.old.outputs.get(key) for key in ("deployed", "split")}
+    return {
+        **step.old.inputs,
+        **{key: value for key, value in outputs.items() if value is not None},
+    }
 
 
 def _action(step: Step, words: Mapping[str, str]) -> str:
@@ -188,14 +191,14 @@ def _image(inputs: Inputs) -> str:
     return str(value_at(inputs, "container.imageUri") or "")
 
 
-def _metrics(given: object) -> dict[str, float]:
+def _metrics(metrics: object) -> dict[str, float]:
     """Return the finite numbers among a run's metrics, which may be anything."""
-    found = (
+    numbers = (
         (str(name), value)
-        for name, value in as_mapping(given).items()
+        for name, value in as_mapping(metrics).items()
         if isinstance(value, int | float) and not isinstance(value, bool)
     )
-    kept = {name: float(value) for name, value in found if abs(value) <= sys.float_info.max}
+    kept = {name: float(value) for name, value in numbers if abs(value) <= sys.float_info.max}
     return dict(list(kept.items())[:MOST_METRICS])
 
 
@@ -207,8 +210,8 @@ def _split(inputs: Inputs) -> dict[str, int]:
 
 
 def _deployed(inputs: Inputs) -> dict[str, Inputs]:
-    found = as_mapping(inputs.get("deployed"))
-    return {run: as_mapping(entry) for run, entry in found.items()}
+    deployed = as_mapping(inputs.get("deployed"))
+    return {run: as_mapping(entry) for run, entry in deployed.items()}
 
 
 def _cost(inputs: Inputs) -> EndpointCost | None:
@@ -259,8 +262,8 @@ def _reach(inputs: Inputs | None) -> str:
 
 
 def _number(value: object) -> float:
-    found = value if isinstance(value, int | float) else 0
-    return found if math.isfinite(found) else 0
+    number = value if isinstance(value, int | float) else 0
+    return number if math.isfinite(number) else 0
 
 
 def _whole(value: object) -> str:
@@ -285,10 +288,10 @@ def judged(name: str, old: float, new: float) -> bool | None:
 def doubtful_traffic(plan: Plan) -> Iterable[Finding]:
     """Yield traffic that moves to a version that is worse than the main one, or not measured."""
     return (
-        Finding(each.name, what)
-        for each in endpoint_changes(plan)
-        if each.action == "change" and each.before
-        for what in _doubts(each)
+        Finding(change.name, what)
+        for change in endpoint_changes(plan)
+        if change.action == "change" and change.before
+        for what in _doubts(change)
     )
 
 
@@ -302,8 +305,8 @@ def _doubts(change: EndpointChange) -> Iterator[str]:
         known = {name: judged(name, old[name], new[name]) for name in old if name in new}
         worse = [name for name, is_worse in known.items() if is_worse]
         if worse:
-            found = [f"{name} {old[name]:.6g} → {new[name]:.6g}" for name in worse[:3]]
-            yield f"{run} is worse than {base}: {', '.join(found)}"
+            doubts = [f"{name} {old[name]:.6g} → {new[name]:.6g}" for name in worse[:3]]
+            yield f"{run} is worse than {base}: {', '.join(doubts)}"
         elif not any(is_worse is False for is_worse in known.values()):
             yield f"{run} has no metrics that compare with {base}"
 
@@ -324,9 +327,9 @@ def opened_endpoints(plan: Plan) -> Iterable[Finding]:
 def ended_endpoints(plan: Plan) -> Iterable[Finding]:
     """Return endpoints with traffic that leave the stack, or are made anew."""
     return (
-        Finding(each.name, f"{each.action} while {_split_text(each.before)}")
-        for each in endpoint_changes(plan)
-        if each.action in ("delete", "replace") and any(each.before.values())
+        Finding(change.name, f"{change.action} while {_split_text(change.before)}")
+        for change in endpoint_changes(plan)
+        if change.action in ("delete", "replace") and any(change.before.values())
     )
 
 
@@ -334,9 +337,9 @@ def ended_endpoints(plan: Plan) -> Iterable[Finding]:
 def deleted_versions(plan: Plan) -> Iterable[Finding]:
     """Return versions that are deleted from the registry."""
     return (
-        Finding(each.model, f"run {each.run}, version and files of the registry")
-        for each in version_changes(plan)
-        if each.action == "delete"
+        Finding(change.model, f"run {change.run}, version and files of the registry")
+        for change in version_changes(plan)
+        if change.action == "delete"
     )
 
 
@@ -366,17 +369,19 @@ def served_runs(plan: Plan) -> Iterable[Finding]:
 
 def _run_of(inputs: Inputs) -> tuple[str, str]:
     """Return key and run of a job."""
-    found = as_mapping(inputs.get("submission"))
-    return str(found.get("job")), _whole(found.get("run"))
+    submission = as_mapping(inputs.get("submission"))
+    return str(submission.get("job")), _whole(submission.get("run"))
 
 
 @_risk("endpoints cost more a month", "costlierEndpoints", COSTS)
 def raised_costs(plan: Plan) -> Iterable[Finding]:
     """Return endpoints that cost more a month, at least or at most, or have no price."""
     return (
-        Finding(each.name, cost_text(each))
-        for each in endpoint_changes(plan)
-        if each.cost and each.cost != each.cost_before and _is_raised(each.cost_before, each.cost)
+        Finding(change.name, cost_text(change))
+        for change in endpoint_changes(plan)
+        if change.cost
+        and change.cost != change.cost_before
+        and _is_raised(change.cost_before, change.cost)
     )
 
 
@@ -389,7 +394,7 @@ def _is_raised(before: EndpointCost | None, after: EndpointCost) -> bool:
 def cost_text(change: EndpointChange) -> str:
     """Return the price before and after: ``$79.75 → $159.50 to $319.01 a month``."""
     nothing = f"{usd(0)} a month"
-    before, after = (str(each or nothing) for each in (change.cost_before, change.cost))
+    before, after = (str(cost or nothing) for cost in (change.cost_before, change.cost))
     return after if before == after else f"{before.removesuffix(' a month')} → {after}"
 
 
@@ -422,4 +427,6 @@ def share_text(change: EndpointChange, run: str) -> str:
 
 def reach_text(change: EndpointChange) -> str:
     """Return from where an endpoint is reached, before and after."""
-    return " → ".join(dict.fromkeys(each for each in (change.reach_before, change.reach) if each))
+    return " → ".join(
+        dict.fromkeys(reach for reach in (change.reach_before, change.reach) if reach)
+    )

@@ -141,7 +141,7 @@ def _deployment_before(stack: StackRef, pulumi: PulumiCli) -> Mapping[str, Any]:
         deployment = pulumi.export_deployment(stack.stack)
     except CommandError:
         return {}  # there is no such stack yet, or `pulumi up` has more to say
-    if not any(each.get("custom") for each in deployment.get("resources") or []):
+    if not any(resource.get("custom") for resource in deployment.get("resources") or []):
         refuse_if_lost(stack)
     return deployment
 
@@ -159,13 +159,13 @@ def refused_repairs(
         argument.startswith("--plan") for argument in arguments
     ):
         return []
-    found = make_plan(pulumi, stack, policy_options=_config_file(arguments), refresh=True)
-    unseen = found.errors if found.steps and "--skip-preview" in arguments else ()
-    return [*map(loss_problem, refused_losses(found)), *(Problem(e.message) for e in unseen)]
+    preview = make_plan(pulumi, stack, policy_options=_config_file(arguments), refresh=True)
+    unseen = preview.errors if preview.steps and "--skip-preview" in arguments else ()
+    return [*map(loss_problem, refused_losses(preview)), *(Problem(e.message) for e in unseen)]
 
 
 def _refreshes(root: Path, arguments: Sequence[str]) -> bool:
-    """Whether ``pulumi up`` begins with what the cloud has: asked to, or by ``Pulumi.yaml``."""
+    """Return True if ``pulumi up`` refreshes first, by an option or by ``Pulumi.yaml``."""
     options = [match for argument in arguments if (match := _REFRESH.fullmatch(argument))]
     if options:
         return options[-1]["value"] not in ("false", "False", "f", "F", "0")
@@ -173,7 +173,7 @@ def _refreshes(root: Path, arguments: Sequence[str]) -> bool:
 
 
 def _run_up(stack: StackRef, pulumi: PulumiCli, arguments: Sequence[str], log: Log) -> int:
-    """The exit code of ``pulumi up``. Logs the jobs that it has cancelled in vain."""
+    """Return the exit code of ``pulumi up``. Logs the jobs that it has cancelled in vain."""
     with tempfile.TemporaryDirectory() as folder:
         notes = Path(folder) / "cancelled-jobs"
         noting = dataclasses.replace(pulumi, env={**pulumi.env, CANCELLED_JOBS: str(notes)})
@@ -193,16 +193,16 @@ def clear_settled(
 
     Returns the exit code of ``pulumi refresh``, which clears them; 0 if there was nothing to clear.
     """
-    found = find_pending(deployment)
-    if found.open:
-        log(explanation(found, stack))
-    if not found.clearable:
+    pending = find_pending(deployment)
+    if pending.open:
+        log(explanation(pending, stack))
+    if not pending.clearable:
         return 0
-    names = ", ".join(urn.rpartition("::")[2] for urn in found.settled)
+    names = ", ".join(urn.rpartition("::")[2] for urn in pending.settled)
     log(f"a killed run had begun to create {names}, which is settled now: clearing its note")
     options = ["--stack", stack, "--yes", "--skip-preview", "--non-interactive"]
     options += ["--clear-pending-creates", *_config_file(arguments)]
-    for urn in found.targets:
+    for urn in pending.targets:
         options += ["--target", urn]  # the others need not be read again
     return pulumi.run_in_foreground("refresh", *options)
 
@@ -227,11 +227,11 @@ def report_orphaned_jobs(
     """
     name = stack.stack
     try:
-        found = deployed.find_orphaned_jobs(stack, ids_in(deployment))
+        orphans = deployed.find_orphaned_jobs(stack, ids_in(deployment))
     except (CommandError, OperatorError) as error:
         log(f"it is not known whether jobs run that stack {name} does not know: {error}")
         return
-    for job in found:
+    for job in orphans:
         title, advice = deployed.orphan_title(job), deployed.orphan_advice(job, name)
         what = f"is {view.state(job)}, and stack {name} does not know it"
         log(f"job {title} {what}: {job.name}. {advice}")
@@ -272,7 +272,7 @@ def _checkpoint(stack: StackRef, cancelled: CancelledJob) -> str:
 
 
 def _way_back(stack: StackRef, job: str) -> str:
-    """The command that submits the request before this one once more."""
+    """Return the command that submits the previous request again."""
     up = f"vt up --stack {stack.stack}"
     try:
         files = ["--", *_files_of(stack, job)]
@@ -297,14 +297,14 @@ def _files_of(stack: StackRef, job: str) -> list[str]:
     if not keys:
         return ["."]
     file = settings.submitted[keys[0]].file
-    found = [file_name(stack.stack), *settings.include, file]
+    names = [file_name(stack.stack), *settings.include, file]
     for section, key in _USED.findall((stack.root / file).read_text(encoding="utf-8")):
         package, image = settings.packages.get(key), settings.images.get(key)
         if section == "packages" and package:
-            found.append(package.path)
+            names.append(package.path)
         if section == "images" and image and image.context:
-            found += [image.context, *image.include]
-    return found
+            names += [image.context, *image.include]
+    return names
 
 
 #: Types of which a creation that was killed left nothing that is not deleted otherwise.
@@ -327,13 +327,13 @@ class PendingCreates:
     settled: tuple[str, ...]
     """Their resources are in the state now, or what they made has another resource to delete it."""
     targets: tuple[str, ...]
-    """What a refresh that clears them reads: the state has it."""
+    """Resources of the state that a clearing refresh reads."""
     open: tuple[str, ...]
-    """``up`` did not create them again: they may exist or not."""
+    """Creations without a known result: the resource may exist or not."""
 
     @property
     def clearable(self) -> bool:
-        """Whether they can be cleared: the engine clears all or none, whatever is targeted."""
+        """True if they can be cleared: the engine clears all or none, even with targets."""
         return bool(self.settled) and not self.open
 
 

@@ -79,32 +79,42 @@ class Losses:
 
 
 def find_losses(deployment: Mapping[str, Any]) -> Losses:
-    """What the deployment of a state holds. Components and what is only read hold nothing."""
+    """Return the losses of a deployment. Components and read-only resources do not count."""
     resources = deployment.get("resources") or []
-    found = [
+    held = [
         resource
         for resource in resources
         if not (resource.get("delete") or resource.get("external"))
     ]
-    custom = [each for each in found if each.get("custom") and not _is_provider(each)]
+    custom = [
+        resource for resource in held if resource.get("custom") and not _is_provider(resource)
+    ]
     emptied = {_name(e) for e in custom if as_mapping(e.get("outputs")).get("forceDestroy")}
-    holding = [each for each in custom if _is_named(each)]
-    named = [_loss(each, emptied) for each in holding if not _stays_by(each)]
-    stay = [(_loss(each, ()), _stays_by(each)) for each in holding if _stays_by(each)]
-    unnamed = [each for each in custom if not _is_named(each)]
-    others = Counter(str(each["type"]) for each in unnamed if not each.get("retainOnDelete"))
-    rights = [each for each in unnamed if resource_types.iam_kind(each["type"]) is not None]
-    retained = sum(1 for each in rights if each.get("retainOnDelete"))
-    kept = [each for each in found if each.get("protect") and each["type"] != _PROTECTION]
-    protected = [_name(each) for each in kept]
+    holding = [resource for resource in custom if _is_named(resource)]
+    named = [_loss(resource, emptied) for resource in holding if not _stays_by(resource)]
+    stay = [
+        (_loss(resource, ()), _stays_by(resource)) for resource in holding if _stays_by(resource)
+    ]
+    unnamed = [resource for resource in custom if not _is_named(resource)]
+    others = Counter(
+        str(resource["type"]) for resource in unnamed if not resource.get("retainOnDelete")
+    )
+    rights = [
+        resource for resource in unnamed if resource_types.iam_kind(resource["type"]) is not None
+    ]
+    retained = sum(1 for resource in rights if resource.get("retainOnDelete"))
+    kept = [
+        resource for resource in held if resource.get("protect") and resource["type"] != _PROTECTION
+    ]
+    protected = [_name(resource) for resource in kept]
     in_code = frozenset(_name(e) for e in kept if e["type"] in WITH_REQUEST or not is_own(e["urn"]))
-    if not protected and any(each.get("protect") for each in found):
+    if not protected and any(resource.get("protect") for resource in held):
         protected = ["protection"]  # what it stood for has left the state
     order = [row.word for row in resource_types.by_token().values()]
     named.sort(key=lambda loss: (order.index(loss.kind), loss.name))
     names = tuple(sorted(f"{loss.kind} {loss.name} ({option})" for loss, option in stay))
     left = [right for right in rights if not right.get("retainOnDelete")]
-    taken = tuple(sorted(filter(None, (_taken(each, custom) for each in left))))
+    taken = tuple(sorted(filter(None, (_taken(resource, custom) for resource in left))))
     return Losses(tuple(named), others, tuple(sorted(protected)), in_code, retained, taken, names)
 
 
@@ -113,15 +123,15 @@ def _taken(right: Mapping[str, Any], custom: Sequence[Mapping[str, Any]]) -> str
     inputs = as_mapping(right.get("inputs"))
     member, role = str(inputs.get("member") or ""), str(inputs.get("role") or "")
     on, marked, _ = str(right.get("id") or "").partition(f"/{role}/")
-    made = {str(each.get("id")) for each in custom}
-    emails = {each.rpartition("/")[2] for each in made}
+    made = {str(resource.get("id")) for resource in custom}
+    emails = {resource.rpartition("/")[2] for resource in made}
     if not (member and role and marked) or member.partition(":")[2] in emails:
         return ""
     return "" if on.removeprefix("b/") in made else f"{member}'s {role} on {on}"
 
 
 def _stays_by(resource: Mapping[str, Any]) -> str:
-    """The option by which a destroy leaves a resource in the cloud; empty if it does not.
+    """Return the option by which a destroy keeps a resource in the cloud; empty if it does not.
 
     What is ``deletedWith`` another resource is not deleted by its provider. Buckets end with what
     they are in, jobs with nothing: they run on.
@@ -150,15 +160,15 @@ def refusals(
     file = file_name(stack)
     off = "{}, have it reviewed and deployed, then run this again."
     ours, theirs = f"set protect: false in {file}", "take protect=True from it in extra.py"
-    found = [
+    problems = [
         Problem(
             f"{name} is protected",
             hint=off.format(theirs if name in losses.in_code else (hints or {}).get(name, ours)),
         )
         for name in losses.protected
     ]
-    if file_protects and not found:
-        found.append(
+    if file_protects and not problems:
+        problems.append(
             Problem(
                 f"{file} has protect: true, and the state has lost it",
                 hint="`vt up` brings it back. Taking it away is a reviewed change of the file.",
@@ -166,15 +176,15 @@ def refusals(
         )
     emptied = "deploy {} on it, or remove its objects and their old versions."
     forced = {loss.name: "force_destroy=True (extra.py)" for loss in losses.named if loss.teams}
-    found += [
+    problems += [
         Problem(
             f"bucket {name} has objects",
             hint=emptied.format(forced.get(name, "forceDestroy: true")),
         )
         for name in full
     ]
-    found += [Problem(f"a job runs that the state does not have: {job}") for job in orphaned]
-    return found
+    problems += [Problem(f"a job runs that the state does not have: {job}") for job in orphaned]
+    return problems
 
 
 def _loss(resource: Mapping[str, Any], emptied: Collection[str]) -> Loss:
@@ -194,7 +204,7 @@ def _loss(resource: Mapping[str, Any], emptied: Collection[str]) -> Loss:
 
 
 def _of_serving(resource: Mapping[str, Any]) -> str:
-    """What becomes of a model version, or of who asks an endpoint; empty of other resources."""
+    """Return the effect on a model version or on callers of an endpoint; empty for other types."""
     inputs = as_mapping(resource.get("inputs"))
     if resource["type"] == MODEL_VERSION:
         kept = as_mapping(inputs.get("options")).get("onDelete") != "delete"
@@ -209,7 +219,7 @@ def _of_serving(resource: Mapping[str, Any]) -> str:
 
 
 def _of_snapshot(resource: Mapping[str, Any], emptied: Collection[str]) -> str:
-    """That its files go with their bucket; empty where they stay, and of other resources."""
+    """Return a note that its files are deleted with their bucket; empty if they stay."""
     bucket = as_mapping(as_mapping(resource.get("inputs")).get("snapshot")).get("bucket")
     goes = resource["type"] == SNAPSHOT and bucket in emptied
     return f"its files go with bucket {bucket}" if goes else ""
@@ -273,7 +283,7 @@ def destroy(
 def destroy_stack(
     ref: StackRef, pulumi: PulumiCli, arguments: Sequence[str], confirmed: Callable[[], bool]
 ) -> int:
-    """The exit code of ``vt destroy``, which shows what would be lost before it asks.
+    """Return the exit code of ``vt destroy``, which shows what would be lost before it asks.
 
     Raises:
         CommandError: the state cannot be read, or the local cloud does not run.
@@ -321,14 +331,14 @@ def protection_hints(root: Path, name: str) -> dict[str, str]:
     entries: dict[tuple[str, ...], tuple[str, bool]] = {
         ("registry",): (settings.names.repository_id(), settings.registry.protect)
     }
-    for section, found, reference in (
+    for section, declared, reference in (
         ("buckets", settings.buckets, "{}.name"),
         ("secrets", settings.secrets, "{}"),
         ("reservations", settings.reservations, "{}.name"),
     ):
-        for key, each in found.items():
+        for key, resource in declared.items():
             full = str(known[f"{section}.{reference.format(key)}"])
-            entries[section, key] = (full.rpartition("/")[2], each.protect)
+            entries[section, key] = (full.rpartition("/")[2], resource.protect)
     own, hints = file_name(name), dict[str, str]()
     for entry, (called, protects) in entries.items():
         path = (*entry, "protect")
@@ -352,7 +362,7 @@ def _file_protects(ref: StackRef) -> bool:
 
 
 def _confirmation(stack: str, yes: bool, name: str) -> Callable[[], bool]:
-    """Asks for the stack's name when it is called; without a terminal it must be on the line."""
+    """Return a prompt for the stack's name; without a terminal it must be an argument."""
 
     def confirmed() -> bool:
         if yes or name:
@@ -419,7 +429,7 @@ JOB_WORDS = frozenset(resource_types.find(type_).word for type_ in JOBS)
 
 @dataclass(frozen=True, slots=True)
 class Contents:
-    """What is in jobs, buckets and beside the state."""
+    """Existing jobs and objects, including jobs outside the state."""
 
     jobs: Observations
     buckets: Mapping[str, ObjectListing]
@@ -430,7 +440,7 @@ class Contents:
     """Reason why orphaned jobs could not be searched for."""
 
     def full(self, losses: Iterable[Loss]) -> list[str]:
-        """Names of buckets that have objects and that Pulumi does not empty.
+        """Return names of buckets that have objects and that Pulumi does not empty.
 
         The stack's own two are not among them: they always have some.
         """
@@ -443,7 +453,7 @@ class Contents:
 
 
 def look(ref: StackRef, losses: Iterable[Loss], known: Collection[str]) -> Contents:
-    """Look at jobs and buckets. ``known`` are the ids that the state has, as of ``known_ids``.
+    """Read jobs and buckets. ``known`` are the ids in the state, from ``known_ids``.
 
     Raises:
         CommandError: the local cloud does not run.
@@ -453,10 +463,10 @@ def look(ref: StackRef, losses: Iterable[Loss], known: Collection[str]) -> Conte
     running: list[str] = []
     reason = ""
     try:
-        found = deployed.find_orphaned_jobs(ref, known, with_runs=True)
+        orphans = deployed.find_orphaned_jobs(ref, known, with_runs=True)
         cancel = f"`vt jobs cancel {{}} --stack {ref.stack}` ends it"
         running = [
-            f"{deployed.orphan_title(job)}, {cancel.format(view.job_id(job))}" for job in found
+            f"{deployed.orphan_title(job)}, {cancel.format(view.job_id(job))}" for job in orphans
         ]
     except (CommandError, OperatorError) as error:
         reason = str(error)
@@ -467,11 +477,11 @@ def look(ref: StackRef, losses: Iterable[Loss], known: Collection[str]) -> Conte
 def _listings(ref: StackRef, losses: Iterable[Loss]) -> dict[str, ObjectListing]:
     bucket = resource_types.find(resource_types.BUCKET).word
     names = [loss.name for loss in losses if loss.kind == bucket]
-    found: dict[str, ObjectListing] = {}
+    listings: dict[str, ObjectListing] = {}
     try:
         objects = Objects(ref.project)
         for name in names:
-            found[name] = objects.listing(f"gs://{name}", versions=True)
+            listings[name] = objects.listing(f"gs://{name}", versions=True)
     except OperatorError:
-        return found
-    return found
+        return listings
+    return listings

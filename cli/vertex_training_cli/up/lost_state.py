@@ -66,23 +66,25 @@ def refuse_if_lost(stack: StackRef) -> None:
         stack.connect_clients()
     except (CommandError, ConfigError, OperatorError, UnknownStackError, OSError):
         return
-    if found := next(_traces(stack, settings), None):
+    if trace := next(_traces(stack, settings), None):
         raise CommandError(
-            f"the state of {stack.stack} is empty, and its {found} is there: the state was lost, "
+            f"the state of {stack.stack} is empty, and its {trace} is there: the state was lost, "
             "or this is not its backend or not its `name` in Pulumi.yaml. Nothing was changed.",
             f"`vt import --state --stack {stack.stack}` shows what else is there.",
         )
 
 
 def _traces(stack: StackRef, settings: Settings) -> Iterator[str]:
-    """What is there of that: one question each, and what has no answer counts as not there."""
+    """Yield traces of an earlier deployment. A failed request counts as no trace."""
     names, control = settings.names, settings.names.bucket(CONTROL)
     with suppress(CommandError, OperatorError):
         if Objects(stack.project).has_bucket(control, settings.project_number):
             yield f"bucket gs://{control}"
     with suppress(CommandError, OperatorError):
         client = rest.connect(stack)
-        for key in [key for key, each in settings.service_accounts.items() if not each.existing]:
+        for key in [
+            key for key, account in settings.service_accounts.items() if not account.existing
+        ]:
             name = names.account(key)
             if client.get(f"https://iam.googleapis.com/v1/{name}", name):
                 yield f"account {names.account_email(key)}"
@@ -100,7 +102,7 @@ def take_over(stack: StackRef, pulumi: PulumiCli, log: Log, *, write: bool) -> i
     engine = _Import(stack.stack, pulumi, pulumi.with_variables(**{COMPARES: "1"}), _Lists(stack))
     imported: list[str] = []
     while entries := engine.find():
-        names = [each["name"] for each in entries if "id" in each]
+        names = [item["name"] for item in entries if "id" in item]
         for entry in entries:
             if "id" in entry:
                 log(f"{entry['name']} is there: {entry['id']}")
@@ -174,7 +176,7 @@ class _Lists:
             resource.doubt = f"{_joined(alike)}: has its name, and is not this stack's"
 
     def _items(self, url: str) -> list[dict[str, Any]] | CommandError:
-        """The items, or why there are none."""
+        """Return the items, or why there are none."""
         if url not in self.read:
             try:
                 self.read[url] = list(self._read(url))
@@ -208,43 +210,44 @@ class _Import:
     parents: dict[str, str] = field(default_factory=dict)
     """Names of components that the state has -> their URNs; of the last preview."""
     declared: list[_Declared] = field(default_factory=list)
-    """What the last preview creates."""
+    """Resources that the last preview creates."""
 
     def find(self) -> list[Entry]:
         """Entries of the declared resources that exist and the state lacks, with components."""
         entries = self._declared()
-        found = {(each.type, each.name): each for each in self.declared}
+        by_key = {(declared.type, declared.name): declared for declared in self.declared}
         while any("id" in entry for entry in entries):
             missing = self._missing(entries)
             if not missing:
                 return entries
             for entry in entries:
                 if "id" in entry and entry["name"] in missing:
-                    left = found[entry["type"], _logical(entry)]
+                    left = by_key[entry["type"], _logical(entry)]
                     message = missing[entry["name"]]
                     left.id, left.doubt = "", "" if _ABSENT in message else plain(redact(message))
-            entries = [each for each in entries if each["name"] not in missing]
+            entries = [remaining for remaining in entries if remaining["name"] not in missing]
         return []
 
     def run(self, entries: Sequence[Entry]) -> int:
-        """The exit code of the import."""
+        """Return the exit code of the import."""
         with self._arguments(entries) as arguments:
             return self.pulumi.run_in_foreground(*arguments, "--yes", "--skip-preview")
 
     def left(self) -> Iterator[str]:
-        """Lines about what the last preview creates and no import has."""
-        left = [each for each in self.declared if not each.id]
+        """Yield lines about what the last preview creates and no import has."""
+        left = [declared for declared in self.declared if not declared.id]
         certain: dict[Recovery, list[_Declared]] = {}
-        for each in left:
-            if each.doubt:
-                yield f"not imported: {each.name}: {each.doubt}. By hand: `{self._by_hand(each)}`"
+        for resource in left:
+            if resource.doubt:
+                by_hand = self._by_hand(resource)
+                yield f"not imported: {resource.name}: {resource.doubt}. By hand: `{by_hand}`"
             else:
-                certain.setdefault(each.row.recovery, []).append(each)
+                certain.setdefault(resource.row.recovery, []).append(resource)
         for recovery, text in _LEFT.items():
-            if found := certain.get(recovery):
-                types = Counter(each.type.rpartition(":")[2] for each in found)
+            if recovered := certain.get(recovery):
+                types = Counter(entry.type.rpartition(":")[2] for entry in recovered)
                 counts = [f"{count} {type_}" for type_, count in sorted(types.items())]
-                names = counts if recovery == "repeated" else [each.name for each in found]
+                names = counts if recovery == "repeated" else [entry.name for entry in recovered]
                 yield f"{text}: {_joined(names)}"
         done = self.pulumi.capture("preview", "--stack", self.stack, "--json")
         if done.returncode:
@@ -252,7 +255,7 @@ class _Import:
                 yield f"`vt up` refuses: {plain(redact(error['message'].strip()))}"
 
     def _by_hand(self, resource: _Declared) -> str:
-        """The command that imports one as the resource that the program declares.
+        """Return the command that imports one as the resource that the program declares.
 
         Without its parent it would be another resource: `up` would delete it and create this one.
         """
@@ -275,7 +278,9 @@ class _Import:
         self.parents.clear()
         self.parents.update({_name(urn): urn for urn in urns if _name(urn) not in own})
         self.declared[:] = self._created(steps)
-        ids = {(each.type, each.name): each.id for each in self.declared if each.id}
+        ids = {
+            (resource.type, resource.name): resource.id for resource in self.declared if resource.id
+        }
         entries: list[Entry] = []
         for entry in declared:
             if entry.get("component"):
@@ -285,31 +290,31 @@ class _Import:
         return entries
 
     def _created(self, steps: Sequence[Mapping[str, Any]]) -> list[_Declared]:
-        """The resources that these steps create; each with its id, or what is in doubt."""
+        """Return the resources that these steps create; each with its id, or what is in doubt."""
         held = {
             (state["type"], _last(state["id"]))
-            for each in steps
-            if (state := each.get("oldState") or {}).get("id")
+            for step in steps
+            if (state := step.get("oldState") or {}).get("id")
         }
         states = [step["newState"] for step in steps if step.get("op") == "create"]
-        made = [
-            _Declared(each["type"], _name(each["urn"]), _known(each), each.get("parent") or "")
-            for each in states
-            if each.get("custom", True) and not each["type"].startswith("pulumi:")
+        created = [
+            _Declared(new["type"], _name(new["urn"]), _known(new), new.get("parent") or "")
+            for new in states
+            if new.get("custom", True) and not new["type"].startswith("pulumi:")
         ]
-        for each in made:
-            if each.row.listed_at:
-                self.lists.find(each, {id_ for type_, id_ in held if type_ == each.type})
-            elif each.row.recovery == "imported":
-                each.id = each.row.id_to_import(each.inputs)
-                if not each.id:
-                    each.doubt = "its id follows from resources that are not imported"
-        taken = Counter((each.type, each.id) for each in made if each.id)
-        for each in made:
-            if taken[each.type, each.id] > 1:
-                each.doubt = f"{each.id} is declared {taken[each.type, each.id]} times"
-                each.id = ""
-        return made
+        for resource in created:
+            if resource.row.listed_at:
+                self.lists.find(resource, {id_ for type_, id_ in held if type_ == resource.type})
+            elif resource.row.recovery == "imported":
+                resource.id = resource.row.id_to_import(resource.inputs)
+                if not resource.id:
+                    resource.doubt = "its id follows from resources that are not imported"
+        taken = Counter((entry.type, entry.id) for entry in created if entry.id)
+        for resource in created:
+            if (uses := taken[resource.type, resource.id]) > 1:
+                resource.doubt = f"{resource.id} is declared {uses} times"
+                resource.id = ""
+        return created
 
     def _missing(self, entries: Sequence[Entry]) -> dict[str, str]:
         """Some of those that do not exist or cannot be read, with the engine's reason; or none."""
@@ -346,7 +351,7 @@ def _last(name: str) -> str:
 
 
 def _logical(entry: Entry) -> str:
-    """The name in the program: the engine gives another one to the second of two alike."""
+    """Return the name in the program: the engine gives another one to the second of two alike."""
     return entry.get("logicalName") or entry["name"]
 
 
