@@ -63,14 +63,16 @@ def version_of(root: Path) -> str:
     Raises:
         ReleaseError: they have two.
     """
-    found = {
+    versions = {
         folder: tomllib.loads((root / folder / "pyproject.toml").read_text())["project"]["version"]
         for folder in SOURCES
     }
-    if len(set(found.values())) > 1:
-        said = ", ".join(f"{folder}/pyproject.toml: {each}" for folder, each in found.items())
+    if len(set(versions.values())) > 1:
+        said = ", ".join(
+            f"{folder}/pyproject.toml: {version}" for folder, version in versions.items()
+        )
         raise ReleaseError(f"two versions ({said}). Hint: a release has one.")
-    return found["."]
+    return versions["."]
 
 
 def check_tag(root: Path, tag: str, version: str) -> None:
@@ -156,11 +158,11 @@ def _plugin(wheel: Path, pins: str) -> dict[str, bytes]:
 
 def _templates(root: Path, plugin: Mapping[str, bytes], wheel: str) -> dict[str, bytes]:
     """The files of all templates, each with the plugin's folder."""
-    found = {name: (root / name).read_bytes() for name in _files(root, ("templates/",))}
-    for folder in sorted({name.rpartition("/")[0] for name in found}):
-        found |= {f"{folder}/{FOLDER}/{name}": content for name, content in plugin.items()}
+    templates = {name: (root / name).read_bytes() for name in _files(root, ("templates/",))}
+    for folder in sorted({name.rpartition("/")[0] for name in templates}):
+        templates |= {f"{folder}/{FOLDER}/{name}": content for name, content in plugin.items()}
     needs = f"-c {FOLDER}/constraints.txt\n./{FOLDER}/{wheel}\n"
-    return {**found, "templates/python/requirements.txt": needs.encode()}
+    return {**templates, "templates/python/requirements.txt": needs.encode()}
 
 
 def _archive(files: Mapping[str, bytes], epoch: int) -> bytes:

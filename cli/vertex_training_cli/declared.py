@@ -69,8 +69,10 @@ def declare_stack(root: Path, name: str) -> DeclaredStack:
     if extra.problems:
         raise ConfigError(extra.problems)
     world = World(root, name, stack.settings.project)
-    found = record_resources(world, lambda: declare_extra(extra, program.declare(stack, requests)))
-    return DeclaredStack(stack, requests, tuple(found))
+    recorded = record_resources(
+        world, lambda: declare_extra(extra, program.declare(stack, requests))
+    )
+    return DeclaredStack(stack, requests, tuple(recorded))
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,15 +94,15 @@ class _Recorder(pulumi.runtime.Mocks):
 
     def new_resource(self, args: pulumi.runtime.MockResourceArgs) -> tuple[str, dict[str, Any]]:
         self.resources.append(DeclaredResource(args.typ, args.name, args.inputs))
-        given = {"project": self.project, **args.inputs}
-        state = dict(given)
+        inputs = {"project": self.project, **args.inputs}
+        state = dict(inputs)
         if args.typ == ACCOUNT:
-            email = f"{given['accountId']}@{given['project']}.iam.gserviceaccount.com"
+            email = f"{inputs['accountId']}@{inputs['project']}.iam.gserviceaccount.com"
             state |= {"email": email, "member": f"serviceAccount:{email}", "uniqueId": email}
-            state["name"] = f"projects/{given['project']}/serviceAccounts/{email}"
+            state["name"] = f"projects/{inputs['project']}/serviceAccounts/{email}"
         elif args.typ == CUSTOM_ROLE:
-            state["name"] = f"projects/{given['project']}/roles/{given['roleId']}"
-        return given.get("name") or args.name, state
+            state["name"] = f"projects/{inputs['project']}/roles/{inputs['roleId']}"
+        return inputs.get("name") or args.name, state
 
     def call(self, args: pulumi.runtime.MockCallArgs) -> NoReturn:
         raise CommandError(

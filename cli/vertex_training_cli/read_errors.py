@@ -47,8 +47,8 @@ def explained(errors: Iterable[str]) -> tuple[str, ...]:
 
 
 def _meaning(error: str) -> Iterator[str]:
-    found = _TARGET.search(error)
-    target = next((group.rstrip(".,:") for group in found.groups() if group), "") if found else ""
+    match_ = _TARGET.search(error)
+    target = next((group.rstrip(".,:") for group in match_.groups() if group), "") if match_ else ""
     if is_api_off(error):
         yield "an API is off, so nothing of it can be read: the error names it."
     elif _FORBIDDEN.search(error):

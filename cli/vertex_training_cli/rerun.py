@@ -90,7 +90,7 @@ def _proposal(job: str, stack: str | None, args: str, *, resume: bool) -> Propos
     if text != before:
         made.files[entry.file] = text
         jobs = settings.submitted.items()
-        others = [key for key, each in jobs if each.file == entry.file and key != job]
+        others = [key for key, other in jobs if other.file == entry.file and key != job]
         if others:
             changed = "the output directory" if resume else "the arguments"
             remarks.append(f"{changed} of {', '.join(others)} change too: one file")
@@ -109,15 +109,15 @@ def _checkpoints(job: str, ref: StackRef) -> tuple[str, str]:
     from vertex_training_cli.jobs.service import Jobs, labels_of
 
     ref.connect_clients()
-    found = Jobs(ref).find(job)
-    folder = view.spec_of(found).base_output_directory.output_uri_prefix.rstrip("/")
+    job_ = Jobs(ref).find(job)
+    folder = view.spec_of(job_).base_output_directory.output_uri_prefix.rstrip("/")
     where = f"{folder}/{CHECKPOINTS}"
     listing = Objects(ref.project).listing(where) if folder else None
     if listing is None or not listing.count:
         hint = "its code saves them below AIP_CHECKPOINT_DIR (docs/distributed.md)"
         raise CommandError(f"the newest run of {job} left no checkpoint in {where}.", hint)
     count = f"{listing.count}{'+' if listing.more else ''} files in {where}"
-    return labels_of(found)[REQUEST_ID_LABEL], count
+    return labels_of(job_)[REQUEST_ID_LABEL], count
 
 
 def with_folder_of(text: str, request_id: str, file: str) -> str:
@@ -131,11 +131,11 @@ def with_folder_of(text: str, request_id: str, file: str) -> str:
     if key := next((name for name in SPECS if name in content), ""):
         content, path = content[key], (key,)
     for outer, inner in OUTPUTS:
-        given = (content.get(outer) or {}).get(inner)
-        if given is None:
+        folders = (content.get(outer) or {}).get(inner)
+        if folders is None:
             continue
-        own = str(given).replace(f"${{{REQUEST_ID}}}", request_id)
-        if own == given:
+        own = str(folders).replace(f"${{{REQUEST_ID}}}", request_id)
+        if own == folders:
             return text  # one folder for all runs
         edited = editing.mended(text, (*path, outer, inner), Mend("value", own))
         if edited is not None:

@@ -190,12 +190,12 @@ def items(
         CommandError: a page after the first is not there, or the list has no end.
     """
     for document in pages(url, what, get):
-        found = document.get(read.collection) or ()
-        if isinstance(found, dict):
-            for place in found.values():
+        collection = document.get(read.collection) or ()
+        if isinstance(collection, dict):
+            for place in collection.values():
                 yield from place.get(read.within, ())
         else:
-            yield from found
+            yield from collection
 
 
 def connect(stack: StackRef) -> RestClient:

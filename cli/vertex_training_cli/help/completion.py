@@ -62,8 +62,8 @@ def _complete_stack(incomplete: str) -> list[str]:
 
 def _completer(section: str) -> Callable[..., list[str]]:
     def complete(ctx: typer.Context, incomplete: str) -> list[str]:
-        found = keys(Path.cwd(), _stack_of(ctx), section)
-        return [name for name in found if name.startswith(incomplete)]
+        names = keys(Path.cwd(), _stack_of(ctx), section)
+        return [name for name in names if name.startswith(incomplete)]
 
     complete.__annotations__ = {"ctx": typer.Context, "incomplete": str}
     return complete
@@ -72,9 +72,9 @@ def _completer(section: str) -> Callable[..., list[str]]:
 def _stack_of(context: typer.Context) -> str:
     """The stack that the line names, else the selected one, else ``local``."""
     for name in ("stack", "source"):
-        given = context.params.get(name)
-        if isinstance(given, str) and given:
-            return given
+        value = context.params.get(name)
+        if isinstance(value, str) and value:
+            return value
     return os.environ.get("PULUMI_STACK") or "local"
 
 

@@ -101,11 +101,11 @@ class Transport:
         Raises:
             RegistryError: it is not on this registry.
         """
-        found = urljoin(f"{self.base}/", url)
-        there, here = urlsplit(found), urlsplit(self.base)
+        absolute = urljoin(f"{self.base}/", url)
+        there, here = urlsplit(absolute), urlsplit(self.base)
         if (there.scheme, there.netloc) != (here.scheme, here.netloc):
             raise RegistryError(f"{path}: the registry names an address that is not its own.")
-        return found
+        return absolute
 
     def _ask(self, method: str, url: str, options: dict[str, Any]) -> requests.Response:
         reads = method in ("GET", "HEAD")

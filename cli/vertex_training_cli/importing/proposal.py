@@ -110,7 +110,7 @@ def propose(
     existing = {path.stem for path in (root / "jobs").glob("*.yaml")}
     existing |= {*settings.submitted} if settings else set()
     for job in source.jobs:
-        job.name = free_key(job.name, existing | {each.name for each in made.jobs})
+        job.name = free_key(job.name, existing | {job.name for job in made.jobs})
         job.remarks += _destination(job, settings)
         _package(job, source, folder, made, settings, entries)
         adoption = Adoption(job, settings, entries)
@@ -224,9 +224,9 @@ def _beside(folder: Path, root: Path, name: str) -> Path | None:
     if folder.resolve() == Path.home().resolve() != root.resolve():
         return None
     for path in (name, Path(name).name):
-        found = RootDirectory(folder, refuse_git=True).status(path)
+        status = RootDirectory(folder, refuse_git=True).status(path)
         hidden = any(part.startswith(".") for part in path.split("/"))
-        if found and found.st_size <= MAX_BYTES and not hidden:
+        if status and status.st_size <= MAX_BYTES and not hidden:
             return folder.resolve() / path
     return None
 
@@ -266,7 +266,11 @@ def _package(
         of = "is where the client put it" if is_there else "is made by a stack"
         job.remarks.append(f"its package {of}; the script is {file}")
         return
-    same = (key for key, each in settings.packages.items() if PurePath(each.path) == PurePath(file))
+    same = (
+        key
+        for key, package in settings.packages.items()
+        if PurePath(package.path) == PurePath(file)
+    )
     key = next(same, "")
     if not key:
         key = free_key(job.name, {*settings.packages, *entries.keys("packages")})
@@ -287,8 +291,8 @@ def _script(script: str, source: SourceContents, folder: Path) -> str | None:
         if Path(name).name == Path(script).name:
             return text
     try:
-        found = RootDirectory(folder).read(script.removeprefix("./"))
-        return None if found is None else found.decode()
+        content = RootDirectory(folder).read(script.removeprefix("./"))
+        return None if content is None else content.decode()
     except (OSError, UnicodeDecodeError):
         return None
 

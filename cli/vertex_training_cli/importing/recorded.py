@@ -285,9 +285,9 @@ def _requirements(setup: str) -> Iterator[str]:
     for node in ast.walk(ast.parse(setup)):
         if isinstance(node, ast.keyword) and node.arg == "install_requires":
             for text in ast.walk(node.value):
-                found = text.value if isinstance(text, ast.Constant) else None
-                if isinstance(found, str) and found.isprintable():  # a line each
-                    yield found
+                value = text.value if isinstance(text, ast.Constant) else None
+                if isinstance(value, str) and value.isprintable():  # a line each
+                    yield value
 
 
 def _left_out(recorder: Recorder, code: int) -> Iterator[str]:

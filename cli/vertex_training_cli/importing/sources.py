@@ -90,16 +90,16 @@ def read(path: Path) -> SourceContents:
     """
     data = _text_of(path)
     text = data.decode("utf-8-sig", errors="replace").replace("\r\n", "\n")
-    found = _Reader(path, key_of(path.stem)).read(text, data)
-    if not found.jobs:
-        hint = "; ".join(found.remarks) or (
+    contents = _Reader(path, key_of(path.stem)).read(text, data)
+    if not contents.jobs:
+        hint = "; ".join(contents.remarks) or (
             "an import looks for workerPoolSpecs, trialJobSpec and Batch's taskGroups in YAML or "
             "JSON, for `gcloud ai custom-jobs|hp-tuning-jobs create` in scripts, and for "
             "CustomJob(…), CustomTrainingJob(…) or from_local_script(…) in Python; `vt import "
             "--run COMMAND` records what a command sends"
         )
         raise CommandError(f"{path}: there is no job in it.", hint)
-    return found
+    return contents
 
 
 def _text_of(path: Path) -> bytes:
@@ -177,9 +177,11 @@ class _Reader:
             job = from_message({k: v for k, v in message.items() if k not in PLACES}, self.name)
         else:
             return from_message(message, self.name)
-        for each in (message, *reversed(around)) if around else ():
-            where = re.search(r"/locations/([^/]+)", str(each.get("parent")))
-            region = str(each.get("region") or each.get("location") or (where[1] if where else ""))
+        for holder in (message, *reversed(around)) if around else ():
+            where = re.search(r"/locations/([^/]+)", str(holder.get("parent")))
+            region = str(
+                holder.get("region") or holder.get("location") or (where[1] if where else "")
+            )
             if region and not job.region:
                 job.region = with_placeholders(region, EXPRESSION)
         return job
@@ -374,10 +376,10 @@ def _blocks(text: str) -> Iterator[tuple[int, str, str]]:
     for number, line in outside:
         spans = (span[1] for span in INLINE.finditer(line))
         yield from ((number, "sh", span) for span in spans if GCLOUD.search(span))
-    for is_code, block in [] if fences else groupby(outside, lambda each: _is_indented(each[1])):
-        found = list(block)
-        if is_code and any(line.strip() for _, line in found):
-            yield found[0][0], "", _dedented([line for _, line in found])
+    for is_code, block in [] if fences else groupby(outside, lambda pair: _is_indented(pair[1])):
+        numbered = list(block)
+        if is_code and any(line.strip() for _, line in numbered):
+            yield numbered[0][0], "", _dedented([line for _, line in numbered])
 
 
 def _fences(lines: list[str]) -> Iterator[tuple[int, int, str]]:
@@ -405,7 +407,7 @@ def _dedented(lines: list[str]) -> str:
 
 def _without_magic(source: str) -> str:
     """A cell of Python, where lines for the shell are calls; each line keeps its number."""
-    lines, found = source.split("\n"), list[str]()
+    lines, kept = source.split("\n"), list[str]()
     index = 0
     while index < len(lines):
         line, more = lines[index], 0
@@ -417,9 +419,9 @@ def _without_magic(source: str) -> str:
             line = f"{shell[1]}{shell[2]}__shell__({' '.join(command).lstrip('!')!r})"
         elif line.lstrip().startswith("%"):
             line = f"{line[: len(line) - len(line.lstrip())]}pass"
-        found += [line, *[""] * more]
+        kept += [line, *[""] * more]
         index += 1 + more
-    return "\n".join(found)
+    return "\n".join(kept)
 
 
 def _tree(code: str) -> ast.Module:
@@ -439,7 +441,7 @@ def _messages(value: Any, around: tuple[Any, ...] = ()) -> Iterator[tuple[Any, t
     if isinstance(value, dict):
         inner = [value.get(key) for key in SPECS]
         is_job = any(key in value for key in (*POOLS, *batch_messages.FIELDS)) or any(
-            isinstance(each, dict) and any(key in each for key in POOLS) for each in inner
+            isinstance(entry, dict) and any(key in entry for key in POOLS) for entry in inner
         )
         if is_job or (not around and any(key in value for key in SPECS)):
             yield value, around
@@ -456,7 +458,7 @@ def _commands(value: document.Value) -> Iterator[tuple[int, str]]:
     if isinstance(content, dict):
         entrypoint, args = content.get("entrypoint"), content.get("args")
         if entrypoint and args and isinstance(args.content, list):
-            words = [str(each.content) for each in args.content]
+            words = [str(cell.content) for cell in args.content]
             if str(entrypoint.content).endswith("gcloud"):
                 yield args.line, f"gcloud {shlex.join(words)}".replace("'", '"')
     elif isinstance(content, str) and GCLOUD.search(content):

@@ -86,23 +86,23 @@ def render(answers: Answers, release: str) -> dict[str, GeneratedFile]:
 
     ``release`` is the version of the package that the repository pins.
     """
-    given = {
+    context = {
         "answers": answers,
         "first": answers.environments[0],
         "release": release,
         "engine_version": ENGINE_VERSION,
         "local_project": f"{LOCAL_PREFIX}training",
     }
-    jinja, found = _jinja(), dict[str, GeneratedFile]()
+    jinja, files = _jinja(), dict[str, GeneratedFile]()
     for file in _FILES:
         for environment in answers.environments if "{}" in file.path else (None,):
             path = file.path.format(environment.name) if environment else file.path
             if file.text.endswith(".j2"):
-                text = jinja.get_template(file.text).render(given, environment=environment)
+                text = jinja.get_template(file.text).render(context, environment=environment)
             else:
                 text = (_TEMPLATES / file.text).read_text(encoding="utf-8")
-            found[path] = replace(file, path=path, text=text)
-    return found
+            files[path] = replace(file, path=path, text=text)
+    return files
 
 
 def release() -> str:

@@ -62,18 +62,18 @@ def inputs_in(
     deployment: Mapping[str, Any], types: Collection[str] = JOBS
 ) -> Iterator[Mapping[str, Any]]:
     """Inputs of the jobs in a state, or of what has another type."""
-    for each in deployment.get("resources") or []:
-        if each.get("type") in types and not each.get("delete"):
-            yield each.get("inputs") or {}
+    for resource in deployment.get("resources") or []:
+        if resource.get("type") in types and not resource.get("delete"):
+            yield resource.get("inputs") or {}
 
 
-def inputs_of(job: AnyJob, found: Iterable[Mapping[str, Any]]) -> Mapping[str, Any] | None:
+def inputs_of(job: AnyJob, resources: Iterable[Mapping[str, Any]]) -> Mapping[str, Any] | None:
     """The inputs that a job was submitted by; None if none of ``found`` are, or it is another's."""
     labels = labels_of(job)
     wanted = labels.get(STACK_LABEL), labels.get(JOB_LABEL), SLOT_LABEL in labels
-    for inputs in found if labels else ():
-        given = inputs.get("submission") or {}
-        if (given.get("stack"), given.get("job"), "schedule" in inputs) == wanted:
+    for inputs in resources if labels else ():
+        submission = inputs.get("submission") or {}
+        if (submission.get("stack"), submission.get("job"), "schedule" in inputs) == wanted:
             return inputs
     return None
 
@@ -141,8 +141,10 @@ def find_orphaned_jobs(
     if not with_runs:
         listed = [job for job in listed if not view.title(job).startswith(RUN_PREFIX)]
     # The list may lag and have jobs that were cancelled a moment ago: get each by its name.
-    found = [now for job in listed if (now := jobs.get_if_exists(job.name)) is not None]
-    return [job for job in found if not view.has_ended(job) and enum_name(job.state) != CANCELLING]
+    orphaned = [now for job in listed if (now := jobs.get_if_exists(job.name)) is not None]
+    return [
+        job for job in orphaned if not view.has_ended(job) and enum_name(job.state) != CANCELLING
+    ]
 
 
 def _rung_of(job: AnyJob) -> str:
@@ -184,12 +186,12 @@ _RESOURCE: Final = "training-"
 def deployed_jobs(deployment: Mapping[str, Any]) -> Deployed:
     """Jobs in a state."""
     resources = deployment.get("resources") or []
-    found = [
+    deployed = [
         (resource["urn"], resource.get("id", ""))
         for resource in resources
         if resource.get("type") in JOBS
     ]
-    return {_job(urn): id_ for urn, id_ in found}
+    return {_job(urn): id_ for urn, id_ in deployed}
 
 
 def planned_from(plan: Plan) -> Deployed:

@@ -113,14 +113,14 @@ def find_form(root: Path, stack: str) -> ImageForm | None:
         return None
     images, changed = dict[str, str](), list[str]()
     for name, entry in jobs.items():
-        file, found = _image_file(root, entry, packages)
-        if found:
-            entry["file"], images = file, images | found
+        file, form = _image_file(root, entry, packages)
+        if form:
+            entry["file"], images = file, images | form
             changed.append(str(name))
     if not changed:
         return None
-    given = config.get(f"{NAMESPACE}:images") or {}
-    config[f"{NAMESPACE}:images"] = given | {n: {"context": c} for n, c in images.items()}
+    configured = config.get(f"{NAMESPACE}:images") or {}
+    config[f"{NAMESPACE}:images"] = configured | {n: {"context": c} for n, c in images.items()}
     for name in images:
         if not any(f"${{packages.{name}}}" in _read(root, job) for job in jobs.values()):
             del packages[name]
@@ -215,8 +215,11 @@ def _is_built(settings: Settings, name: str, root: Path) -> bool:
 
 def _has_repository(home: Home, settings: Settings) -> bool:
     wanted = settings.names.image("x").split("/")[1:3]
-    found = Store(home.database).list(REPOSITORY)
-    return any([each.project, each.inputs.get("repositoryId")] == wanted for each in found)
+    repositories = Store(home.database).list(REPOSITORY)
+    return any(
+        [repository.project, repository.inputs.get("repositoryId")] == wanted
+        for repository in repositories
+    )
 
 
 def _obstacle(context: Path) -> str:

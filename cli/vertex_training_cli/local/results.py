@@ -70,14 +70,14 @@ class JobRecords:
 
     def get(self, job_id: str) -> LocalJob | None:
         """The job, or None if its record was deleted."""
-        found = (table.get(job_id) for table in self._vertex)
+        jobs = (table.get(job_id) for table in self._vertex)
         on_batch = (job for job in self._batch.list() if job.job_id == job_id)
-        return next(filter(None, (*found, *on_batch)), None)
+        return next(filter(None, (*jobs, *on_batch)), None)
 
     def list(self) -> builtins.list[LocalJob]:
         """All jobs with the trials of tuning jobs, newest first."""
-        found = [*itertools.chain.from_iterable(each.list() for each in self._vertex)]
-        return sorted([*found, *self._batch.list()], key=lambda job: job.create_time, reverse=True)
+        jobs = [*itertools.chain.from_iterable(table.list() for table in self._vertex)]
+        return sorted([*jobs, *self._batch.list()], key=lambda job: job.create_time, reverse=True)
 
     def progress(self, job: LocalJob) -> str:
         """How many trials or tasks are over: ``3/4``; empty for a job that has none."""

@@ -118,8 +118,8 @@ def _end(process: subprocess.Popen[bytes]) -> None:
     """
     for number in (signal.SIGTERM, signal.SIGKILL):
         if process.poll() is None and (started := descendants(process.pid)):
-            for each in started:
-                _signal(os.kill, each.pid, number)
+            for entry in started:
+                _signal(os.kill, entry.pid, number)
             with suppress(subprocess.TimeoutExpired):
                 process.wait(GRACE)
     for number in (signal.SIGTERM, signal.SIGKILL):
