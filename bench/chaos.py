@@ -55,7 +55,7 @@ QUICK_POINTS: Final = {"F1": "kill CLI", "F3": "kill CLI", "F5": "kill provider"
 
 @dataclass(frozen=True)
 class Share:
-    """How much of each part is done with one kind of job."""
+    """The share of each part that runs with one kind of job."""
 
     kills: int
     steps: int

@@ -110,7 +110,7 @@ def select(root: Path, files: Iterable[str], changed: Iterable[str]) -> list[str
 
 
 def changed_files(root: Path, base: str) -> list[str]:
-    """What differs from the merge base, removed files among it, and what git does not know yet."""
+    """Return files that differ from the merge base, with removed and untracked files."""
     fork = _git(root, "merge-base", base, "HEAD")
     return [
         *_git(root, "diff", "--name-only", "--no-renames", fork).splitlines(),

@@ -180,7 +180,7 @@ def _archive(files: Mapping[str, bytes], epoch: int) -> bytes:
 
 
 def _files(root: Path, prefixes: tuple[str, ...]) -> list[str]:
-    """What git has, or would add, below these folders."""
+    """Return tracked files below these folders, and untracked ones that git does not ignore."""
     listed = _git(root, "ls-files", "-z", "--cached", "--others", "--exclude-standard")
     return [
         name for name in listed.split("\0") if name.startswith(prefixes) and (root / name).is_file()

@@ -74,7 +74,7 @@ def find_browser() -> str | None:
 
 
 def succeeds(command: tuple[str, ...], seconds: float) -> bool:
-    """Whether a command ends in time, without an error."""
+    """Return True if a command ends in time, without an error."""
     try:
         done = subprocess.run(command, capture_output=True, timeout=seconds, check=False)
     except (OSError, subprocess.TimeoutExpired):
@@ -83,7 +83,7 @@ def succeeds(command: tuple[str, ...], seconds: float) -> bool:
 
 
 def can_install() -> bool:
-    """Whether apt and root are available."""
+    """Return True if apt and root are available."""
     return shutil.which("apt-get") is not None and os.geteuid() == 0
 
 

@@ -175,7 +175,7 @@ def pytest_collection() -> Generator[None, object, object]:
 
 
 class Summary:
-    """What became of each tier, and how long each file took."""
+    """Collects the outcomes of each tier and the duration of each file."""
 
     def __init__(self) -> None:
         """Nothing has run."""

@@ -74,7 +74,7 @@ def _table(options: list[MachineOption], region: str) -> None:
 
 
 def _as_text(row: MachineOption, region: str) -> str:
-    """What the table says of a machine type, in lines that may be folded anywhere."""
+    """Return a machine type's row of the table as lines that can be folded anywhere."""
     name, accelerator, counts, vcpus, memory, price, spot, per_gpu, of, regions = _cells(
         row, region
     )
@@ -212,7 +212,7 @@ def _all() -> Iterator[MachineOption]:
 
 
 def _matches(name: str, wanted: str) -> bool:
-    """Whether ``wanted`` is the name or some of its words: H100 is in NVIDIA_H100_80GB."""
+    """Return True if ``wanted`` is the name or some of its words: H100 is in NVIDIA_H100_80GB."""
     asked = wanted.upper().replace("-", "_").strip("_")
     return f"_{asked}_" in f"_{name}_"
 

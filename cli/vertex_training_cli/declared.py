@@ -1,4 +1,4 @@
-"""What the programs declare, without an engine: on Pulumi's mocks, which record every resource.
+"""Record the resources that the programs declare on Pulumi's mocks, without an engine.
 
 Nothing is asked of a backend or a cloud. Values that the cloud chooses are ``UNKNOWN``.
 """
@@ -54,7 +54,7 @@ class DeclaredStack:
 
 
 def declare_stack(root: Path, name: str) -> DeclaredStack:
-    """What the program of the stack ``name`` declares.
+    """Return the resources that the program of the stack ``name`` declares.
 
     Raises:
         ConfigError: with every mistake in the stack file or a job file.
@@ -77,7 +77,7 @@ def declare_stack(root: Path, name: str) -> DeclaredStack:
 
 @dataclass(frozen=True, slots=True)
 class World:
-    """What an engine tells a program, and what its provider fills in."""
+    """The settings that the engine passes to a program: root, stack and project."""
 
     root: Path
     stack: str
@@ -112,7 +112,7 @@ class _Recorder(pulumi.runtime.Mocks):
 
 
 def record_resources(world: World, declare: Callable[[], object]) -> list[DeclaredResource]:
-    """What ``declare`` registers.
+    """Return the resources that ``declare`` registers.
 
     Raises:
         ConfigError: code of a team raised something where a value was applied.

@@ -70,7 +70,7 @@ class JobDifference:
 
 @dataclass(frozen=True, slots=True)
 class StackComparison:
-    """What differs between the stacks ``one`` and ``other``, in this order."""
+    """The differences between the stacks ``one`` and ``other``, in this order."""
 
     one: str
     other: str
@@ -80,12 +80,12 @@ class StackComparison:
 
     @property
     def same(self) -> bool:
-        """Whether nothing differs."""
+        """True if the stacks have no difference."""
         return not (self.settings or self.jobs)
 
 
 def compare(one: Stack, other: Stack) -> StackComparison:
-    """What differs between two stacks of one checkout.
+    """Return the differences between two stacks of one checkout.
 
     Raises:
         ConfigError: with every mistake in the jobs of either.
@@ -183,7 +183,7 @@ def _neutral_request(request: JobRequest, references: Mapping[str, Any]) -> dict
 
 
 def _symbol(name: str, text: str) -> str:
-    """How a reference is shown: with its version where one name can stand for several things."""
+    """Return the text of a reference, with its version where one name has several versions."""
     versioned = name.startswith(("images.", "packages."))
     return f"${{{name}}} ({text.rpartition('/')[2]})" if versioned else f"${{{name}}}"
 

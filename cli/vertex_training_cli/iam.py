@@ -47,7 +47,7 @@ IAM. A denial wins over every grant.
 
 
 class IamFormat(enum.StrEnum):
-    """How the grants are printed."""
+    """The output format of the grants."""
 
     TABLE = enum.auto()
     JSON = enum.auto()
@@ -180,7 +180,7 @@ class DenyRule:
 
 @dataclass(frozen=True, slots=True)
 class EnvironmentIam:
-    """Who can do what in one environment."""
+    """The grants, roles and denials of one environment."""
 
     stack: str
     grants: tuple[IamBinding, ...]
@@ -191,7 +191,7 @@ class EnvironmentIam:
 
 
 def record(root: Path, name: str) -> EnvironmentIam:
-    """What both programs declare for this environment.
+    """Return the IAM resources that both programs declare for this environment.
 
     Raises:
         ConfigError: with every mistake in a stack file or a job file.

@@ -28,7 +28,7 @@ PolicyConfig = dict[str, dict[str, Any]]
 
 
 def policy_config(root: Path, stack: str, file: Path | None) -> PolicyConfig:
-    """What policies are configured with, by name: level and settings.
+    """Return the configuration of policies by name: level and settings.
 
     Raises:
         CommandError: ``file`` cannot be read, or is not of this form.

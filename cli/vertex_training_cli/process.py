@@ -1,4 +1,4 @@
-"""What every command expects of its process: streams, proxies, USER and HOME."""
+"""Prepare the process for every command: streams, proxies, USER and HOME."""
 
 from __future__ import annotations
 

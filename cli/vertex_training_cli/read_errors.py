@@ -1,4 +1,4 @@
-"""What a refused read means: the object is not there, or the account may not look. Pure.
+"""Explain a refused read: the object is missing, or the account has no permission. Pure.
 
 Google answers 404 where the object is missing, and 403 where the account may not look, whether the
 object is there or not. The texts are those of the gcp plugin and of Vertex AI's client.
@@ -37,7 +37,7 @@ _API_OFF: Final = re.compile(r"\bSERVICE_DISABLED\b|\bhas not been used in proje
 
 
 def is_api_off(error: str) -> bool:
-    """Whether a service refused because its API is off in the project."""
+    """Return True if a service refused because its API is disabled in the project."""
     return bool(_API_OFF.search(error))
 
 

@@ -28,7 +28,7 @@ from vertex_training_cli.status import print_line
 
 
 class RequestFormat(StrEnum):
-    """How the request is written."""
+    """The output format of the request."""
 
     JSON = "json"
     YAML = "yaml"

@@ -199,7 +199,7 @@ def with_arguments(text: str, words: list[tuple[str, str]], file: str) -> str:
 
 
 def _places(content: Any, flag: str, value: str) -> Iterator[tuple[FieldPath, str]]:
-    """Where a flag has its value, and what is to stand there."""
+    """Yield the position of a flag's value, and its replacement."""
     for path, task in tasks_of(content):
         words = task["args"] if isinstance(task.get("args"), list) else []
         for index, word in enumerate(words):

@@ -33,7 +33,7 @@ class Read:
     form: str
     """Its address, with a place for each name."""
     permission: str
-    """What the caller must hold to read it."""
+    """The permission that the caller needs to read it."""
     collection: str = "items"
     """The field that has the items of a list."""
     within: str = ""
@@ -229,7 +229,7 @@ def _document(answer: Any) -> Any:
 
 
 def _message(document: Any) -> str:
-    """What Google says of an error (google.aip.dev/193); empty if that is not its form."""
+    """Return the message of an error (google.aip.dev/193); empty if it has another form."""
     try:
         return str(document["error"]["message"])
     except (KeyError, TypeError):

@@ -98,7 +98,7 @@ def path_of(document: dict[str, Any], method: dict[str, Any]) -> str:
 
 
 def is_required(schema: dict[str, Any]) -> bool:
-    """Whether a description calls a field required, and its absence can be seen in a message."""
+    """Return True if a field is described as required and a message shows its absence."""
     number = schema.get("type") in ("integer", "number", "boolean") or schema.get("format") in (
         *("int64", "uint64"),
     )
@@ -107,7 +107,7 @@ def is_required(schema: dict[str, Any]) -> bool:
 
 
 def has_labels(name: str, field: dict[str, Any]) -> bool:
-    """Whether a field has labels as a user gives them to a resource."""
+    """Return True if a field has user labels of a resource."""
     is_map = field.get("additionalProperties", {}).get("type") == "string"
     return name in ("labels", "userLabels") and is_map
 

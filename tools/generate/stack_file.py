@@ -56,7 +56,7 @@ class Project:
 
     @functools.cached_property
     def paths(self) -> dict[type[Section], list[str]]:
-        """Where the sections stand, by section, in their order: ``buckets.NAME``."""
+        """Return the paths of each section, in file order: ``buckets.NAME``."""
         paths: dict[type[Section], list[str]] = {}
         for key, field in self.schema.fields.items():
             _find_sections(key, field.annotation, paths)
@@ -219,14 +219,14 @@ def _sections(field: dict[str, Any]) -> list[str]:
 
 
 def _entry(field: dict[str, Any]) -> dict[str, Any]:
-    """What a mapping has by name; nothing if that is any value."""
+    """Return the schema of a mapping's values; empty if any value is allowed."""
     patterns = field.get("patternProperties")
     value = next(iter(patterns.values())) if patterns else field["additionalProperties"]
     return {} if value is True else value
 
 
 def _values(field: dict[str, Any]) -> str:
-    """What a value must be, in words."""
+    """Describe the allowed values in words."""
     parts = []
     match field:
         case {"enum": values}:
@@ -259,7 +259,7 @@ def _plain(text: str) -> str:
 
 
 def _anchor(title: str) -> str:
-    """How GitHub names a heading."""
+    """Return GitHub's anchor of a heading."""
     return re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-")
 
 

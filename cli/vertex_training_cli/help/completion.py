@@ -34,7 +34,7 @@ STACKS: Final = ("stack", "stacks", "one", "other", "source", "target")
 
 
 def is_asked_for() -> bool:
-    """Whether a shell has started this process to complete a line."""
+    """Return True if a shell started this process to complete a line."""
     return VARIABLE in os.environ
 
 

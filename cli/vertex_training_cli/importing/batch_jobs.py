@@ -389,7 +389,7 @@ class _Conversion:
         return spec
 
     def _docker(self, options: str, taken: Collection[str]) -> None:
-        """Tell options by their names, as values may be secrets; ``given`` are set here, too."""
+        """Tell options by their names, as values may be secrets; ``taken`` are set here, too."""
         try:
             words = shlex.split(options)
         except ValueError:

@@ -118,7 +118,7 @@ class _Reader:
     """Reads one file."""
 
     def __init__(self, path: Path, name: str) -> None:
-        self.path, self.name, self.found = path, name, SourceContents()
+        self.path, self.name, self.result = path, name, SourceContents()
         self._is_partly_read = False
         self._configs = set[str]()
         """Names of the files that commands read as their job."""
@@ -136,12 +136,12 @@ class _Reader:
         elif is_make or suffix in SCRIPTS or text.startswith("#!") or _is_script(suffix, text):
             self._script(self.path.name, text, 1, is_make=is_make)
         elif suffix == ".tf":
-            self.found.remarks.append("Terraform is not read: `vt import --job ID` takes its job")
+            self.result.remarks.append("Terraform is not read: `vt import --job ID` takes its job")
         else:
             self._document(data)
         if self._is_partly_read:
-            self.found.remarks.append(self._way_on(is_make=is_make))
-        return self.found
+            self.result.remarks.append(self._way_on(is_make=is_make))
+        return self.result
 
     def _way_on(self, *, is_make: bool) -> str:
         """Return the command that records what code computes."""
@@ -188,7 +188,7 @@ class _Reader:
 
     def _document(self, data: bytes) -> None:
         """Take the jobs of a document, and those of commands in it, as files of CI have them."""
-        self.found.jobs += map(self._counted, self.of_document(data))
+        self.result.jobs += map(self._counted, self.of_document(data))
         for line, text in _commands(self._parsed(data).root):
             self._script(self.path.name, with_placeholders(text), line)
 
@@ -205,7 +205,7 @@ class _Reader:
         """Return the job of a file that the source writes or that lies beside it."""
         name = Path(file).name
         self._configs.add(name)
-        text = next((t for f, t in self.found.files.items() if Path(f).name == name), None)
+        text = next((t for f, t in self.result.files.items() if Path(f).name == name), None)
         try:
             data = text.encode() if text is not None else RootDirectory(self.path.parent).read(
                 file.removeprefix("./"))  # fmt: skip
@@ -217,10 +217,10 @@ class _Reader:
         return next((job for job in jobs if job.backend == CUSTOM_JOB.backend), None)
 
     def _script(self, label: str, text: str, first: int, *, is_make: bool = False) -> None:
-        script = Script(label, self.config, files=self.found.files)
+        script = Script(label, self.config, files=self.result.files)
         script.visit(text, self.name, is_make=is_make, first=first)
-        self.found.jobs += script.jobs
-        self.found.remarks += script.left_out
+        self.result.jobs += script.jobs
+        self.result.remarks += script.left_out
         self._is_partly_read |= bool(script.left_out) or any(
             job.notes or PLACEHOLDER.search(str([job.spec, job.labels, job.remarks]))
             for job in script.jobs
@@ -230,7 +230,7 @@ class _Reader:
     def _python(self, parts: list[tuple[str, str, int]]) -> None:
         """Python code, part by part: its label, its text and the number of lines before it."""
         if any("batch_v1" in text for _, text, _ in parts):
-            self.found.remarks.append(BATCH_CLIENT)
+            self.result.remarks.append(BATCH_CLIENT)
         trees = list[tuple[str, ast.Module]]()
         for label, text, before in parts:
             try:
@@ -240,14 +240,16 @@ class _Reader:
             except (SyntaxError, ValueError, RecursionError, MemoryError) as failed:
                 what = getattr(failed, "msg", None) or str(failed)
                 where = f"{label}, line {before + (getattr(failed, 'lineno', None) or 1)}"
-                self.found.remarks.append(f"a part is no Python that can be read: {what} ({where})")
+                self.result.remarks.append(
+                    f"a part is no Python that can be read: {what} ({where})"
+                )
         try:
             jobs, left_out = client_calls.jobs_in(trees, self.name, self.config)
         except RecursionError:
-            self.found.remarks.append("the code is nested too deeply to be read")
+            self.result.remarks.append("the code is nested too deeply to be read")
         else:
-            self.found.jobs += jobs
-            self.found.remarks += left_out
+            self.result.jobs += jobs
+            self.result.remarks += left_out
             self._is_partly_read |= bool(left_out) or any(job.notes for job in jobs)
 
     def _notebook(self, text: str) -> None:
@@ -256,8 +258,8 @@ class _Reader:
         for number, source in sources:
             label = f"{self.path.name}, cell {number}"
             if match := WRITEFILE.match(source):
-                before = self.found.files.get(match[2], "") if match[1] else ""
-                self.found.files[match[2]] = before[:MAX_LENGTH] + source[match.end() :]
+                before = self.result.files.get(match[2], "") if match[1] else ""
+                self.result.files[match[2]] = before[:MAX_LENGTH] + source[match.end() :]
             elif match := SHELL_CELL.match(source):
                 self._script(label, source[match.end() :], 2)
             elif re.match(r"\s*%%(?!time|capture|prun)", source) is None:
@@ -274,7 +276,9 @@ class _Reader:
         lines, blocks = text.split("\n"), list(_blocks(text))
         named = {line: _names_above(lines, line, code) for line, language, code in blocks
                  if _may_be_document(language, code)}  # fmt: skip
-        self.found.files |= {file: code for line, _, code in blocks for file in named.get(line, ())}
+        self.result.files |= {
+            file: code for line, _, code in blocks for file in named.get(line, ())
+        }
         documents = list[tuple[set[str], list[ImportedJob]]]()
         for line, language, code in blocks:
             if language in ("python", "py") or (not language and "import " in code):
@@ -288,17 +292,17 @@ class _Reader:
                 try:
                     jobs = [self._counted(job) for job in self.of_document(code.encode())]
                     documents.append((named[line], jobs))
-                    self.found.jobs += jobs
+                    self.result.jobs += jobs
                     continue
                 except CommandError as failed:
-                    self.found.remarks.append(f"line {line}: {failed.message}")
+                    self.result.remarks.append(f"line {line}: {failed.message}")
             left_out.append(str(line))
         self._python(python)
         of_commands = [job for names, jobs in documents if names & self._configs for job in jobs]
-        self.found.jobs = [job for job in self.found.jobs
+        self.result.jobs = [job for job in self.result.jobs
                            if not any(job is other for other in of_commands)]  # fmt: skip
-        if left_out and self.found.jobs:
-            self.found.remarks.append(f"blocks without a job: at lines {', '.join(left_out)}")
+        if left_out and self.result.jobs:
+            self.result.remarks.append(f"blocks without a job: at lines {', '.join(left_out)}")
 
 
 def _cells(text: str, path: Path) -> list[tuple[int, str]]:

@@ -49,21 +49,21 @@ _WAITING: Final = ("QUEUED", "PENDING")
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """What a step did, or did not do, and why."""
+    """The result of a step, with its reason."""
 
     step: str
     """Name of the step, like ``schedule``."""
     job: str
     """Name of the job in the stack."""
     done: str
-    """What was done, in a word: ``submitted``."""
+    """The result in one word: ``submitted``."""
     reason: str
-    """Why, or why not."""
+    """The reason for the result."""
     resource: str = ""
     """Resource name of the job in Vertex AI that it is about; empty without one."""
     slot: str = ""
     failed: bool = False
-    """Whether somebody has to look: the command ends with 1."""
+    """True if an operator has to act. The command then exits with 1."""
 
     @property
     def line(self) -> str:
@@ -282,7 +282,7 @@ def _moment(text: str) -> datetime:
 
 
 def actions(tick: Tick, steps: Sequence[Step] = STEPS) -> Iterator[Action]:
-    """What all steps do; one that fails is reported, and the next one goes on."""
+    """Yield the actions of all steps. A failed step is reported, and the next one runs."""
     for step in steps:
         try:
             yield from step(tick)

@@ -42,7 +42,7 @@ JobArgument = Annotated[
 
 
 class AwaitedState(StrEnum):
-    """What to wait for."""
+    """The state to wait for."""
 
     RUNNING = "running"
     SUCCEEDED = "succeeded"

@@ -41,7 +41,7 @@ class Compared:
 
 
 def compared(job: AnyJob, region: str, reader: MetricsReader) -> Compared:
-    """What is known of a job, with what it wrote."""
+    """The facts, parameters and metrics of one job."""
     now, message = datetime.now(UTC), view.message(job)
     row = view.row(job, now)
     return Compared(

@@ -67,11 +67,11 @@ def inputs_in(
             yield resource.get("inputs") or {}
 
 
-def inputs_of(job: AnyJob, resources: Iterable[Mapping[str, Any]]) -> Mapping[str, Any] | None:
-    """The inputs that a job was submitted by; None if none of ``found`` are, or it is another's."""
+def inputs_of(job: AnyJob, deployed: Iterable[Mapping[str, Any]]) -> Mapping[str, Any] | None:
+    """Return the inputs that a job was submitted by; None if ``deployed`` has none of it."""
     labels = labels_of(job)
     wanted = labels.get(STACK_LABEL), labels.get(JOB_LABEL), SLOT_LABEL in labels
-    for inputs in resources if labels else ():
+    for inputs in deployed if labels else ():
         submission = inputs.get("submission") or {}
         if (submission.get("stack"), submission.get("job"), "schedule" in inputs) == wanted:
             return inputs
@@ -99,7 +99,7 @@ def idle_stop_of(job: AnyJob, ref: StackRef) -> IdleStop | None:
 
 
 def stop_reason(job: AnyJob, ref: StackRef) -> str:
-    """Why ``idleStop`` cancelled a job; empty if it did not. Raises OperatorError."""
+    """Return why ``idleStop`` cancelled a job; empty if it did not. Raises OperatorError."""
     from vertex_training.customjob.provider import stop_reason  # loads Pulumi
 
     inputs = _deployed(job, ref)
@@ -167,7 +167,7 @@ def orphan_title(job: AnyJob) -> str:
 
 
 def orphan_advice(job: AnyJob, stack: str) -> str:
-    """Where it comes from, and what can be done about it."""
+    """Return the likely origin of an orphaned job, and how to end it."""
     return (
         "A killed run submitted it, perhaps, before it was removed or renamed. To end it: "
         f"`vt jobs cancel {view.job_id(job)} --stack {stack}`; to keep it: declare it as it was, "

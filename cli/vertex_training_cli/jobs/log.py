@@ -154,7 +154,7 @@ class WaitResult:
 
     messages: tuple[str, ...]
     failed: bool
-    """Whether a job ended otherwise, or could not be read. If not, the deadline passed."""
+    """True if a job ended in another state or could not be read; False if the deadline passed."""
 
 
 def wait_for(chosen: Sequence[AnyJob], jobs: Jobs, goal: Goal, deadline: float) -> WaitResult:

@@ -124,7 +124,7 @@ def _floats(cells: Iterable[str]) -> list[float]:
 
 
 def parsed(body: bytes) -> Any:
-    """What the file says; None if it is no JSON: the job wrote it, and may have been cut short."""
+    """Return the content of a JSON file; None if it is invalid: the job may have been cut short."""
     try:
         return json.loads(body)
     except (ValueError, RecursionError):

@@ -1,4 +1,4 @@
-"""What is in a bucket, read within bounds: how much, and when it was last written."""
+"""Bounded listings of a bucket: the number of objects and the time of the last write."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class ObjectListing:
 
     count: int
     more: bool
-    """Whether there are more than were listed."""
+    """True if the prefix has more objects than were listed."""
     newest: datetime | None
     """When the newest of those listed was written."""
 
@@ -63,7 +63,7 @@ class Objects:
         self._client: storage.Client = storage_client(project)
 
     def listing(self, uri: str, *, versions: bool = False) -> ObjectListing:
-        """What is below a ``gs://`` URI; with ``versions``, old versions are counted as well.
+        """Return the objects below a ``gs://`` URI; ``versions`` also counts old versions.
 
         Raises:
             OperatorError: it cannot be listed.
@@ -79,7 +79,7 @@ class Objects:
         return ObjectListing(len(times), bool(listed.next_page_token), max(written, default=None))
 
     def has_bucket(self, name: str, project: str) -> bool:
-        """Whether the project of this number has a bucket of this name.
+        """Return True if the project with this number has a bucket with this name.
 
         Raises:
             OperatorError: it cannot be asked for.

@@ -1,4 +1,4 @@
-"""What the jobs of a plan are doing now, read within a bound of time, for a review."""
+"""Read the current state of a plan's jobs for a review, within a time limit."""
 
 from __future__ import annotations
 

@@ -137,7 +137,7 @@ class Jobs:
         return (kind_of(job) is TUNING_JOB and self.get_if_exists(job.name)) or job
 
     def is_adopted(self, request_id: str, kind: JobKind) -> bool:
-        """Whether a submission of the request adopts a job that is there, and sends nothing."""
+        """Return True if submitting the request would adopt an existing job and send nothing."""
         service = self._batch if kind is BATCH_JOB else VertexJobs(self._client, kind)
         return any(is_usable(job.state) for job in service.find(self.ref.parent, request_id))
 
@@ -237,7 +237,7 @@ def kind_of(job: AnyJob) -> JobKind:
 
 
 def labels_of(job: AnyJob) -> dict[str, str]:
-    """What the program said of a job, by the names that labels of CustomJobs have."""
+    """Return the labels that the program wrote, by the names that CustomJobs use."""
     return own_labels(kind_of(job).labels_of(job.labels))
 
 

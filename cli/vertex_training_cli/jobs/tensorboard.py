@@ -102,7 +102,7 @@ def _collect(chosen: Sequence[AnyJob], ref: stacks.StackRef, shown: Path) -> lis
 
 
 def _cut(name: str) -> str:
-    """What a file system takes: 255 bytes at most, and a display name may have twice as many."""
+    """Shorten a name to fit a file system, which allows 255 bytes."""
     return name.encode()[:200].decode(errors="ignore")
 
 

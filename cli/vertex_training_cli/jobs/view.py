@@ -42,7 +42,7 @@ def job_id(job: AnyJob) -> str:
 
 
 def is_tuning(job: AnyJob) -> bool:
-    """Whether it is a tuning job, which has trials."""
+    """Return True if it is a tuning job, which has trials."""
     return kind_of(job) is TUNING_JOB
 
 
@@ -77,7 +77,7 @@ def rung(job: AnyJob) -> str:
 
 
 def is_rung(job: AnyJob) -> bool:
-    """Whether it is a rung of a ladder; another job may be the current one."""
+    """Return True if it is a rung of a ladder; another job may be the current one."""
     return bool(rung(job))
 
 
@@ -102,7 +102,7 @@ def state(job: AnyJob) -> str:
 
 
 def has_ended(job: AnyJob) -> bool:
-    """Whether its state is final."""
+    """Return True if its state is final."""
     return enum_name(job.state) in TERMINAL
 
 
@@ -184,7 +184,7 @@ def _time(value: Any) -> str:
 
 
 def _duration(job: AnyJob, now: datetime) -> str:
-    """How long its code has run; empty before it does."""
+    """Return how long its code has run; empty before it starts."""
     began: Any = job.start_time
     ended_at: Any = job.end_time or now
     return format_duration((ended_at - began).total_seconds()) if began else ""
@@ -206,7 +206,7 @@ class Trial:
     metrics: Mapping[str, float]
     """Of its final measurement; empty while it has none."""
     reason: str
-    """Why it is infeasible, if it is."""
+    """The reason why the trial is infeasible; otherwise empty."""
     job: str
     """Id of the CustomJob that runs it; empty before there is one."""
 
@@ -246,7 +246,7 @@ def find_trial(trials: Sequence[Trial], wanted: str) -> Trial:
 
 
 def trial_summary(message: Mapping[str, Any]) -> str:
-    """How many trials there are: ``7 of 12, 3 at once: 4 SUCCEEDED, 3 ACTIVE``."""
+    """Return the number of trials: ``7 of 12, 3 at once: 4 SUCCEEDED, 3 ACTIVE``."""
     states: dict[str, int] = {}
     for trial in message.get("trials", []):
         states[_trial_state(trial)] = states.get(_trial_state(trial), 0) + 1

@@ -49,12 +49,12 @@ def private_files() -> Iterator[int]:
 
 
 class PrebuiltImages(enum.StrEnum):
-    """What runs a job whose prebuilt image has a version that is not here."""
+    """The substitute for a prebuilt image whose version is not available here."""
 
     NEAREST = enum.auto()
-    """The nearest version that is."""
+    """The nearest available version."""
     EXACT = enum.auto()
-    """Nothing: the job is refused."""
+    """No substitute: the job is refused."""
 
 
 def start(

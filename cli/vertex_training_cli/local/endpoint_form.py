@@ -144,7 +144,7 @@ def on_host(root: Path, image: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _show_endpoints(home: Home, ref: StackRef, config: Mapping[str, Any]) -> int:
-    """What each endpoint answers, beside what the script said; 1 if they differ, else 0."""
+    """Print each endpoint's predictions beside the script's; return 1 if they differ, else 0."""
     from vertex_training_cli.serving import endpoints, service
 
     ref.connect_clients()

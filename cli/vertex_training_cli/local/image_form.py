@@ -150,7 +150,7 @@ def _read(root: Path, entry: Any) -> str:
 
 
 def missing(home: Home) -> str:
-    """What this machine lacks; empty if it builds, keeps and runs images."""
+    """Return what this machine lacks to build, store and run images; empty if nothing."""
     if sys.platform != "linux":
         return "containers have the network of this machine on Linux alone"
     if registry_program.find_program() is None:
@@ -206,7 +206,7 @@ def built_pins(settings: Settings, form: ImageForm, ref: StackRef) -> Iterator[t
 
 
 def _is_built(settings: Settings, name: str, root: Path) -> bool:
-    """Whether the registry has the image of the context as it is."""
+    """Return True if the registry has the image of the current context."""
     source = pins.source_of(settings.images[name])
     assert source is not None  # each has a context
     at, path = registry.registry_of(settings.names.image(name))
@@ -223,7 +223,7 @@ def _has_repository(home: Home, settings: Settings) -> bool:
 
 
 def _obstacle(context: Path) -> str:
-    """What a Dockerfile needs and this machine does not reach, asked with a short bound."""
+    """Return why a Dockerfile cannot be built here; empty if its sources are reachable."""
     text = (context / "Dockerfile").read_text("utf-8", errors="replace")
     if _TORCH_INDEX not in text or _reaches_cpu_wheels():
         return ""

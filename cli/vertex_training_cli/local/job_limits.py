@@ -1,4 +1,4 @@
-"""What the job service refuses by the catalogue and the rules of images.
+"""Requests that the job service refuses by the catalogue and the rules of images.
 
 The local cloud calls it by the entry point ``localgcp.job_limits``: it has no such tables, and they
 stand in one place (decision 72).

@@ -102,7 +102,7 @@ def _show_endpoints(home: Home, out: Console) -> None:
 
 
 def _show_notifications(home: Home, out: Console) -> None:
-    """What alerts would have sent, the last ones, and which alerts nobody judges here."""
+    """Print the last notifications of alerts, and the alerts that are not evaluated locally."""
     store, messages = Store(home.database), spool.read(home.notifications)
     if messages:
         out.print(f"notifications: {len(messages)} in {home.notifications} ({spool.STAND_IN})")

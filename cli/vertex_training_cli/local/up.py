@@ -174,7 +174,7 @@ def _job_rows(home: Home, job: StackJob, record: LocalJob | None) -> list[tuple[
 
 
 def _tuning_rows(home: Home, tuning: TuningRecord) -> list[tuple[str, str]]:
-    """How many trials are over, and the best one."""
+    """Return rows on a tuning job: the number of ended trials, and the best one."""
     trials = TuningTable(home.database).trials(tuning.job_id)
     over = sum(trial.state.over for trial in trials)
     rows = [("trials", f"{over} of {tuning.max_trials}")]

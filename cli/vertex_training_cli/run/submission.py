@@ -130,7 +130,7 @@ def submit(run: PreparedRun, stack: Stack) -> str:
 
 
 def has_bucket(project: str, name: str, number: str) -> bool:
-    """Whether a bucket is there; what cannot be asked is told when it is written.
+    """Return True if a bucket exists, or if that is unknown: then writing to it fails.
 
     Raises:
         CommandError: it is not of the project with this number.
@@ -189,7 +189,7 @@ def _read(file: Path, words: Sequence[str]) -> tuple[bytes, str]:
 
 
 def _left_out(key: str, declared: Job | None) -> list[str]:
-    """What the stack asks of its job and nobody keeps for a run, which no stack has."""
+    """Return notes on settings of the stack's job that do not apply to a run."""
     settings = {"ladder": declared.ladder, **declared.passed} if declared else {}
     names = (name for name, value in settings.items() if value and name != "onDelete")
     return [f"job '{key}': a run has no {name}: it goes without" for name in names]

@@ -171,7 +171,7 @@ def _print_answers(ref: StackRef, endpoint: Any, file: IO[bytes]) -> bool:
 
 
 def sender(ref: StackRef, endpoint: Any) -> rows.Send:
-    """What sends rows to an endpoint.
+    """Return the function that sends rows to an endpoint.
 
     Raises:
         CommandError: nothing is deployed there, or it is private.
@@ -223,7 +223,7 @@ def split_text(split: Mapping[str, int]) -> str:
 
 
 def _missing(declared: DeclaredEndpoint, there: Mapping[str, Any]) -> list[str]:
-    """What an endpoint lacks; models that somebody added by hand are no reason to wait."""
+    """Return what an endpoint lacks; models that were added by hand are no reason to wait."""
     live = there.get(declared.key)
     if live is None or live.name.rpartition("/")[2] != declared.id:
         return ["is not there yet"]

@@ -311,7 +311,7 @@ def build_message(
 
 
 def makes_the_same(build: cloudbuild_v1.Build, wanted: cloudbuild_v1.Build) -> bool:
-    """Return whether ``found`` makes the image of ``wanted``: same source, steps and account.
+    """Return whether ``build`` makes the image of ``wanted``: same source, steps and account.
 
     A tag alone proves nothing: anybody who may build can set it. Labels may differ, since another
     commit can have the same context.
