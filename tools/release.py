@@ -68,10 +68,10 @@ def version_of(root: Path) -> str:
         for folder in SOURCES
     }
     if len(set(versions.values())) > 1:
-        said = ", ".join(
+        lines = ", ".join(
             f"{folder}/pyproject.toml: {version}" for folder, version in versions.items()
         )
-        raise ReleaseError(f"two versions ({said}). Hint: a release has one.")
+        raise ReleaseError(f"two versions ({lines}). Hint: a release has one.")
     return versions["."]
 
 

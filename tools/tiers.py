@@ -200,8 +200,8 @@ class Summary:
             spent[tier_of(file)] += seconds
         terminalreporter.section("tiers")
         for tier, counts in sorted(self.outcomes.items()):
-            told = ", ".join(f"{count} {outcome}" for outcome, count in sorted(counts.items()))
-            terminalreporter.write_line(f"{tier:12}{spent[tier]:7.0f} s  {told}")
+            outcomes = ", ".join(f"{count} {outcome}" for outcome, count in sorted(counts.items()))
+            terminalreporter.write_line(f"{tier:12}{spent[tier]:7.0f} s  {outcomes}")
         failed = sorted(tier for tier, counts in self.outcomes.items() if counts["failed"])
         passed = sorted(self.outcomes.keys() - set(failed))
         terminalreporter.write_line(f"passed: {' '.join(passed) or 'none'}")

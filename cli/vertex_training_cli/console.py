@@ -116,17 +116,17 @@ def table(*columns: str, rows: Iterable[tuple[str, ...]], title: str | None = No
     from rich.table import Table
 
     columns = tuple(map(plain, columns))
-    made = Table(title=title, title_justify="left", title_style="bold", box=None, pad_edge=False)
+    grid = Table(title=title, title_justify="left", title_style="bold", box=None, pad_edge=False)
     cells = [tuple(plain_lines(redact(cell)) for cell in row) for row in rows]
     whole, fits = _whole(columns, cells)
     if not fits and columns[-1] == _ID and len(columns) > 1:
         columns, cells = _stacked(columns, cells)
         whole, _ = _whole(columns, cells)
     for column, kept in zip(columns, whole, strict=True):
-        made.add_column(column, overflow="fold", no_wrap=kept)
+        grid.add_column(column, overflow="fold", no_wrap=kept)
     for row in cells:
-        made.add_row(*row)
-    return made
+        grid.add_row(*row)
+    return grid
 
 
 def _whole(columns: tuple[str, ...], rows: list[tuple[str, ...]]) -> tuple[list[bool], bool]:

@@ -90,12 +90,12 @@ def compare(one: Stack, other: Stack) -> StackComparison:
     Raises:
         ConfigError: with every mistake in the jobs of either.
     """
-    here, there = requests_of(one), requests_of(other)
+    here, others = requests_of(one), requests_of(other)
     jobs, same = list[JobDifference](), list[str]()
-    for name in sorted({*here, *there}):
-        if name not in here or name not in there:
+    for name in sorted({*here, *others}):
+        if name not in here or name not in others:
             jobs.append(JobDifference(name, only_in=_name(one if name in here else other)))
-        elif fields := diff_fields(here[name], there[name]):
+        elif fields := diff_fields(here[name], others[name]):
             jobs.append(JobDifference(name, fields=tuple(fields)))
         else:
             same.append(name)

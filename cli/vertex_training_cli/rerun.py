@@ -73,11 +73,13 @@ def _proposal(job: str, stack: str | None, args: str, *, resume: bool) -> Propos
     if resume and section == "tuning":
         raise CommandError(f"{job} is a tuning job: its trials begin anew.", "leave out --resume")
     entry = settings.submitted[job]
-    made = Proposal(ref.root, ref.stack, settings.is_local, job_files=[entry.file])
-    made.named = named_files(settings)
+    proposal = Proposal(ref.root, ref.stack, settings.is_local, job_files=[entry.file])
+    proposal.named = named_files(settings)
     name = _file_of(job, section, [file_name(ref.stack), *settings.include], ref.root)
     path = ("config", f"vertex-training:{section}", job, "run")
-    made.files[name] = set_value((ref.root / name).read_bytes(), path, entry.run + 1, name).decode()
+    proposal.files[name] = set_value(
+        (ref.root / name).read_bytes(), path, entry.run + 1, name
+    ).decode()
     remarks = [f"run {entry.run + 1} is submitted by the next `vt up`"]
     if name in settings.include:
         remarks.append(f"{name} holds the job for every stack that includes it")
@@ -88,14 +90,14 @@ def _proposal(job: str, stack: str | None, args: str, *, resume: bool) -> Propos
         text = with_folder_of(text, request_id, entry.file)
         remarks.append(f"it goes on from the newest of {checkpoints}")
     if text != before:
-        made.files[entry.file] = text
+        proposal.files[entry.file] = text
         jobs = settings.submitted.items()
         others = [key for key, other in jobs if other.file == entry.file and key != job]
         if others:
             changed = "the output directory" if resume else "the arguments"
             remarks.append(f"{changed} of {', '.join(others)} change too: one file")
-    made.jobs.append(ImportedJob(job, {}, remarks=remarks))
-    return made
+    proposal.jobs.append(ImportedJob(job, {}, remarks=remarks))
+    return proposal
 
 
 def _checkpoints(job: str, ref: StackRef) -> tuple[str, str]:

@@ -151,9 +151,9 @@ class RestClient:
         doing = "read" if method == "GET" or conflict == (404,) else "written"
         if not answer.ok:
             text = f"{what} cannot be {doing}: {answer.status_code} {answer.reason}"
-            told = _message(document)
+            reason = _message(document)
             error = ForbiddenReadError if answer.status_code == 403 else CommandError
-            raise error(f"{text}: {told}" if told else text)
+            raise error(f"{text}: {reason}" if reason else text)
         if not isinstance(document, dict):
             raise CommandError(f"{what} cannot be {doing}: the answer is no document of an API.")
         return document

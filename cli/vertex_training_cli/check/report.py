@@ -98,8 +98,8 @@ class FileReport:
 
     def without_notes(self) -> FileReport:
         """The report with errors and warnings only."""
-        told = tuple(finding for finding in self.findings if finding.level != "note")
-        return dataclasses.replace(self, findings=told)
+        findings = tuple(finding for finding in self.findings if finding.level != "note")
+        return dataclasses.replace(self, findings=findings)
 
     def merged(self, other: FileReport) -> FileReport:
         """Findings of both, which are about the same file."""

@@ -92,11 +92,11 @@ def at(folder: Path, name: str) -> LocalFile | None:
 
 def checksum(file: BinaryIO) -> str:
     """Return the CRC32C of a file, in base64, as Cloud Storage gives it. Raises OSError."""
-    made = google_crc32c.Checksum()
+    crc32c = google_crc32c.Checksum()
     with file:
-        for _ in made.consume(file, _BLOCK):
+        for _ in crc32c.consume(file, _BLOCK):
             pass
-    return base64.b64encode(made.digest()).decode()
+    return base64.b64encode(crc32c.digest()).decode()
 
 
 def below(folder: Path) -> RootDirectory:

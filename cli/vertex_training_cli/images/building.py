@@ -72,12 +72,14 @@ def check_target(ref: StackRef, trusted: Path | None) -> None:
     """
     if trusted is None:
         return
-    there = stacks.find_unchecked(trusted, ref.stack)
+    trusted_stack = stacks.find_unchecked(trusted, ref.stack)
     if project_files.file_of(ref.root, ref.stack).is_symlink():
         raise CommandError(f"{project_files.file_name(ref.stack)} is a link; it must be a file.")
-    if (ref.project, ref.region) != (there.project, there.region):
+    if (ref.project, ref.region) != (trusted_stack.project, trusted_stack.region):
         text = f"stack {ref.stack} is {ref.project} in {ref.region} here"
-        raise CommandError(f"{text}, and {there.project} in {there.region} in {trusted}.")
+        raise CommandError(
+            f"{text}, and {trusted_stack.project} in {trusted_stack.region} in {trusted}."
+        )
 
 
 @dataclass(frozen=True, slots=True)

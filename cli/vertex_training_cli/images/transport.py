@@ -102,8 +102,8 @@ class Transport:
             RegistryError: it is not on this registry.
         """
         absolute = urljoin(f"{self.base}/", url)
-        there, here = urlsplit(absolute), urlsplit(self.base)
-        if (there.scheme, there.netloc) != (here.scheme, here.netloc):
+        target, here = urlsplit(absolute), urlsplit(self.base)
+        if (target.scheme, target.netloc) != (here.scheme, here.netloc):
             raise RegistryError(f"{path}: the registry names an address that is not its own.")
         return absolute
 

@@ -283,11 +283,11 @@ class _Conversion:
             self.scheduling["restartJobOnWorkerRestart"] = True
             is_ours = True
         if not is_ours:
-            said = ", ".join(
+            when = ", ".join(
                 f"{p.get('action')} after {', '.join(map(str, c))}"
                 for p, c in zip(policies, codes, strict=True)
             )
-            self.say(f"it is tried again by the exit codes of its own ({said or 'any'}): here only "
+            self.say(f"it is tried again by the exit codes of its own ({when or 'any'}): here only "
                      "after 50001 to 50004, which are Google's")  # fmt: skip
         if count != here:
             self.say(f"it is retried at most {count} times; here at most {here}, or not at all "
@@ -448,15 +448,15 @@ class _Conversion:
 
     def _tell_moves(self, moves: Mapping[str, str], texts: list[str]) -> None:
         names = _paths(moves).findall("\n".join(texts)) if moves else []
-        for path, there in moves.items():
+        for path, remote in moves.items():
             named = buckets([*texts, self.job.spec.get("baseOutputDirectory", {})])
-            if path == there and there.split("/")[2] in named:
+            if path == remote and remote.split("/")[2] in named:
                 continue
             if path not in names:
                 what = f"no argument or variable names {path}, where it has a bucket"
-                self.say(f"{what}: a job has the buckets that it names, so name {there} there")
-            elif path != there:
-                what = f"{path} is {there} here, in its arguments and variables"
+                self.say(f"{what}: a job has the buckets that it names, so name {remote} there")
+            elif path != remote:
+                what = f"{path} is {remote} here, in its arguments and variables"
                 self.say(f"{what}: change it in code and image as well")
 
     def _file_systems(self) -> dict[str, Any]:

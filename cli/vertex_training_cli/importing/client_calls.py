@@ -366,7 +366,7 @@ def jobs_in(
     names.read(trees)
     reader = CallReader(names)
     reader.read()
-    told, jobs = list[str](), list[ImportedJob]()
+    refusals, jobs = list[str](), list[ImportedJob]()
     for call in reader.jobs:
         if call.is_inner and not call.sent:
             continue
@@ -375,10 +375,10 @@ def jobs_in(
         except CommandError as refused:
             if call.made_by != "gcloud":
                 raise
-            told.append(f"{refused.message.rstrip('.')} ({call.place})")
+            refusals.append(f"{refused.message.rstrip('.')} ({call.place})")
     reader.left_out += _commands(trees, any(call.made_by == "gcloud" for call in reader.jobs))
-    told += map(str, dict.fromkeys(reader.left_out))
-    return jobs, told
+    refusals += map(str, dict.fromkeys(reader.left_out))
+    return jobs, refusals
 
 
 def _commands(trees: list[tuple[str, ast.Module]], has_lines: bool) -> Iterable[Note]:

@@ -235,9 +235,9 @@ def _of_job(job: str, stack: str, root: Path) -> SourceContents:
     if id_ := own.get(REQUEST_ID_LABEL):  # a new submission has a folder of its own again
         message = json.loads(json.dumps(message).replace(id_, imported.REQUEST_ID))
     message["labels"] = {k: v for k, v in labels.items() if k not in JOB_LABELS}
-    made = imported.from_message(message, own.get(JOB_LABEL) or display_name)
-    imported.name_by_request(made)
-    return sources.SourceContents([made])
+    imported_job = imported.from_message(message, own.get(JOB_LABEL) or display_name)
+    imported.name_by_request(imported_job)
+    return sources.SourceContents([imported_job])
 
 
 def judge(proposal: Proposal) -> list[FileReport]:
@@ -281,8 +281,8 @@ def _report(proposal: Proposal, reports: list[FileReport], *, hint: str) -> None
         opens = [f"to be filled in: {', '.join(names)}"] if names else []
         for remark in dict.fromkeys([*opens, *job.remarks, *map(str, job.notes)]):
             print_line(f"{job.name}: {redacted(plain(remark))}.")
-    told = [report.without_notes() for report in reports]
-    for line in text_lines(told, color=sys.stderr.isatty()):
+    shortened = [report.without_notes() for report in reports]
+    for line in text_lines(shortened, color=sys.stderr.isatty()):
         print_line(line)
     names = ", ".join(job.name for job in proposal.jobs)
     if not hint:

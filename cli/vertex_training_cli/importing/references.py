@@ -120,8 +120,8 @@ class Adoption:
             key = free_key(key_of(resource.rpartition("/")[2]), taken)
             self.entries.secrets[resource] = key
             is_there = not self._is_local and EXISTING_SECRET.fullmatch(resource)
-            made = {"description": f"{name} of an imported job"}
-            self.entries.add("secrets", key, {"existing": resource} if is_there else made)
+            secret = {"description": f"{name} of an imported job"}
+            self.entries.add("secrets", key, {"existing": resource} if is_there else secret)
             if not is_there:
                 what = f"{name} is secret '{key}' of the stack, which is new and has no value"
                 verb = "vt local secret set" if self._is_local else "gcloud secrets versions add"

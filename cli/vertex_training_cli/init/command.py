@@ -147,7 +147,7 @@ def _write(root: Path, answers: Answers) -> tuple[int, list[str]]:
         OSError: a file cannot be read or written.
     """
     files, below = render(answers, release()), RootDirectory(root, refuse_git=True)
-    made = manifest.of_files(release(), answers, files.values())
+    new_manifest = manifest.of_files(release(), answers, files.values())
     texts, remarks, taken = dict[str, bytes](), list[str](), list[str]()
     for path, file in files.items():
         here, text = below.read(path) if root.exists() else None, file.text.encode()
@@ -157,7 +157,7 @@ def _write(root: Path, answers: Answers) -> tuple[int, list[str]]:
             texts[path] = here + (b"" if here.endswith(b"\n") or not here else b"\n") + b"\n" + text
             remarks.append(f"{path} was there: our lines are at its end")
         elif path in LEFT and here != text:
-            made = made.leaving(path)
+            new_manifest = new_manifest.leaving(path)
             remarks.append(f"{path} was there, and stays as it is")
         elif here != text and path not in EXTENDED:
             taken.append(path)
@@ -171,7 +171,7 @@ def _write(root: Path, answers: Answers) -> tuple[int, list[str]]:
         here = below.status(path)  # the rights of an existing file stay
         usual = 0o755 if files[path].executable else 0o644
         below.write(path, text, here.st_mode & 0o777 if here else usual)
-    below.write(manifest.NAME, made.to_json().encode())
+    below.write(manifest.NAME, new_manifest.to_json().encode())
     return len(texts), remarks
 
 

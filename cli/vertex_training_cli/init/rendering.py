@@ -119,7 +119,7 @@ def release() -> str:
 
 def _jinja() -> jinja2.Environment:
     """Return an engine with delimiters that neither GitHub's expressions nor shell scripts have."""
-    made = jinja2.Environment(
+    environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(_TEMPLATES),
         variable_start_string="[[",
         variable_end_string="]]",
@@ -132,5 +132,7 @@ def _jinja() -> jinja2.Environment:
         keep_trailing_newline=True,
         autoescape=False,
     )
-    made.filters["flow"] = lambda values: f"[{', '.join(values)}]"  # a list of YAML on one line
-    return made
+    environment.filters["flow"] = lambda values: (
+        f"[{', '.join(values)}]"
+    )  # a list of YAML on one line
+    return environment

@@ -232,11 +232,11 @@ def _moves(
     if here is None:
         return
     for other in beside:
-        there = _declared(other)
-        if there is None:
+        elsewhere = _declared(other)
+        if elsewhere is None:
             continue
-        leaves = (deployed.keys() - here) & there
-        comes = here - deployed.keys() - there
+        leaves = (deployed.keys() - here) & elsewhere
+        comes = here - deployed.keys() - elsewhere
         state = _state_of(pulumi, other.stack) if leaves or comes else {}
         yield from (
             (stack, other.stack, job, deployed[job]) for job in sorted(leaves - state.keys())

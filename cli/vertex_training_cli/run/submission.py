@@ -85,8 +85,8 @@ def prepare(
     used = [reference for reference in checked.request.used if reference.startswith("packages.")]
     packages = {reference: stack.packages[reference.partition(".")[2]] for reference in used}
     uploads = {str(table[reference]): package.content for reference, package in packages.items()}
-    told = stack.settings.notifications(key)
-    request = dataclasses.replace(checked.request, notifications=told)
+    notifications = stack.settings.notifications(key)
+    request = dataclasses.replace(checked.request, notifications=notifications)
     return PreparedRun(request, (*_warnings(checked), *_left_out(key, declared)), uploads)
 
 

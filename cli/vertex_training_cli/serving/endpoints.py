@@ -94,16 +94,16 @@ def wait(
     if unknown := [key for key in endpoint if key not in declared]:
         hint = f"there are {', '.join(declared)}." if declared else ""
         raise CommandError(f"stack {ref.stack} declares no endpoint {unknown[0]!r}.", hint)
-    ends, told = time.monotonic() + limit, dict[str, list[str]]()
+    ends, reported = time.monotonic() + limit, dict[str, list[str]]()
     while True:
-        there = endpoints.list()
-        left = {key: _missing(declared[key], there) for key in endpoint}
+        live = endpoints.list()
+        left = {key: _missing(declared[key], live) for key in endpoint}
         left = {key: texts for key, texts in left.items() if texts}
-        if left != told:
+        if left != reported:
             for key, texts in left.items():
-                if told.get(key) != texts:
+                if reported.get(key) != texts:
                     print_status(f"endpoint {key} {plain('; '.join(texts))}")
-            told = left
+            reported = left
         if not left:
             return
         if time.monotonic() >= ends:
@@ -222,9 +222,9 @@ def split_text(split: Mapping[str, int]) -> str:
     return ", ".join(f"{name}: {share}" for name, share in split.items()) or "no traffic"
 
 
-def _missing(declared: DeclaredEndpoint, there: Mapping[str, Any]) -> list[str]:
+def _missing(declared: DeclaredEndpoint, endpoints: Mapping[str, Any]) -> list[str]:
     """Return what an endpoint lacks; models that were added by hand are no reason to wait."""
-    live = there.get(declared.key)
+    live = endpoints.get(declared.key)
     if live is None or live.name.rpartition("/")[2] != declared.id:
         return ["is not there yet"]
     runs = {deployment.id: f"run {run}" for run, deployment in declared.deployments.items()}

@@ -93,10 +93,10 @@ def compare_(
     jobs, reader = Jobs(ref), MetricsReader(ref.project, print_status)
     chosen = {version.run: version for version in versions if version.run in (run or runs)}
     jobs_ = [_job(jobs, chosen[name]) for name in run or runs]
-    there = [job for job in jobs_ if job is not None]
-    if not there:
+    existing = [job for job in jobs_ if job is not None]
+    if not existing:
         raise CommandError(f"none of these runs of model {model} is in Vertex AI any more.")
-    sides = [compare.compared(job, ref.region, reader) for job in there]
+    sides = [compare.compared(job, ref.region, reader) for job in existing]
     command.print_compared(sides, as_json=format_ is Format.JSON)
 
 

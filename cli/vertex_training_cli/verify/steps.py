@@ -146,8 +146,8 @@ def _listening(listeners: list[Any], listener: Any) -> Iterator[None]:
 def preflight(run: Run) -> None:
     """Ask what a deployment would be refused. The run goes on: it shows whether that is true."""
     with contextlib.suppress(*FAILURES), run.step("preflight"):
-        made, unread = context.connect(run.ref)
-        answers = [*unread, *command.ask_all(made)]
+        clients, unread = context.connect(run.ref)
+        answers = [*unread, *command.ask_all(clients)]
         for answer in answers:
             run.note("preflight", f"asked {answer.part}: {answer.asked}", answer.verdict.value)
         run.log(f"preflight: {summary(answer.verdict for answer in answers)}")

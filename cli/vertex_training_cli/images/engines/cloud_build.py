@@ -145,9 +145,9 @@ class _Run:
         if running := self._live():
             self._write(f"follows build {running[0].id}, which runs already")
             return running[0], False
-        made = self.service.create(self.wanted)
-        self._write(f"build {made.id}, {made.log_url}")
-        return self._first_of(made)
+        created = self.service.create(self.wanted)
+        self._write(f"build {created.id}, {created.log_url}")
+        return self._first_of(created)
 
     def _live(self) -> list[cloudbuild_v1.Build]:
         """Live builds that make the same image, earliest first."""
@@ -159,13 +159,13 @@ class _Run:
         ]
         return sorted(same, key=lambda build: (build.create_time, build.id))  # pyright: ignore
 
-    def _first_of(self, made: cloudbuild_v1.Build) -> tuple[cloudbuild_v1.Build, bool]:
+    def _first_of(self, created: cloudbuild_v1.Build) -> tuple[cloudbuild_v1.Build, bool]:
         """Of builds that were started at once the earliest stays; the others are cancelled."""
-        first = next(iter(self._live()), made)
-        if first.id == made.id:
-            return made, True
-        self.service.cancel(_name(made, self.service))
-        self._write(f"build {first.id} was started before: {made.id} ends")
+        first = next(iter(self._live()), created)
+        if first.id == created.id:
+            return created, True
+        self.service.cancel(_name(created, self.service))
+        self._write(f"build {first.id} was started before: {created.id} ends")
         return first, False
 
     def follow(self, build: cloudbuild_v1.Build, log: BuildLog, *, started: bool) -> str:
