@@ -113,7 +113,7 @@ KIND_OF: Final = {**{kind.section: kind for kind in KINDS}, BATCH_JOB.backend: B
 
 @dataclass
 class Report:
-    """Printed and written results: rows of (what, figure), problems, and details."""
+    """Printed and written results: rows of (title, figure), problems, and details."""
 
     seed: int
     rows: list[tuple[str, str]] = field(default_factory=list)
@@ -313,7 +313,7 @@ def _add_serving(report: Report, quick: bool) -> None:
 
 
 def _add_snapshots(report: Report, quick: bool) -> None:
-    """Kills of what takes a snapshot, at every call and at random; and two operators at once."""
+    """Kill a snapshot at every call and at random, and run two operators at once."""
     kills, calls, races = QUICK_SNAPSHOTS if quick else FULL_SNAPSHOTS
     with tempfile.TemporaryDirectory(prefix="chaos-snapshots-") as folder:
         done = snapshots.run(Path(folder, "kills"), kills, report.seed, calls)

@@ -86,7 +86,7 @@ class World:
 
 
 class _Recorder(pulumi.runtime.Mocks):
-    """Keeps inputs, and answers with what the cloud would fill in."""
+    """Stores inputs, and returns the values that the cloud would add."""
 
     def __init__(self, project: str) -> None:
         self.project = project
@@ -142,7 +142,7 @@ def record_resources(world: World, declare: Callable[[], object]) -> list[Declar
 
 
 def _end_tasks(loop: asyncio.AbstractEventLoop) -> None:
-    """End what still waits after a failure: it would be reported at the end of the process."""
+    """Cancel pending tasks after a failure; otherwise the process reports them at its end."""
     tasks = asyncio.all_tasks(loop)
     for task in tasks:
         task.cancel()

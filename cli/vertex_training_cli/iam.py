@@ -229,7 +229,7 @@ def _bootstrap(root: Path, name: str) -> list[DeclaredResource]:
 
 
 def _grants(token: str, inputs: Mapping[str, Any]) -> Iterator[IamBinding]:
-    """Grants of a member, a binding or a policy; what is not known yet is said to be so."""
+    """Yield the grants of a member, a binding or a policy; unknown values are marked."""
     if resource_types.iam_kind(token) is None:
         return
     named = target_input(inputs) or "project"

@@ -228,7 +228,7 @@ def shown_from(root: Path) -> Callable[[str], str]:
 
 
 def stack_or_reports(root: Path, stack_name: str) -> Stack | list[FileReport]:
-    """The stack, or what is wrong with its file and with the files of its packages.
+    """Return the stack, or reports of mistakes in its file and in the files of its packages.
 
     Raises:
         CheckUnavailableError: there is no such stack.
@@ -286,7 +286,7 @@ def _one_of(file: str, loaded: Stack, results: Mapping[str, job_file.JobFileResu
 def _report_in_stack(
     shown: str, data: bytes, result: job_file.JobFileResult, loaded: Stack
 ) -> FileReport:
-    """The report of a file; in a local stack also of what this machine does not run."""
+    """Return a file's report; in a local stack, with what this machine cannot run."""
     local = is_local(loaded.settings.project)
     more = local_problems(data, shown, result) if local else ()
     return FileReport.from_problems(shown, _text(data), [*result.problems, *more])
@@ -303,7 +303,7 @@ def name(file: str) -> str:
 
 
 def job(file: str) -> str:
-    """The job that a file is for where there is no stack: the file's name without its ending."""
+    """Return the job name of a file without a stack: the file name without its extension."""
     return "stdin" if file == STDIN else Path(file).stem[:40]
 
 
@@ -320,7 +320,7 @@ def _as_shown(problem: Problem, file: str) -> Problem:
 
 
 def local_problems(data: bytes, shown: str, result: job_file.JobFileResult) -> Iterator[Problem]:
-    """Yield what the local cloud of this machine does not run of a valid job file."""
+    """Yield problems for parts of a valid job file that the local cloud cannot run here."""
     import psutil
 
     from localgcp.runner.refusals import refusals

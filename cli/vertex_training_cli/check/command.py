@@ -133,7 +133,7 @@ def _check(task: Task) -> bool:
 
 
 def _fix(task: Task) -> None:
-    """Mend files and show the diff; what is left is reported as ever."""
+    """Fix files and show the diff; report remaining mistakes as usual."""
     count = 0
     for fixed in fixing.fix_all(task.files, task.stack):
         for line in fixed.diff():

@@ -78,7 +78,7 @@ class FixedFile:
 
 
 def fix(file: str, data: bytes, judge: Judge) -> FixedFile:
-    """The file with everything mended that is certain."""
+    """Return the file with all safe fixes applied."""
     mark, text = (BOM, data[3:]) if data.startswith(BOM) else (b"", data)
     count, problems = 0, list(judge(data))
     try:
@@ -129,7 +129,7 @@ def _errors(problems: Sequence[Problem]) -> int:
 
 
 def fix_all(arguments: Sequence[str], stack_name: str) -> Iterator[FixedFile]:
-    """The files with what is certain mended: those named, or all of the stack or of the project.
+    """Yield files with safe fixes: the named ones, or all of the stack or project.
 
     With a stack, its references are known; a file that no job of it names is judged as it would
     be there.

@@ -50,7 +50,7 @@ class RemoteObject:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A bucket, and a prefix that is empty or ends with a slash."""
+    """A bucket with a prefix; the prefix is empty or ends with a slash."""
 
     bucket: str
     prefix: str = ""

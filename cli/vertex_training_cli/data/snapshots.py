@@ -40,7 +40,7 @@ Force = Annotated[
 
 @dataclass(frozen=True, slots=True)
 class KeptSnapshot:
-    """A folder of a snapshot, as it is in a bucket."""
+    """A snapshot's folder in a bucket."""
 
     name: str
     id: str

@@ -39,7 +39,7 @@ def is_asked_for() -> bool:
 
 
 def give_names(callback: Callable[..., Any]) -> None:
-    """Let the parameters of a command that are names be completed."""
+    """Complete the name parameters of a command."""
     hints = get_type_hints(callback, include_extras=True)
     callback.__annotations__ = hints  # else they are evaluated anew, without what is set here
     for name, hint in hints.items():

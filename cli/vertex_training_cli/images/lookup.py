@@ -39,13 +39,13 @@ class Look:
     """The result of looking one image up."""
 
     facts: ImageFacts | None = None
-    """None if there is no such image, or if nobody looked."""
+    """None if the image does not exist or was not looked up."""
     reason: str = ""
     """The reason why it was not looked up; empty if it was."""
 
     @property
     def trouble(self) -> tuple[Rule, str] | None:
-        """The reason why a job cannot run the image, or why that is unknown; None if it can."""
+        """Why a job cannot run the image, or why that is unknown; None if it can run it."""
         if self.reason:
             return "image-not-looked-at", f"not looked at: {self.reason}"
         if self.facts is None:
@@ -188,7 +188,7 @@ class Lookup:
     problems: tuple[Problem, ...] = ()
     """Images that cannot be run, of jobs that would be submitted."""
     unseen: tuple[str, ...] = ()
-    """Images of such jobs that nobody could look at, each with the reason."""
+    """Images of these jobs that could not be looked up, with the reasons."""
 
 
 def for_review(
@@ -213,7 +213,7 @@ def judge(
     looks: Mapping[str, Look],
     root: Path,
 ) -> Lookup:
-    """The lookup from what was found."""
+    """Return the lookup of these results."""
     problems, unseen = [], []
     for uri, names in jobs.items():
         name = uri.partition("@")[0].rpartition("/")[2]

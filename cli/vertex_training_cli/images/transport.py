@@ -171,7 +171,7 @@ def _accepted(
 
 
 def _refusal(method: str, path: str, answer: requests.Response) -> RegistryError:
-    """A refusal in plain words, with the role that is missing."""
+    """Return a refusal as a sentence, with the missing role."""
     code = answer.status_code
     try:
         with answer:

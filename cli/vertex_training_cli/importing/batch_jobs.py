@@ -112,7 +112,7 @@ class _Conversion:
         self._reasons.append(reason)
 
     def reasons(self) -> list[str]:
-        """Convert it; why that is not possible, one reason each."""
+        """Convert the job; return the reasons why it is not possible."""
         self._fields()
         step = self._step()
         tasks = self._tasks()
@@ -151,7 +151,7 @@ class _Conversion:
             self.say("its logs go to Cloud Logging here, whatever logsPolicy says")
 
     def _step(self) -> dict[str, Any] | None:
-        """The one runnable that is a container."""
+        """Return the only runnable with a container."""
         if len(self.groups) > 1:
             self.refuse(f"it has {len(self.groups)} task groups, and Batch takes one")
         steps = self.task.get("runnables") or []

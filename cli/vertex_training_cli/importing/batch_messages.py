@@ -103,7 +103,7 @@ MAPS: Final = ("labels", "ariables", "environments")
 
 @dataclass(slots=True)
 class BatchMessage:
-    """A job in REST's form, and what was read of it with a word to say."""
+    """A job in the form of REST, with remarks on what was read."""
 
     fields: dict[str, Any]
     remarks: list[str] = field(default_factory=list)

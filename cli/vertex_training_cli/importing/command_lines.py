@@ -158,7 +158,7 @@ class Script:
                 self._command(line, match_, place, name)
 
     def _command(self, line: str, match_: re.Match[str], place: str, name: str) -> None:
-        """Add the job of a command; one that is refused is left out, and told."""
+        """Add the job of a command; leave out a refused one with a remark."""
         kind, flags = call_of(match_)
         words, _ = split(f"{flags} {line[match_.end() :]}", self._value_of)
         try:

@@ -1,4 +1,4 @@
-"""An imported job: the message as it was found, and what of it has no place in a job file."""
+"""An imported job: the original message, and the parts that a job file cannot have."""
 
 from __future__ import annotations
 
@@ -154,7 +154,7 @@ def key_of(text: str, default: str = "job") -> str:
 
 
 def to_key(name: str) -> str:
-    """A name that somebody gave to a job: it becomes a part of paths.
+    """Return ``name`` if it is valid for a job: it becomes a part of paths.
 
     Raises:
         CommandError: it is no key for a stack file.

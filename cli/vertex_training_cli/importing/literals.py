@@ -53,7 +53,7 @@ class Place:
     within: tuple[str, ...]
     """The branches, loops and functions around it."""
     value: ast.expr | None = None
-    """Of a binding by a plain assignment: what is assigned."""
+    """The value of a plain assignment."""
 
 
 class Names(ast.NodeVisitor):
@@ -233,7 +233,7 @@ class Names(ast.NodeVisitor):
     visit_Nonlocal = visit_Global
 
     def name_of(self, node: ast.Call) -> str:
-        """Return what is called, by the name that its module gives it."""
+        """Return the called function's name in its module."""
         return self.aliases.get(called_name(node), called_name(node))
 
     def binding(self, node: ast.Name) -> Place | None:
@@ -255,7 +255,7 @@ class Names(ast.NodeVisitor):
 
 
 class Literals:
-    """Evaluates literals; what the code computes is a placeholder with a note."""
+    """Evaluates literals; computed values become placeholders with notes."""
 
     def __init__(self, names: Names) -> None:
         self.names, self.label = names, ""

@@ -244,7 +244,7 @@ def _package(
     job: ImportedJob, source: SourceContents, folder: Path, proposal: Proposal,
     settings: Settings | None, entries: StackEntries,
 ) -> None:  # fmt: skip
-    """The package of a job's script; a script that is not here is told, and stays to be added."""
+    """Package a job's script; add a remark if the script is missing."""
     if not job.script:
         return
     stem = "".join(c if c.isalnum() else "_" for c in Path(job.script).stem)

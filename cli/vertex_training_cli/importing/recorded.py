@@ -186,7 +186,7 @@ def _defaults(settings: Settings | None, env: Mapping[str, str]) -> dict[str, st
 
 
 def _add_job(request: RecordedRequest, buckets: Path, source: SourceContents) -> None:
-    """Add the job of a request; one of Batch that cannot be imported is told."""
+    """Add the job of a request, or a remark for a Batch job that cannot be imported."""
     if request.kind != BATCH_JOB.message:
         source.jobs.append(_job(request, buckets, source))
         return
@@ -291,7 +291,7 @@ def _requirements(setup: str) -> Iterator[str]:
 
 
 def _left_out(recorder: Recorder, code: int) -> Iterator[str]:
-    """Yield what the command did beside its jobs, one sentence each."""
+    """Yield remarks on other actions of the command, one sentence each."""
     methods = [method.lstrip("/") for method in dict.fromkeys(recorder.refused)]
     if code and methods:
         yield (

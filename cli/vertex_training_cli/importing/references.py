@@ -79,7 +79,7 @@ class StackEntries:
 
 
 class Adoption:
-    """Makes one job one of the stack's; where there is no stack, only takes out secrets."""
+    """Adapts one job to the stack; without a stack, it only removes secrets."""
 
     def __init__(self, job: ImportedJob, settings: Settings | None, entries: StackEntries) -> None:
         self.job, self._stack, self.entries = job, settings, entries

@@ -125,7 +125,7 @@ class Answers(Section):
 
     @property
     def codeowner(self) -> str:
-        """The team that reviews what is not a job."""
+        """The team that reviews all changes except to jobs."""
         return f"@{self.owner}/{self.team}"
 
     def earlier(self, environment: EnvironmentAnswers) -> list[EnvironmentAnswers]:

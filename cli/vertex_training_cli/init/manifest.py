@@ -27,7 +27,7 @@ _HINT: Final = f"take {NAME} back from the last commit in which it was in order"
 
 
 class FileEntry(pydantic.BaseModel):
-    """A file as it was written."""
+    """The record of one file."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 

@@ -26,7 +26,7 @@ class Kind(enum.StrEnum):
     ONCE = enum.auto()
     """Nothing: it is the company's from the first day. A changed job would be submitted anew."""
     REPLACED = enum.auto()
-    """It is generated: nobody edits it."""
+    """Generated, not to be edited."""
 
 
 @dataclass(frozen=True, slots=True)

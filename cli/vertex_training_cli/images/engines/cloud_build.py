@@ -200,7 +200,7 @@ class _Run:
         return any_line
 
     def _pass_rest(self, log: BuildLog) -> None:
-        """Pass on what arrives after the end."""
+        """Pass on lines that arrive after the end."""
         quiet = 0
         while quiet < LAST_READS and not log.refused:
             quiet = 0 if self._pass_log(log) else quiet + 1
