@@ -45,7 +45,7 @@ class Look:
 
     @property
     def trouble(self) -> tuple[Rule, str] | None:
-        """Why a job cannot run the image, or why that is unknown; None if it can run it."""
+        """The reason why a job cannot run the image, or why that is unknown; else None."""
         if self.reason:
             return "image-not-looked-at", f"not looked at: {self.reason}"
         if self.facts is None:
