@@ -46,6 +46,6 @@ def ratio(times: Mapping[str, Sequence[float]], of: str, over: str, at_most: flo
         shown = " ".join(f"{seconds:.2f}" for seconds in taken)
         print(f"{name}: median {medians[name]:.2f} s ({shown})")
     print(f"ratio of the fastest {min(times[of]) / min(times[over]):.3f}")
-    found = medians[of] / medians[over]
-    print(f"ratio of the medians {found:.3f} (at most {at_most:.2f})")
-    return found <= at_most
+    quotient = medians[of] / medians[over]
+    print(f"ratio of the medians {quotient:.3f} (at most {at_most:.2f})")
+    return quotient <= at_most

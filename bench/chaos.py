@@ -55,7 +55,7 @@ QUICK_POINTS: Final = {"F1": "kill CLI", "F3": "kill CLI", "F5": "kill provider"
 
 @dataclass(frozen=True)
 class Share:
-    """How much of each part is done with one kind of job."""
+    """The share of each part that runs with one kind of job."""
 
     kills: int
     steps: int
@@ -113,7 +113,7 @@ KIND_OF: Final = {**{kind.section: kind for kind in KINDS}, BATCH_JOB.backend: B
 
 @dataclass
 class Report:
-    """Printed and written results: rows of (what, figure), problems, and details."""
+    """Printed and written results: rows of (title, figure), problems, and details."""
 
     seed: int
     rows: list[tuple[str, str]] = field(default_factory=list)
@@ -190,16 +190,16 @@ def _with_cli(report: Report, name: str, share: Share) -> None:
         ProcessPoolExecutor(ARENAS, context) as pool,
     ):
         arenas = [(Path(folder), name, number, report.seed, share) for number in range(ARENAS)]
-        found = list(pool.map(_in_arena, arenas))
-    _add_points(report, name, [outcome for each in found for outcome in each["points"]])
-    _add_faults(report, name, [met for each in found for met in each["faults"]])
-    _add_races(report, name, [race for each in found for race in each["races"]])
-    _add_kills(report, name, [each["kills"] for each in found])
+        results = list(pool.map(_in_arena, arenas))
+    _add_points(report, name, [outcome for arena in results for outcome in arena["points"]])
+    _add_faults(report, name, [met for arena in results for met in arena["faults"]])
+    _add_races(report, name, [race for arena in results for race in arena["races"]])
+    _add_kills(report, name, [arena["kills"] for arena in results])
 
 
-def _in_arena(given: tuple[Path, str, int, int, Share]) -> dict[str, Any]:
+def _in_arena(work: tuple[Path, str, int, int, Share]) -> dict[str, Any]:
     """Every ARENAS-th trial of each part, in a cloud of its own."""
-    folder, name, number, seed, share = given
+    folder, name, number, seed, share = work
 
     def mine(of: Iterable[Any]) -> list[Any]:
         return list(of)[number::ARENAS]
@@ -233,42 +233,42 @@ def _progress(number: int) -> Callable[[campaign.Tally], None]:
     return report_progress
 
 
-def _add_points(report: Report, name: str, found: list[dict[str, Any]]) -> None:
-    bad = [f"{o['point']}, {o['way']}: {o['problem']}" for o in found if o["problem"]]
-    figure = f"{len(found) - len(bad)}/{len(found)}"
-    report.add(_row("kill points survived", name), figure, bad, found)
+def _add_points(report: Report, name: str, results: list[dict[str, Any]]) -> None:
+    bad = [f"{o['point']}, {o['way']}: {o['problem']}" for o in results if o["problem"]]
+    figure = f"{len(results) - len(bad)}/{len(results)}"
+    report.add(_row("kill points survived", name), figure, bad, results)
     for point in points.POINTS:
-        times = [o["recovery_seconds"] for o in found if o["point"] == point.name]
+        times = [o["recovery_seconds"] for o in results if o["point"] == point.name]
         if times:
             figure = f"recovery {_recovery(times)}: {point.what}"
             report.add(_row(f"  {point.name}", name), figure, (), None)
 
 
-def _add_faults(report: Report, name: str, found: list[dict[str, Any]]) -> None:
-    bad = [f"{met['fault']}: {met['problem']}" for met in found if met["problem"]]
-    figure = f"{len(found) - len(bad)}/{len(found)}"
-    report.add(_row("faults met", name), figure, bad, found)
+def _add_faults(report: Report, name: str, results: list[dict[str, Any]]) -> None:
+    bad = [f"{met['fault']}: {met['problem']}" for met in results if met["problem"]]
+    figure = f"{len(results) - len(bad)}/{len(results)}"
+    report.add(_row("faults met", name), figure, bad, results)
 
 
-def _add_races(report: Report, name: str, found: list[dict[str, Any]]) -> None:
-    bad = [f"{race['runners']} at once: {race['problem']}" for race in found if race["problem"]]
-    sizes = ", ".join(str(race["runners"]) for race in found)
+def _add_races(report: Report, name: str, results: list[dict[str, Any]]) -> None:
+    bad = [f"{race['runners']} at once: {race['problem']}" for race in results if race["problem"]]
+    sizes = ", ".join(str(race["runners"]) for race in results)
     figure = f"{sizes}: one job each, {len(bad)} problems"
-    report.add(_row("ups at once", name), figure, bad, found)
+    report.add(_row("ups at once", name), figure, bad, results)
 
 
-def _add_kills(report: Report, name: str, found: list[dict[str, Any]]) -> None:
-    kills, jobs = (sum(tally[key] for tally in found) for key in ("kills", "jobs"))
-    twice = [text for tally in found for text in tally["duplicates"]]
-    lost = [text for tally in found for text in tally["lost"]]
-    cancelled = [text for tally in found for text in tally["cancelled"]]
+def _add_kills(report: Report, name: str, results: list[dict[str, Any]]) -> None:
+    kills, jobs = (sum(tally[key] for tally in results) for key in ("kills", "jobs"))
+    twice = [text for tally in results for text in tally["duplicates"]]
+    lost = [text for tally in results for text in tally["lost"]]
+    cancelled = [text for tally in results for text in tally["cancelled"]]
     # Rule of three: nothing in n trials bounds the rate at 3/n with 95 % confidence.
     bound = f"; rate below {3 / kills:.2%} (95 %)" if kills and not twice and not lost else ""
     figure = f"{kills}, {jobs} jobs: {len(twice)} submitted twice, {len(lost)} lost{bound}"
     if KIND_OF[name] is TUNING_JOB:
         figure += f"; {len(cancelled)} trials cancelled"
-    report.add(_row("random kills", name), figure, [*twice, *lost, *cancelled], found)
-    times = [seconds for tally in found for seconds in tally["recoveries"]]
+    report.add(_row("random kills", name), figure, [*twice, *lost, *cancelled], results)
+    times = [seconds for tally in results for seconds in tally["recoveries"]]
     if times:
         report.add(_row("  recovery", name), _recovery(times), (), None)
 
@@ -281,10 +281,10 @@ def _add_builds(report: Report, quick: bool) -> None:
         return
     chosen = build_kills.SAMPLE if quick else build_kills.POINTS
     with build_kills.builds(program, mirror.layout()) as builds:
-        found = {str(point): builds.trial(point) for point in chosen}
-    bad = [f"{point}: {problem}" for point, problem in found.items() if problem]
-    figure = f"{len(found) - len(bad)}/{len(found)}: one digest, nothing left"
-    report.add("builds of images killed", figure, bad, found)
+        trials = {str(point): builds.trial(point) for point in chosen}
+    bad = [f"{point}: {problem}" for point, problem in trials.items() if problem]
+    figure = f"{len(trials) - len(bad)}/{len(trials)}: one digest, nothing left"
+    report.add("builds of images killed", figure, bad, trials)
 
 
 def _add_transfers(report: Report, quick: bool) -> None:
@@ -313,7 +313,7 @@ def _add_serving(report: Report, quick: bool) -> None:
 
 
 def _add_snapshots(report: Report, quick: bool) -> None:
-    """Kills of what takes a snapshot, at every call and at random; and two operators at once."""
+    """Kill a snapshot at every call and at random, and run two operators at once."""
     kills, calls, races = QUICK_SNAPSHOTS if quick else FULL_SNAPSHOTS
     with tempfile.TemporaryDirectory(prefix="chaos-snapshots-") as folder:
         done = snapshots.run(Path(folder, "kills"), kills, report.seed, calls)

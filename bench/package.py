@@ -89,20 +89,20 @@ def measure_sizes(folder: Path, wheel: Path) -> dict[str, tuple[int, int, list[s
     Each goes on from a copy of what it includes, whose bytecode is not compiled again.
     """
     _, four = install(folder, *FOUR)
-    found = {"the four alone": _size(four)}
+    sizes = {"the four alone": _size(four)}
     bare = four
     for extra in EXTRAS:
         _, target = install(folder, f"{wheel}{extra}", after=bare)
-        found[f"vertex_training{extra}"] = _size(target)
+        sizes[f"vertex_training{extra}"] = _size(target)
         bare = bare if extra else target
-    return found
+    return sizes
 
 
 def _size(environment: Path) -> tuple[int, int, list[str]]:
     [packages] = environment.glob("lib/python*/site-packages")
     compileall.compile_dir(packages, quiet=2, workers=0)
     count = len(list(packages.glob("*.dist-info")))
-    folders = {each.name: _bytes(each) for each in packages.iterdir() if each.is_dir()}
+    folders = {path.name: _bytes(path) for path in packages.iterdir() if path.is_dir()}
     largest = sorted(folders, key=folders.__getitem__, reverse=True)[:5]
     shown = [f"{name} {folders[name] / 1e6:.0f}" for name in largest]
     return count, round(_bytes(environment) / 1e6), shown
@@ -139,35 +139,37 @@ def bench_import(folder: Path, rounds: int) -> dict[str, Any]:
     return {"seconds": in_turns(arms, rounds, warm_up=1)}
 
 
-def show(found: dict[str, dict[str, Any]]) -> bool:
+def show(results: dict[str, dict[str, Any]]) -> bool:
     """Print the table; whether the bounds are held."""
     held = True
-    if "install" in found:
-        print(f"wheel: {found['install']['wheel_kb']:,} kB, {found['install']['files']:,} files")
-        for name, (count, megabytes, largest) in found["install"]["sizes"].items():
+    if "install" in results:
+        print(
+            f"wheel: {results['install']['wheel_kb']:,} kB, {results['install']['files']:,} files"
+        )
+        for name, (count, megabytes, largest) in results["install"]["sizes"].items():
             print(f"{name:34} {count:3} packages {megabytes:4} MB: {', '.join(largest)}")
-        count, megabytes, _ = found["install"]["sizes"]["vertex_training"]
+        count, megabytes, _ = results["install"]["sizes"]["vertex_training"]
         held = count <= MAX_PACKAGES and megabytes <= MAX_MB
         print(f"goals without extras: {MAX_PACKAGES} packages, {MAX_MB} MB")
     print(f"{'':34} median   fastest  slowest")
     medians: dict[str, float] = {}
-    for part in found.values():
+    for part in results.values():
         for name, taken in part["seconds"].items():
             medians[name] = statistics.median(taken)
             print(f"{name:34} {medians[name]:6.2f} s {min(taken):6.2f} s {max(taken):6.2f} s")
-    if "import" not in found:
+    if "import" not in results:
         return held
     over = medians["import components"] - medians["import pulumi_gcp"]
-    found["import"]["over"] = round(over, 3)
+    results["import"]["over"] = round(over, 3)
     print(f"components over pulumi_gcp alone   {over:6.2f} s (at most {MAX_OVER:.2f} s)")
     return held and over <= MAX_OVER
 
 
 def _uv() -> str:
-    found = shutil.which("uv") or str(Path(sys.executable).with_name("uv"))
-    if not Path(found).is_file():
+    program = shutil.which("uv") or str(Path(sys.executable).with_name("uv"))
+    if not Path(program).is_file():
         sys.exit("bench/package.py: uv is not on PATH. Hint: pip install uv")
-    return found
+    return program
 
 
 def main() -> int:
@@ -182,12 +184,12 @@ def main() -> int:
     folder = Path(tempfile.mkdtemp(prefix="bench-package-"))
     try:
         wanted = {name: part for name, part in parts.items() if chosen.only in (None, name)}
-        found = {name: part(folder, chosen.rounds) for name, part in wanted.items()}
+        results = {name: part(folder, chosen.rounds) for name, part in wanted.items()}
     finally:
         shutil.rmtree(folder)
-    held = show(found)
+    held = show(results)
     if chosen.json:
-        chosen.json.write_text(json.dumps(found, indent=2) + "\n", encoding="utf-8")
+        chosen.json.write_text(json.dumps(results, indent=2) + "\n", encoding="utf-8")
     return 0 if held else 1
 
 

@@ -240,7 +240,7 @@ def real_job(project: Any) -> int:
     )
     file = project.home.pulumi / ".pulumi" / "stacks" / "vertex-training" / "local.json"
     resources = json.loads(file.read_text())["checkpoint"]["latest"]["resources"]
-    [job] = [each for each in resources if each["type"].endswith(":CustomJob")]
+    [job] = [resource for resource in resources if resource["type"].endswith(":CustomJob")]
     return len(json.dumps(job, separators=(",", ":")))
 
 
@@ -274,7 +274,7 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--calls", type=int, default=50)
     parser.add_argument("--json", type=Path)
-    given = parser.parse_args()
+    arguments = parser.parse_args()
     began = time.perf_counter()
     sys.path.insert(0, str(ROOT))
     from tests.e2e import only_jobs as module
@@ -287,11 +287,11 @@ def main() -> int:
         assert info
         os.environ["VERTEX_EMULATOR_HOST"] = f"127.0.0.1:{info.vertex_port}"
         os.environ["STORAGE_EMULATOR_HOST"] = f"http://127.0.0.1:{info.storage_port}"
-        report["calls"] = calls(module, project, given.calls)
+        report["calls"] = calls(module, project, arguments.calls)
         show_calls(report["calls"])
         report["engine"] = {}
-        for size in map(int, given.sizes.split(",")):
-            report["engine"][size] = engine(module, project, size, given.rounds)
+        for size in map(int, arguments.sizes.split(",")):
+            report["engine"][size] = engine(module, project, size, arguments.rounds)
             show_engine(size, report["engine"][size])
         report["real job: bytes"] = real_job(project)
         print(f"the job of the local stack: {report['real job: bytes']} bytes of state", flush=True)
@@ -300,25 +300,25 @@ def main() -> int:
     for line in report["missed"]:
         print(f"missed: {line}")
     print(f"{report['machine']}, {report['minutes']:.0f} minutes")
-    if given.json:
-        given.json.write_text(json.dumps(report, indent=2))
+    if arguments.json:
+        arguments.json.write_text(json.dumps(report, indent=2))
     return int(bool(report["missed"]))
 
 
-def show_calls(found: dict[str, float]) -> None:
+def show_calls(per_job: dict[str, float]) -> None:
     """Print the figures of :func:`calls`."""
-    for name, seconds in found.items():
-        ratio = seconds / found["bare client"]
+    for name, seconds in per_job.items():
+        ratio = seconds / per_job["bare client"]
         print(f"{name:36} {seconds * 1000:9.1f} ms  {ratio:6.1f} x bare client", flush=True)
 
 
-def show_engine(size: int, found: dict[str, float]) -> None:
+def show_engine(size: int, times: dict[str, float]) -> None:
     """Print the figures of :func:`engine`."""
     print(
-        f"{size:5} jobs: up {found['jobs']:.1f} s, bare call {found['bare']:.1f} s, floor "
-        f"{found['floor']:.1f} s, ratio {found['jobs'] / found['floor']:.2f}, of the bare call "
-        f"{found['bare'] / found['floor']:.2f}; state {found['jobs: bytes']:.0f} bytes a job, "
-        f"floor {found['floor: bytes']:.0f}",
+        f"{size:5} jobs: up {times['jobs']:.1f} s, bare call {times['bare']:.1f} s, floor "
+        f"{times['floor']:.1f} s, ratio {times['jobs'] / times['floor']:.2f}, of the bare call "
+        f"{times['bare'] / times['floor']:.2f}; state {times['jobs: bytes']:.0f} bytes a job, "
+        f"floor {times['floor: bytes']:.0f}",
         flush=True,
     )
 

@@ -51,16 +51,16 @@ def main(stack):
 def project():
     """The name in Pulumi.yaml."""
     text = pathlib.Path("Pulumi.yaml").read_text(encoding="utf-8")
-    found = re.search(r"^name:\s*[\"']?([A-Za-z0-9_.-]+)", text, re.MULTILINE)
-    return found[1] if found else ""
+    match_ = re.search(r"^name:\s*[\"']?([A-Za-z0-9_.-]+)", text, re.MULTILINE)
+    return match_[1] if match_ else ""
 
 
 def commit_of(update):
     """Return the commit of a ``pulumi up`` that succeeded; empty for a failed one or a refresh."""
     try:
-        found = json.loads(gzip.decompress(update) if update.startswith(b"\x1f\x8b") else update)
-        deployed = found["kind"] == "update" and found["result"] == "succeeded"
-        commit = found["environment"]["git.head"] if deployed else ""
+        document = json.loads(gzip.decompress(update) if update.startswith(b"\x1f\x8b") else update)
+        deployed = document["kind"] == "update" and document["result"] == "succeeded"
+        commit = document["environment"]["git.head"] if deployed else ""
     except (ValueError, LookupError, TypeError, RecursionError, OSError, EOFError, zlib.error):
         return ""
     return commit if isinstance(commit, str) and re.fullmatch("[0-9a-f]{40}", commit) else ""

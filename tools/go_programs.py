@@ -64,16 +64,16 @@ def ensure(name: str, layout: Layout) -> dict[str, str]:
     """
     group, origins, tried = GROUPS[name], dict[str, str](), list[str]()
     oldest = pinned_version(name, layout) if group.module else ""
-    for each in group.packages:
-        program, version = _find(each, oldest, layout, tried)
+    for package in group.packages:
+        program, version = _find(package, oldest, layout, tried)
         if program is not None:
-            link(program, layout.bin / each)
-            origins[each] = f"{version}, {program}".removeprefix(", ")
-    if missing := [each for each in group.packages if each not in origins]:
+            link(program, layout.bin / package)
+            origins[package] = f"{version}, {program}".removeprefix(", ")
+    if missing := [package for package in group.packages if package not in origins]:
         built = _built(name, layout, tried)
-        for each in missing:
-            place(built / each, layout.bin / each)
-            origins[each] = f"{oldest}, built with Go".removeprefix(", ")
+        for package in missing:
+            place(built / package, layout.bin / package)
+            origins[package] = f"{oldest}, built with Go".removeprefix(", ")
     return origins
 
 
@@ -85,18 +85,18 @@ def pinned_version(name: str, layout: Layout) -> str:
     """
     module = GROUPS[name].module
     text = (layout.tools / name / "go.mod").read_text()
-    found = re.search(rf"^\s*{re.escape(module)} v(\S+)", text, re.MULTILINE)
-    if not found:
+    match_ = re.search(rf"^\s*{re.escape(module)} v(\S+)", text, re.MULTILINE)
+    if not match_:
         raise SetupError(f"tools/{name}/go.mod does not require {module}", hint="restore it")
-    return found[1]
+    return match_[1]
 
 
 def _find(name: str, oldest: str, layout: Layout, tried: list[str]) -> tuple[Path | None, str]:
     """A program of PATH and its version, if one counts; reasons go to ``tried``."""
     if not oldest:
         folders = os.pathsep.join(map(str, search_path(layout)))
-        found = shutil.which(name, path=folders)
-        return (Path(found) if found else None), ""
+        program = shutil.which(name, path=folders)
+        return (Path(program) if program else None), ""
     result = find_on_path(layout, name, "-version", oldest)
     if isinstance(result, tuple):
         return result
@@ -111,17 +111,21 @@ def _built(name: str, layout: Layout, tried: list[str]) -> Path:
         SetupError: Go is missing, or a build failed; its full output is in NAME.log of the cache.
     """
     group, module = GROUPS[name], layout.tools / name
-    sources = [module / each for each in group.sources]
+    sources = [module / source for source in group.sources]
 
     def build(folder: Path) -> None:
-        for each, package in group.packages.items():
+        for target, package in group.packages.items():
             go_build(
-                folder / each, package, module, layout.toolchain / f"{each}.log", f"building {each}"
+                folder / target,
+                package,
+                module,
+                layout.toolchain / f"{target}.log",
+                f"building {target}",
             )
 
     with lock(layout.toolchain):
         built = layout.toolchain / cache_name(name, sources)
-        if not all((built / each).is_file() for each in group.packages):
+        if not all((built / package).is_file() for package in group.packages):
             try:
                 publish(built, build)
             except SubprocessError as error:
@@ -136,8 +140,8 @@ def _built(name: str, layout: Layout, tried: list[str]) -> Path:
 def main(name: str) -> int:
     """Exit codes: 0 installed, 1 not available; the reason and a hint go to stderr."""
     try:
-        for each, origin in ensure(name, Layout.of_this_checkout()).items():
-            print(f"{each}: {origin}")
+        for program, origin in ensure(name, Layout.of_this_checkout()).items():
+            print(f"{program}: {origin}")
     except SetupError as error:
         print(error, file=sys.stderr)
         return 1

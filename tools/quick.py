@@ -84,12 +84,12 @@ def distances(graph: Mapping[str, set[str]], changed: Iterable[str]) -> dict[str
     for file, imported in graph.items():
         for name in imported:
             importers[name].add(file)
-    found = dict.fromkeys(changed, 0)
-    last = set(found)
+    steps = dict.fromkeys(changed, 0)
+    last = set(steps)
     while last:
-        last = {file for name in last for file in importers[name]} - found.keys()
-        found |= dict.fromkeys(last, max(found.values()) + 1)
-    return found
+        last = {file for name in last for file in importers[name]} - steps.keys()
+        steps |= dict.fromkeys(last, max(steps.values()) + 1)
+    return steps
 
 
 def select(root: Path, files: Iterable[str], changed: Iterable[str]) -> list[str]:
@@ -110,7 +110,7 @@ def select(root: Path, files: Iterable[str], changed: Iterable[str]) -> list[str
 
 
 def changed_files(root: Path, base: str) -> list[str]:
-    """What differs from the merge base, removed files among it, and what git does not know yet."""
+    """Return files that differ from the merge base, with removed and untracked files."""
     fork = _git(root, "merge-base", base, "HEAD")
     return [
         *_git(root, "diff", "--name-only", "--no-renames", fork).splitlines(),

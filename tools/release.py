@@ -63,14 +63,16 @@ def version_of(root: Path) -> str:
     Raises:
         ReleaseError: they have two.
     """
-    found = {
+    versions = {
         folder: tomllib.loads((root / folder / "pyproject.toml").read_text())["project"]["version"]
         for folder in SOURCES
     }
-    if len(set(found.values())) > 1:
-        said = ", ".join(f"{folder}/pyproject.toml: {each}" for folder, each in found.items())
-        raise ReleaseError(f"two versions ({said}). Hint: a release has one.")
-    return found["."]
+    if len(set(versions.values())) > 1:
+        lines = ", ".join(
+            f"{folder}/pyproject.toml: {version}" for folder, version in versions.items()
+        )
+        raise ReleaseError(f"two versions ({lines}). Hint: a release has one.")
+    return versions["."]
 
 
 def check_tag(root: Path, tag: str, version: str) -> None:
@@ -156,11 +158,11 @@ def _plugin(wheel: Path, pins: str) -> dict[str, bytes]:
 
 def _templates(root: Path, plugin: Mapping[str, bytes], wheel: str) -> dict[str, bytes]:
     """The files of all templates, each with the plugin's folder."""
-    found = {name: (root / name).read_bytes() for name in _files(root, ("templates/",))}
-    for folder in sorted({name.rpartition("/")[0] for name in found}):
-        found |= {f"{folder}/{FOLDER}/{name}": content for name, content in plugin.items()}
+    templates = {name: (root / name).read_bytes() for name in _files(root, ("templates/",))}
+    for folder in sorted({name.rpartition("/")[0] for name in templates}):
+        templates |= {f"{folder}/{FOLDER}/{name}": content for name, content in plugin.items()}
     needs = f"-c {FOLDER}/constraints.txt\n./{FOLDER}/{wheel}\n"
-    return {**found, "templates/python/requirements.txt": needs.encode()}
+    return {**templates, "templates/python/requirements.txt": needs.encode()}
 
 
 def _archive(files: Mapping[str, bytes], epoch: int) -> bytes:
@@ -178,7 +180,7 @@ def _archive(files: Mapping[str, bytes], epoch: int) -> bytes:
 
 
 def _files(root: Path, prefixes: tuple[str, ...]) -> list[str]:
-    """What git has, or would add, below these folders."""
+    """Return tracked files below these folders, and untracked ones that git does not ignore."""
     listed = _git(root, "ls-files", "-z", "--cached", "--others", "--exclude-standard")
     return [
         name for name in listed.split("\0") if name.startswith(prefixes) and (root / name).is_file()

@@ -74,7 +74,7 @@ def find_browser() -> str | None:
 
 
 def succeeds(command: tuple[str, ...], seconds: float) -> bool:
-    """Whether a command ends in time, without an error."""
+    """Return True if a command ends in time, without an error."""
     try:
         done = subprocess.run(command, capture_output=True, timeout=seconds, check=False)
     except (OSError, subprocess.TimeoutExpired):
@@ -83,7 +83,7 @@ def succeeds(command: tuple[str, ...], seconds: float) -> bool:
 
 
 def can_install() -> bool:
-    """Whether apt and root are available."""
+    """Return True if apt and root are available."""
     return shutil.which("apt-get") is not None and os.geteuid() == 0
 
 
@@ -122,8 +122,8 @@ def provide_base(builder: str) -> int:
 
 def main(group: str) -> int:
     """Exit codes: 0 all programs of the group are installed, 1 one is missing."""
-    found = _find_all(group)
-    missing = [NEEDS[group][name].package for name, path in found.items() if path is None]
+    programs = _find_all(group)
+    missing = [NEEDS[group][name].package for name, path in programs.items() if path is None]
     if missing and can_install() and not (group == "browser" and VARIABLE in os.environ):
         print(f"{group}: installing {' '.join(missing)} with apt-get", flush=True)
         try:
@@ -131,13 +131,13 @@ def main(group: str) -> int:
         except subprocess.CalledProcessError as failed:
             print(f"{group}: {' '.join(failed.cmd)} failed. Hint: {HINTS[group]}", file=sys.stderr)
             return 1
-        found = _find_all(group)
-    for name, path in found.items():
+        programs = _find_all(group)
+    for name, path in programs.items():
         if path is None:
             print(f"{group}: there is no {name}. Hint: {HINTS[group]}", file=sys.stderr)
             return 1
         print(f"{group}: {name} {path}")
-    return provide_base(found["builder"] or "") if group == "containers" else 0
+    return provide_base(programs["builder"] or "") if group == "containers" else 0
 
 
 def _find_all(group: str) -> dict[str, str | None]:

@@ -175,7 +175,7 @@ def pytest_collection() -> Generator[None, object, object]:
 
 
 class Summary:
-    """What became of each tier, and how long each file took."""
+    """Collects the outcomes of each tier and the duration of each file."""
 
     def __init__(self) -> None:
         """Nothing has run."""
@@ -200,8 +200,8 @@ class Summary:
             spent[tier_of(file)] += seconds
         terminalreporter.section("tiers")
         for tier, counts in sorted(self.outcomes.items()):
-            told = ", ".join(f"{count} {outcome}" for outcome, count in sorted(counts.items()))
-            terminalreporter.write_line(f"{tier:12}{spent[tier]:7.0f} s  {told}")
+            outcomes = ", ".join(f"{count} {outcome}" for outcome, count in sorted(counts.items()))
+            terminalreporter.write_line(f"{tier:12}{spent[tier]:7.0f} s  {outcomes}")
         failed = sorted(tier for tier, counts in self.outcomes.items() if counts["failed"])
         passed = sorted(self.outcomes.keys() - set(failed))
         terminalreporter.write_line(f"passed: {' '.join(passed) or 'none'}")

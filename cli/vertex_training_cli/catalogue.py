@@ -41,21 +41,21 @@ def catalogue(
 
     Example: `vt catalogue --region europe-west4 --accelerator L4`.
     """
-    found = select(accelerator, region)
+    options = select(accelerator, region)
     if format_ is Format.JSON:
-        print(json.dumps([as_dict(row, region) for row in found], indent=2))
+        print(json.dumps([as_dict(row, region) for row in options], indent=2))
     else:
-        _table(found, region)
+        _table(options, region)
 
 
-def _table(found: list[MachineOption], region: str) -> None:
+def _table(options: list[MachineOption], region: str) -> None:
     from rich import box
     from rich.console import Console
     from rich.table import Table
 
     console = Console(width=None if sys.stdout.isatty() else WIDTH_OF_FILES, highlight=False)
     if console.width < WIDTH_OF_TABLE:
-        for row in found:
+        for row in options:
             console.print(_as_text(row, region), markup=False)
         console.print(PRICES)
         return
@@ -67,14 +67,14 @@ def _table(found: list[MachineOption], region: str) -> None:
         table.add_column(heading, justify="right", no_wrap=True)
     table.add_column("price of")
     table.add_column("regions" if not region else "also in")
-    for row in found:
+    for row in options:
         table.add_row(*_cells(row, region))
     console.print(table)
     console.print(PRICES)
 
 
 def _as_text(row: MachineOption, region: str) -> str:
-    """What the table says of a machine type, in lines that may be folded anywhere."""
+    """Return a machine type's row of the table as lines that can be folded anywhere."""
     name, accelerator, counts, vcpus, memory, price, spot, per_gpu, of, regions = _cells(
         row, region
     )
@@ -86,7 +86,7 @@ def _as_text(row: MachineOption, region: str) -> str:
         lines.append(f"  {price}")
     else:
         more = [f"spot {spot}"] * (spot != "-") + [f"{per_gpu} per GPU"] * (per_gpu != "-")
-        lines.append(f"  {price} USD/h{''.join(f', {each}' for each in more)} ({of})")
+        lines.append(f"  {price} USD/h{''.join(f', {value}' for value in more)} ({of})")
     lines.append(f"  {'also ' * bool(region)}in {regions or 'no other region'}")
     return "\n".join(lines)
 
@@ -139,9 +139,9 @@ class MachineOption:
     @property
     def regions(self) -> frozenset[str]:
         """Regions that have both the machine type and the accelerator."""
-        found = machines.accelerators().get(self.accelerator)
+        offered = machines.accelerators().get(self.accelerator)
         regions = self.machine.regions - self.machine.regions_without_shape
-        return regions & found.regions if found and found.regions else regions
+        return regions & offered.regions if offered and offered.regions else regions
 
 
 def select(accelerator: str = "", region: str = "") -> list[MachineOption]:
@@ -212,7 +212,7 @@ def _all() -> Iterator[MachineOption]:
 
 
 def _matches(name: str, wanted: str) -> bool:
-    """Whether ``wanted`` is the name or some of its words: H100 is in NVIDIA_H100_80GB."""
+    """Return True if ``wanted`` is the name or some of its words: H100 is in NVIDIA_H100_80GB."""
     asked = wanted.upper().replace("-", "_").strip("_")
     return f"_{asked}_" in f"_{name}_"
 

@@ -49,7 +49,7 @@ def console() -> Console:
 
 @functools.lru_cache(maxsize=4096)
 def is_seen(char: str) -> bool:
-    """Whether a reader sees a character, or a blank, where it is printed, and it does nothing else.
+    """Return True if printing a character shows only that character or a blank.
 
     Unicode's database has fillers, joiners and selectors among letters, marks and symbols: only
     their names tell them.
@@ -98,7 +98,7 @@ def _finite(value: Any) -> Any:
 
 
 def show_facts(out: Console, head: tuple[str, str], rows: Iterable[tuple[str, str]]) -> None:
-    """What there is to say of one thing, a fact a line.
+    """Print the facts of one resource, one per line.
 
     A long value is left to the terminal to fold: an address that is cut into table cells can
     neither be followed nor copied.
@@ -116,21 +116,21 @@ def table(*columns: str, rows: Iterable[tuple[str, ...]], title: str | None = No
     from rich.table import Table
 
     columns = tuple(map(plain, columns))
-    made = Table(title=title, title_justify="left", title_style="bold", box=None, pad_edge=False)
+    grid = Table(title=title, title_justify="left", title_style="bold", box=None, pad_edge=False)
     cells = [tuple(plain_lines(redact(cell)) for cell in row) for row in rows]
     whole, fits = _whole(columns, cells)
     if not fits and columns[-1] == _ID and len(columns) > 1:
         columns, cells = _stacked(columns, cells)
         whole, _ = _whole(columns, cells)
     for column, kept in zip(columns, whole, strict=True):
-        made.add_column(column, overflow="fold", no_wrap=kept)
+        grid.add_column(column, overflow="fold", no_wrap=kept)
     for row in cells:
-        made.add_row(*row)
-    return made
+        grid.add_row(*row)
+    return grid
 
 
 def _whole(columns: tuple[str, ...], rows: list[tuple[str, ...]]) -> tuple[list[bool], bool]:
-    """Which columns are not folded, and whether that is all of those that should not be.
+    """Return which columns stay unfolded, and True if every column that should stay so does.
 
     Those are short words, if the others have enough room beside them; of too many ids alone.
     """

@@ -1,4 +1,4 @@
-"""What the programs declare, without an engine: on Pulumi's mocks, which record every resource.
+"""Record the resources that the programs declare on Pulumi's mocks, without an engine.
 
 Nothing is asked of a backend or a cloud. Values that the cloud chooses are ``UNKNOWN``.
 """
@@ -54,7 +54,7 @@ class DeclaredStack:
 
 
 def declare_stack(root: Path, name: str) -> DeclaredStack:
-    """What the program of the stack ``name`` declares.
+    """Return the resources that the program of the stack ``name`` declares.
 
     Raises:
         ConfigError: with every mistake in the stack file or a job file.
@@ -69,13 +69,15 @@ def declare_stack(root: Path, name: str) -> DeclaredStack:
     if extra.problems:
         raise ConfigError(extra.problems)
     world = World(root, name, stack.settings.project)
-    found = record_resources(world, lambda: declare_extra(extra, program.declare(stack, requests)))
-    return DeclaredStack(stack, requests, tuple(found))
+    recorded = record_resources(
+        world, lambda: declare_extra(extra, program.declare(stack, requests))
+    )
+    return DeclaredStack(stack, requests, tuple(recorded))
 
 
 @dataclass(frozen=True, slots=True)
 class World:
-    """What an engine tells a program, and what its provider fills in."""
+    """The settings that the engine passes to a program: root, stack and project."""
 
     root: Path
     stack: str
@@ -84,7 +86,7 @@ class World:
 
 
 class _Recorder(pulumi.runtime.Mocks):
-    """Keeps inputs, and answers with what the cloud would fill in."""
+    """Stores inputs, and returns the values that the cloud would add."""
 
     def __init__(self, project: str) -> None:
         self.project = project
@@ -92,15 +94,15 @@ class _Recorder(pulumi.runtime.Mocks):
 
     def new_resource(self, args: pulumi.runtime.MockResourceArgs) -> tuple[str, dict[str, Any]]:
         self.resources.append(DeclaredResource(args.typ, args.name, args.inputs))
-        given = {"project": self.project, **args.inputs}
-        state = dict(given)
+        inputs = {"project": self.project, **args.inputs}
+        state = dict(inputs)
         if args.typ == ACCOUNT:
-            email = f"{given['accountId']}@{given['project']}.iam.gserviceaccount.com"
+            email = f"{inputs['accountId']}@{inputs['project']}.iam.gserviceaccount.com"
             state |= {"email": email, "member": f"serviceAccount:{email}", "uniqueId": email}
-            state["name"] = f"projects/{given['project']}/serviceAccounts/{email}"
+            state["name"] = f"projects/{inputs['project']}/serviceAccounts/{email}"
         elif args.typ == CUSTOM_ROLE:
-            state["name"] = f"projects/{given['project']}/roles/{given['roleId']}"
-        return given.get("name") or args.name, state
+            state["name"] = f"projects/{inputs['project']}/roles/{inputs['roleId']}"
+        return inputs.get("name") or args.name, state
 
     def call(self, args: pulumi.runtime.MockCallArgs) -> NoReturn:
         raise CommandError(
@@ -110,7 +112,7 @@ class _Recorder(pulumi.runtime.Mocks):
 
 
 def record_resources(world: World, declare: Callable[[], object]) -> list[DeclaredResource]:
-    """What ``declare`` registers.
+    """Return the resources that ``declare`` registers.
 
     Raises:
         ConfigError: code of a team raised something where a value was applied.
@@ -140,7 +142,7 @@ def record_resources(world: World, declare: Callable[[], object]) -> list[Declar
 
 
 def _end_tasks(loop: asyncio.AbstractEventLoop) -> None:
-    """End what still waits after a failure: it would be reported at the end of the process."""
+    """Cancel pending tasks after a failure; otherwise the process reports them at its end."""
     tasks = asyncio.all_tasks(loop)
     for task in tasks:
         task.cancel()

@@ -52,10 +52,10 @@ def diff(
     root = root_of(Path.cwd())
     if root is None:
         raise CommandError("no Pulumi.yaml here or above: a stack needs a project")
-    found = compare(load(root, one), load(root, other))
+    comparison = compare(load(root, one), load(root, other))
     written = {Format.TEXT: as_text, Format.JSON: as_json}
-    print(written[format_](found), end="")
-    if not found.same:
+    print(written[format_](comparison), end="")
+    if not comparison.same:
         raise typer.Exit(DIFFERENT)
 
 
@@ -70,7 +70,7 @@ class JobDifference:
 
 @dataclass(frozen=True, slots=True)
 class StackComparison:
-    """What differs between the stacks ``one`` and ``other``, in this order."""
+    """The differences between the stacks ``one`` and ``other``, in this order."""
 
     one: str
     other: str
@@ -80,22 +80,22 @@ class StackComparison:
 
     @property
     def same(self) -> bool:
-        """Whether nothing differs."""
+        """True if the stacks have no difference."""
         return not (self.settings or self.jobs)
 
 
 def compare(one: Stack, other: Stack) -> StackComparison:
-    """What differs between two stacks of one checkout.
+    """Return the differences between two stacks of one checkout.
 
     Raises:
         ConfigError: with every mistake in the jobs of either.
     """
-    here, there = requests_of(one), requests_of(other)
+    here, others = requests_of(one), requests_of(other)
     jobs, same = list[JobDifference](), list[str]()
-    for name in sorted({*here, *there}):
-        if name not in here or name not in there:
+    for name in sorted({*here, *others}):
+        if name not in here or name not in others:
             jobs.append(JobDifference(name, only_in=_name(one if name in here else other)))
-        elif fields := diff_fields(here[name], there[name]):
+        elif fields := diff_fields(here[name], others[name]):
             jobs.append(JobDifference(name, fields=tuple(fields)))
         else:
             same.append(name)
@@ -127,20 +127,20 @@ def _name(stack: Stack) -> str:
     return stack.settings.stack
 
 
-def as_text(found: StackComparison) -> str:
+def as_text(comparison: StackComparison) -> str:
     """Lines like ``buckets.data.keepNoncurrentDays: 7 -> 30``, settings first."""
-    if found.same:
-        return f"{found.one} and {found.other} are the same, but for their names.\n"
-    lines = [f"{found.one} -> {found.other}", ""]
-    if found.settings:
-        lines += ["settings:", *(_line(field) for field in found.settings), ""]
-    for job in found.jobs:
+    if comparison.same:
+        return f"{comparison.one} and {comparison.other} are the same, but for their names.\n"
+    lines = [f"{comparison.one} -> {comparison.other}", ""]
+    if comparison.settings:
+        lines += ["settings:", *(_line(field) for field in comparison.settings), ""]
+    for job in comparison.jobs:
         if job.only_in:
             lines += [f"job {job.name}: only in {job.only_in}", ""]
         else:
             lines += [f"job {job.name}:", *(_line(field) for field in job.fields), ""]
-    if found.same_jobs:
-        lines += [f"the same request in both: {', '.join(found.same_jobs)}", ""]
+    if comparison.same_jobs:
+        lines += [f"the same request in both: {', '.join(comparison.same_jobs)}", ""]
     return "\n".join(lines)
 
 
@@ -149,9 +149,13 @@ def _line(field: FieldDifference) -> str:
     return f"  {redact(field.path)}: {redact(old)} -> {redact(new)}"
 
 
-def as_json(found: StackComparison) -> str:
+def as_json(comparison: StackComparison) -> str:
     """The comparison for programs; null stands for a side that does not have it."""
-    content = {"version": VERSION, "same": found.same, **redact(dataclasses.asdict(found))}
+    content = {
+        "version": VERSION,
+        "same": comparison.same,
+        **redact(dataclasses.asdict(comparison)),
+    }
     return json.dumps(content, indent=2, ensure_ascii=False) + "\n"
 
 
@@ -161,7 +165,7 @@ def _renamed(settings: Settings) -> Settings:
     return settings.model_copy(update=same)
 
 
-def _neutral_request(found: JobRequest, references: Mapping[str, Any]) -> dict[str, Any]:
+def _neutral_request(request: JobRequest, references: Mapping[str, Any]) -> dict[str, Any]:
     """A request as it is compared and shown: with references, and without its own id.
 
     ``references`` are those of the renamed stack.
@@ -172,14 +176,14 @@ def _neutral_request(found: JobRequest, references: Mapping[str, Any]) -> dict[s
         # Only a text with a neutral name in it is sure to have come from a reference.
         if isinstance(text, str) and (PROJECT in text or NUMBER in text)
     }
-    texts |= {found.request_id: REQUEST_ID, STACK: "${stack.name}"}
+    texts |= {request.request_id: REQUEST_ID, STACK: "${stack.name}"}
     longest_first = map(re.escape, sorted(texts, key=len, reverse=True))
     pattern = re.compile(rf"(?<![a-z0-9])(?:{'|'.join(longest_first)})(?![a-z0-9])")
-    return _replaced(found.message, lambda text: pattern.sub(lambda match: texts[match[0]], text))
+    return _replaced(request.message, lambda text: pattern.sub(lambda match: texts[match[0]], text))
 
 
 def _symbol(name: str, text: str) -> str:
-    """How a reference is shown: with its version where one name can stand for several things."""
+    """Return the text of a reference, with its version where one name has several versions."""
     versioned = name.startswith(("images.", "packages."))
     return f"${{{name}}} ({text.rpartition('/')[2]})" if versioned else f"${{{name}}}"
 
@@ -213,8 +217,8 @@ def _dumped(field: str, value: Any, beside: Any) -> Any:
         elif key in beside:
             written[key] = part.model_dump(mode="json", by_alias=True)
         elif field not in ("jobs", "tuning"):
-            given = part.model_dump(mode="json", by_alias=True, exclude_unset=True)
-            written[key] = json.dumps(given, sort_keys=True)
+            fields = part.model_dump(mode="json", by_alias=True, exclude_unset=True)
+            written[key] = json.dumps(fields, sort_keys=True)
     return written
 
 

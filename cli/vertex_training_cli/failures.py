@@ -57,7 +57,7 @@ def exit_codes(verb: str, failed: int | None = None) -> Iterator[None]:
 
 
 def _text(error: Exception, verb: str) -> str | None:
-    """What a person reads; None for an error of the program."""
+    """Return the message for the operator; None for an error of the program."""
     if isinstance(error, ConfigError):
         if any(problem.location.file for problem in error.problems):
             return error.report()

@@ -47,7 +47,7 @@ IAM. A denial wins over every grant.
 
 
 class IamFormat(enum.StrEnum):
-    """How the grants are printed."""
+    """The output format of the grants."""
 
     TABLE = enum.auto()
     JSON = enum.auto()
@@ -73,7 +73,7 @@ def iam(
     here = Path.cwd()
     root = here if project_files.names(here) else root_of(here) or here
     names = stacks or environments(root)
-    found = [record(root, name) for name in names]
+    records = [record(root, name) for name in names]
     if not names:
         print_line("vt iam: bootstrap/ has no environment here. Hint: vt iam STACK")
         raise typer.Exit(2)
@@ -86,13 +86,13 @@ def iam(
         IamFormat.JSON: as_json,
         IamFormat.MARKDOWN: as_markdown,
     }[format_]
-    typer.echo(show(found).rstrip("\n"))
+    typer.echo(show(records).rstrip("\n"))
 
 
 def as_json(accesses: Iterable[EnvironmentIam]) -> str:
     """A list of environments."""
-    found = [{**dataclasses.asdict(a), "grants": [*map(_as_object, a.grants)]} for a in accesses]
-    return json.dumps(found, indent=2)
+    objects = [{**dataclasses.asdict(a), "grants": [*map(_as_object, a.grants)]} for a in accesses]
+    return json.dumps(objects, indent=2)
 
 
 def _as_object(grant: IamBinding) -> dict[str, str]:
@@ -180,7 +180,7 @@ class DenyRule:
 
 @dataclass(frozen=True, slots=True)
 class EnvironmentIam:
-    """Who can do what in one environment."""
+    """The grants, roles and denials of one environment."""
 
     stack: str
     grants: tuple[IamBinding, ...]
@@ -191,17 +191,17 @@ class EnvironmentIam:
 
 
 def record(root: Path, name: str) -> EnvironmentIam:
-    """What both programs declare for this environment.
+    """Return the IAM resources that both programs declare for this environment.
 
     Raises:
         ConfigError: with every mistake in a stack file or a job file.
         UnknownStackError: it has no file.
     """
     resources = [*declare_stack(root, name).resources, *_bootstrap(root, name)]
-    grants = {grant for each in resources for grant in _grants(each.type, each.inputs)}
+    grants = {grant for resource in resources for grant in _grants(resource.type, resource.inputs)}
     custom = [resource.inputs for resource in resources if resource.type == CUSTOM_ROLE]
     roles = {role["roleId"]: tuple(role["permissions"]) for role in custom}
-    denying = [each.inputs for each in resources if each.type == DENY_POLICY]
+    denying = [resource.inputs for resource in resources if resource.type == DENY_POLICY]
     denials = [_denial(rule) for policy in denying for rule in policy["rules"]]
     return EnvironmentIam(name, tuple(sorted(grants)), roles, tuple(denials))
 
@@ -229,7 +229,7 @@ def _bootstrap(root: Path, name: str) -> list[DeclaredResource]:
 
 
 def _grants(token: str, inputs: Mapping[str, Any]) -> Iterator[IamBinding]:
-    """Grants of a member, a binding or a policy; what is not known yet is said to be so."""
+    """Yield the grants of a member, a binding or a policy; unknown values are marked."""
     if resource_types.iam_kind(token) is None:
         return
     named = target_input(inputs) or "project"

@@ -20,7 +20,7 @@ Write = Annotated[bool, typer.Option("--write", help="Write the files, after sho
 
 
 class Format(StrEnum):
-    """How a result is written."""
+    """The output format of a result."""
 
     TEXT = "text"
     JSON = "json"

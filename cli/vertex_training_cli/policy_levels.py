@@ -28,15 +28,15 @@ PolicyConfig = dict[str, dict[str, Any]]
 
 
 def policy_config(root: Path, stack: str, file: Path | None) -> PolicyConfig:
-    """What policies are configured with, by name: level and settings.
+    """Return the configuration of policies by name: level and settings.
 
     Raises:
         CommandError: ``file`` cannot be read, or is not of this form.
     """
-    found = _of_stack(root, stack)
-    for name, given in _of_file(file).items() if file else ():
-        found[name] = {**found.get(name, {}), **given}
-    return found
+    levels = _of_stack(root, stack)
+    for name, settings in _of_file(file).items() if file else ():
+        levels[name] = {**levels.get(name, {}), **settings}
+    return levels
 
 
 def write_config(config: PolicyConfig, file: Path) -> Path:
@@ -58,7 +58,7 @@ def up_options(root: Path, stack: str, arguments: Sequence[str], file: Path | No
     if file and not packs:
         raise CommandError("--policy-levels is about a --policy-pack.", "add one.")
     config = policy_config(root, stack, file) if packs else {}
-    if not config or any(each.startswith("--policy-pack-config") for each in arguments):
+    if not config or any(argument.startswith("--policy-pack-config") for argument in arguments):
         return []
     folder = paths.own_folder(root, "policies")
     return pack_options(len(packs), write_config(config, folder / f"{stack}.json"))
@@ -71,28 +71,28 @@ def pack_options(packs: int, config: Path) -> list[str]:
 
 def options(packs: Sequence[str], config: PolicyConfig, folder: Path) -> list[str]:
     """Options of the engine for packs with a config, which is written into ``folder``."""
-    found = [word for pack in packs for word in ("--policy-pack", str(Path(pack).absolute()))]
+    pack_words = [word for pack in packs for word in ("--policy-pack", str(Path(pack).absolute()))]
     if not (packs and config):
-        return found
-    return [*found, *pack_options(len(packs), write_config(config, folder / "policies.json"))]
+        return pack_words
+    return [*pack_words, *pack_options(len(packs), write_config(config, folder / "policies.json"))]
 
 
 def levels_of(config: PolicyConfig) -> dict[str, str]:
     """The level of each policy that has one."""
-    return {name: given[LEVEL] for name, given in sorted(config.items()) if LEVEL in given}
+    return {name: settings[LEVEL] for name, settings in sorted(config.items()) if LEVEL in settings}
 
 
 def with_levels(plan: Plan, config: PolicyConfig) -> Plan:
     """The plan with the levels of its policies, and a warning for names that no policy has."""
-    found = levels_of(config)
+    levels = levels_of(config)
     checked = plan.policies | {violation.policy for violation in plan.violations}
     # A policy that is disabled is not among those that checked the plan.
-    unknown = {n for n, level in found.items() if level != "disabled" and n not in checked}
+    unknown = {n for n, level in levels.items() if level != "disabled" and n not in checked}
     warnings = [
         Diagnostic("warning", f"levels of policies: no policy is called {name}")
         for name in sorted(unknown if checked else ())
     ]
-    known = {name: level for name, level in found.items() if not checked or name not in unknown}
+    known = {name: level for name, level in levels.items() if not checked or name not in unknown}
     return dataclasses.replace(plan, levels=known, diagnostics=(*plan.diagnostics, *warnings))
 
 
@@ -103,7 +103,7 @@ def problems(levels: Mapping[str, str]) -> list[Problem]:
     """
     from vertex_training.guardrails import policy
 
-    known = [each.id for each in policy.load()]
+    known = [rule.id for rule in policy.load()]
     return [
         Problem(
             "no policy is called that",
@@ -122,15 +122,15 @@ def _of_stack(root: Path, stack: str) -> PolicyConfig:
         raw = stack_files.read_raw(stacks.SCHEMA, root, stack)
     except (ConfigError, OSError):
         return {}
-    given = as_mapping(raw.get("policyLevels"))
-    found: PolicyConfig = {
-        str(name): {LEVEL: str(level)} for name, level in given.items() if level in LEVELS
+    levels = as_mapping(raw.get("policyLevels"))
+    config: PolicyConfig = {
+        str(name): {LEVEL: str(level)} for name, level in levels.items() if level in LEVELS
     }
     if isinstance(others := as_mapping(raw.get("limits")).get("memberDomains"), list):
         project, number = str(raw.get("project")), str(raw.get("projectNumber"))
         domains = naming.own_domains(project, number, map(str, others))
-        found.setdefault(DOMAINS_POLICY, {})["domains"] = domains
-    return found
+        config.setdefault(DOMAINS_POLICY, {})["domains"] = domains
+    return config
 
 
 def _of_file(file: Path) -> PolicyConfig:
@@ -143,11 +143,11 @@ def _of_file(file: Path) -> PolicyConfig:
         raise CommandError(f"--policy-levels {file}: it is no JSON.", hint) from None
     if not isinstance(content, dict):
         raise CommandError(f"--policy-levels {file}: it is no object.", hint)
-    found: PolicyConfig = {}
-    for name, given in content.items():
-        settings = {LEVEL: given} if isinstance(given, str) else given
+    config: PolicyConfig = {}
+    for name, entry in content.items():
+        settings = {LEVEL: entry} if isinstance(entry, str) else entry
         if not isinstance(settings, dict) or settings.get(LEVEL, "mandatory") not in LEVELS:
             what = f"--policy-levels {file}: {name} has no level of {', '.join(LEVELS)}."
             raise CommandError(what, hint)
-        found[name] = settings
-    return found
+        config[name] = settings
+    return config

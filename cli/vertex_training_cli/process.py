@@ -1,4 +1,4 @@
-"""What every command expects of its process: streams, proxies, USER and HOME."""
+"""Prepare the process for every command: streams, proxies, USER and HOME."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ def exempt_loopback(environment: MutableMapping[str, str]) -> None:
     """
     if not any(_is_proxy_variable(name) and value for name, value in environment.items()):
         return
-    given = environment.get("no_proxy") or environment.get("NO_PROXY") or ""
+    hosts = environment.get("no_proxy") or environment.get("NO_PROXY") or ""
     for name in NO_PROXY_VARIABLES:
         if name in environment or name != "no_grpc_proxy":
-            environment[name] = _with_loopback(environment.get(name) or given)
+            environment[name] = _with_loopback(environment.get(name) or hosts)
 
 
 def _is_proxy_variable(name: str) -> bool:

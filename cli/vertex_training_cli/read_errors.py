@@ -1,4 +1,4 @@
-"""What a refused read means: the object is not there, or the account may not look. Pure.
+"""Explain a refused read: the object is missing, or the account has no permission. Pure.
 
 Google answers 404 where the object is missing, and 403 where the account may not look, whether the
 object is there or not. The texts are those of the gcp plugin and of Vertex AI's client.
@@ -37,7 +37,7 @@ _API_OFF: Final = re.compile(r"\bSERVICE_DISABLED\b|\bhas not been used in proje
 
 
 def is_api_off(error: str) -> bool:
-    """Whether a service refused because its API is off in the project."""
+    """Return True if a service refused because its API is disabled in the project."""
     return bool(_API_OFF.search(error))
 
 
@@ -47,8 +47,8 @@ def explained(errors: Iterable[str]) -> tuple[str, ...]:
 
 
 def _meaning(error: str) -> Iterator[str]:
-    found = _TARGET.search(error)
-    target = next((group.rstrip(".,:") for group in found.groups() if group), "") if found else ""
+    match_ = _TARGET.search(error)
+    target = next((group.rstrip(".,:") for group in match_.groups() if group), "") if match_ else ""
     if is_api_off(error):
         yield "an API is off, so nothing of it can be read: the error names it."
     elif _FORBIDDEN.search(error):

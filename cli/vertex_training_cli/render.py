@@ -28,7 +28,7 @@ from vertex_training_cli.status import print_line
 
 
 class RequestFormat(StrEnum):
-    """How the request is written."""
+    """The output format of the request."""
 
     JSON = "json"
     YAML = "yaml"
@@ -82,13 +82,13 @@ def _rendered(job: str, stack_name: str, format_: RequestFormat, as_sent: bool, 
     else:
         file, data, verdict = check_job(loaded, job)
         if verdict.request is not None:
-            found = _rung(verdict.request, rung)
-            added = loaded.settings.labels_of(loaded.settings.team_at(found.account))
-            message = sent_message(found, added) if as_sent else found.sent({})
-            for line in started_processes(Job(found.trial).pools):
+            rung_ = _rung(verdict.request, rung)
+            added = loaded.settings.labels_of(loaded.settings.team_at(rung_.account))
+            message = sent_message(rung_, added) if as_sent else rung_.sent({})
+            for line in started_processes(Job(rung_.trial).pools):
                 print_line(f"starts {line}")
-            if found.filled_in:
-                print_line(f"filled in by jobDefaults: {', '.join(found.filled_in)}")
+            if rung_.filled_in:
+                print_line(f"filled in by jobDefaults: {', '.join(rung_.filled_in)}")
             written = {RequestFormat.JSON: as_json, RequestFormat.YAML: as_yaml}
             return written[format_](message)
         wrong = [checking.report(file, data, verdict)]
@@ -122,8 +122,8 @@ def check_job(stack: Stack, job: str) -> tuple[str, bytes, JobFileResult]:
         hint = did_you_mean(job, jobs)
         raise CheckUnavailableError(f"{job} is neither a job of this stack nor a file; {hint}")
     file = from_here(stack.root / jobs[keys[0]].file)
-    found = stack.check_jobs(checking.shown_from(stack.root))
-    return file, checking.read(file), found[keys[0]]
+    results = stack.check_jobs(checking.shown_from(stack.root))
+    return file, checking.read(file), results[keys[0]]
 
 
 def sent_message(request: JobRequest, labels: Mapping[str, str]) -> dict[str, Any]:

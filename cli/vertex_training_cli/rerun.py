@@ -73,11 +73,13 @@ def _proposal(job: str, stack: str | None, args: str, *, resume: bool) -> Propos
     if resume and section == "tuning":
         raise CommandError(f"{job} is a tuning job: its trials begin anew.", "leave out --resume")
     entry = settings.submitted[job]
-    made = Proposal(ref.root, ref.stack, settings.is_local, job_files=[entry.file])
-    made.named = named_files(settings)
+    proposal = Proposal(ref.root, ref.stack, settings.is_local, job_files=[entry.file])
+    proposal.named = named_files(settings)
     name = _file_of(job, section, [file_name(ref.stack), *settings.include], ref.root)
     path = ("config", f"vertex-training:{section}", job, "run")
-    made.files[name] = set_value((ref.root / name).read_bytes(), path, entry.run + 1, name).decode()
+    proposal.files[name] = set_value(
+        (ref.root / name).read_bytes(), path, entry.run + 1, name
+    ).decode()
     remarks = [f"run {entry.run + 1} is submitted by the next `vt up`"]
     if name in settings.include:
         remarks.append(f"{name} holds the job for every stack that includes it")
@@ -88,14 +90,14 @@ def _proposal(job: str, stack: str | None, args: str, *, resume: bool) -> Propos
         text = with_folder_of(text, request_id, entry.file)
         remarks.append(f"it goes on from the newest of {checkpoints}")
     if text != before:
-        made.files[entry.file] = text
+        proposal.files[entry.file] = text
         jobs = settings.submitted.items()
-        others = [key for key, each in jobs if each.file == entry.file and key != job]
+        others = [key for key, other in jobs if other.file == entry.file and key != job]
         if others:
             changed = "the output directory" if resume else "the arguments"
             remarks.append(f"{changed} of {', '.join(others)} change too: one file")
-    made.jobs.append(ImportedJob(job, {}, remarks=remarks))
-    return made
+    proposal.jobs.append(ImportedJob(job, {}, remarks=remarks))
+    return proposal
 
 
 def _checkpoints(job: str, ref: StackRef) -> tuple[str, str]:
@@ -109,15 +111,15 @@ def _checkpoints(job: str, ref: StackRef) -> tuple[str, str]:
     from vertex_training_cli.jobs.service import Jobs, labels_of
 
     ref.connect_clients()
-    found = Jobs(ref).find(job)
-    folder = view.spec_of(found).base_output_directory.output_uri_prefix.rstrip("/")
+    job_ = Jobs(ref).find(job)
+    folder = view.spec_of(job_).base_output_directory.output_uri_prefix.rstrip("/")
     where = f"{folder}/{CHECKPOINTS}"
     listing = Objects(ref.project).listing(where) if folder else None
     if listing is None or not listing.count:
         hint = "its code saves them below AIP_CHECKPOINT_DIR (docs/distributed.md)"
         raise CommandError(f"the newest run of {job} left no checkpoint in {where}.", hint)
     count = f"{listing.count}{'+' if listing.more else ''} files in {where}"
-    return labels_of(found)[REQUEST_ID_LABEL], count
+    return labels_of(job_)[REQUEST_ID_LABEL], count
 
 
 def with_folder_of(text: str, request_id: str, file: str) -> str:
@@ -131,11 +133,11 @@ def with_folder_of(text: str, request_id: str, file: str) -> str:
     if key := next((name for name in SPECS if name in content), ""):
         content, path = content[key], (key,)
     for outer, inner in OUTPUTS:
-        given = (content.get(outer) or {}).get(inner)
-        if given is None:
+        folders = (content.get(outer) or {}).get(inner)
+        if folders is None:
             continue
-        own = str(given).replace(f"${{{REQUEST_ID}}}", request_id)
-        if own == given:
+        own = str(folders).replace(f"${{{REQUEST_ID}}}", request_id)
+        if own == folders:
             return text  # one folder for all runs
         edited = editing.mended(text, (*path, outer, inner), Mend("value", own))
         if edited is not None:
@@ -199,7 +201,7 @@ def with_arguments(text: str, words: list[tuple[str, str]], file: str) -> str:
 
 
 def _places(content: Any, flag: str, value: str) -> Iterator[tuple[FieldPath, str]]:
-    """Where a flag has its value, and what is to stand there."""
+    """Yield the position of a flag's value, and its replacement."""
     for path, task in tasks_of(content):
         words = task["args"] if isinstance(task.get("args"), list) else []
         for index, word in enumerate(words):

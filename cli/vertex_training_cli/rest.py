@@ -33,7 +33,7 @@ class Read:
     form: str
     """Its address, with a place for each name."""
     permission: str
-    """What the caller must hold to read it."""
+    """The permission that the caller needs to read it."""
     collection: str = "items"
     """The field that has the items of a list."""
     within: str = ""
@@ -151,9 +151,9 @@ class RestClient:
         doing = "read" if method == "GET" or conflict == (404,) else "written"
         if not answer.ok:
             text = f"{what} cannot be {doing}: {answer.status_code} {answer.reason}"
-            told = _message(document)
+            reason = _message(document)
             error = ForbiddenReadError if answer.status_code == 403 else CommandError
-            raise error(f"{text}: {told}" if told else text)
+            raise error(f"{text}: {reason}" if reason else text)
         if not isinstance(document, dict):
             raise CommandError(f"{what} cannot be {doing}: the answer is no document of an API.")
         return document
@@ -190,12 +190,12 @@ def items(
         CommandError: a page after the first is not there, or the list has no end.
     """
     for document in pages(url, what, get):
-        found = document.get(read.collection) or ()
-        if isinstance(found, dict):
-            for place in found.values():
+        collection = document.get(read.collection) or ()
+        if isinstance(collection, dict):
+            for place in collection.values():
                 yield from place.get(read.within, ())
         else:
-            yield from found
+            yield from collection
 
 
 def connect(stack: StackRef) -> RestClient:
@@ -229,7 +229,7 @@ def _document(answer: Any) -> Any:
 
 
 def _message(document: Any) -> str:
-    """What Google says of an error (google.aip.dev/193); empty if that is not its form."""
+    """Return the message of an error (google.aip.dev/193); empty if it has another form."""
     try:
         return str(document["error"]["message"])
     except (KeyError, TypeError):

@@ -48,11 +48,11 @@ def setup(check: Check = False, deploy: Deploy = False, releases: Releases = Non
     """
     source = os.environ.get("VT_PULUMI_SOURCE") or "auto"
     layout = Layout.of_this_environment(deploy=deploy, own_releases=releases)
-    found = installed(layout, source) if check else install(layout, source)
-    if found is None:
+    engine = installed(layout, source) if check else install(layout, source)
+    if engine is None:
         print_line("setup: pulumi or the policies are missing here, or out of date. Hint: vt setup")
         raise typer.Exit(1)
-    for line in report(found).splitlines():
+    for line in report(engine).splitlines():
         print_line(line)
 
 

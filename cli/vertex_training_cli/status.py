@@ -35,6 +35,6 @@ def print_status(text: str) -> None:
 
 
 def extra_hint(module: str) -> str:
-    """How to install the extra that a module is of; empty if it is of none."""
+    """Return how to install the extra of a module; empty if it belongs to none."""
     extras = [extra for name, extra in EXTRAS.items() if f"{module}.".startswith(f"{name}.")]
     return f"install vertex-training[{extras[0]}] from its wheels" if extras else ""

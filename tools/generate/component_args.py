@@ -54,14 +54,14 @@ def generate() -> str:
 
 def _typed_dict(name: str) -> str:
     """Return one typed dict as source."""
-    section, made = MODELS[name], getattr(sections, name)
+    section, section_class = MODELS[name], getattr(sections, name)
     flat = flat_base(section)
     parent = FLAT[flat][0] if flat and FLAT[flat][0] != name else "TypedDict"
     inherited = getattr(sections, parent).__annotations__ if parent != "TypedDict" else {}
-    summary, docs = inspect.cleandoc(made.__doc__ or ""), docs_of(section)
+    summary, docs = inspect.cleandoc(section_class.__doc__ or ""), docs_of(section)
     lines = [f"class {name}({parent}):", textwrap.indent(f'"""{summary}"""\n', "    ")]
     for key, field in section.model_fields.items():
-        if key not in made.__annotations__ or key in inherited:
+        if key not in section_class.__annotations__ or key in inherited:
             continue
         kind = f"Input[{type_of(field.annotation)}]"
         kind = kind if field.is_required() else f"NotRequired[{kind}]"

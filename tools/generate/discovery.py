@@ -79,8 +79,8 @@ def described_methods(document: dict[str, Any], prefix: str = "") -> Iterator[tu
     """Every method of a document, with its place in it."""
     for name, method in document.get("methods", {}).items():
         yield prefix + name, method
-    for name, each in document.get("resources", {}).items():
-        yield from described_methods(each, f"{prefix}{name}.")
+    for name, resource in document.get("resources", {}).items():
+        yield from described_methods(resource, f"{prefix}{name}.")
 
 
 def served_methods() -> dict[str, tuple[dict[str, Any], dict[str, Any]]]:
@@ -101,7 +101,7 @@ def path_of(document: dict[str, Any], method: dict[str, Any]) -> str:
 
 
 def is_required(schema: dict[str, Any]) -> bool:
-    """Whether a description calls a field required, and its absence can be seen in a message."""
+    """Return True if a field is described as required and a message shows its absence."""
     number = schema.get("type") in ("integer", "number", "boolean") or schema.get("format") in (
         *("int64", "uint64"),
     )
@@ -110,29 +110,29 @@ def is_required(schema: dict[str, Any]) -> bool:
 
 
 def has_labels(name: str, field: dict[str, Any]) -> bool:
-    """Whether a field has labels as a user gives them to a resource."""
+    """Return True if a field has user labels of a resource."""
     is_map = field.get("additionalProperties", {}).get("type") == "string"
     return name in ("labels", "userLabels") and is_map
 
 
 def trimmed(schema: dict[str, Any], version: str, name: str = "") -> dict[str, Any]:
     """A schema without its texts; references name the document, too."""
-    found: dict[str, Any] = {key: schema[key] for key in KEPT if key in schema}
+    kept: dict[str, Any] = {key: schema[key] for key in KEPT if key in schema}
     if required := schema.get("annotations", {}).get("required") or is_required(schema):
-        found["required"] = required
+        kept["required"] = required
     if has_labels(name, schema):
-        found["labels"] = True
-    if "$ref" in found:
-        found["$ref"] = f"{version}.{found['$ref']}"
+        kept["labels"] = True
+    if "$ref" in kept:
+        kept["$ref"] = f"{version}.{kept['$ref']}"
     for key in ("items", "additionalProperties"):
         if key in schema:
-            found[key] = trimmed(schema[key], version)
+            kept[key] = trimmed(schema[key], version)
     if "properties" in schema:
-        found["properties"] = {
-            name: trimmed(each, version, name)
-            for name, each in sorted(schema["properties"].items())
+        kept["properties"] = {
+            name: trimmed(property_, version, name)
+            for name, property_ in sorted(schema["properties"].items())
         }
-    return found
+    return kept
 
 
 def generate() -> str:
@@ -147,9 +147,9 @@ def generate() -> str:
             "verb": method["httpMethod"],
             "template": path_of(document, method),
             "parameters": {
-                name: trimmed(each, version)
-                for name, each in sorted(method.get("parameters", {}).items())
-                if each["location"] == "query"
+                name: trimmed(parameter, version)
+                for name, parameter in sorted(method.get("parameters", {}).items())
+                if parameter["location"] == "query"
             },
         }
         for key in ("request", "response"):
@@ -158,17 +158,17 @@ def generate() -> str:
                 _collect(row[key], schemas)
         methods[id_] = row
     _collect("monitoring.v1.Dashboard", schemas)
-    found = {
+    reduced = {
         "methods": methods,
         "parameters": sorted(name.removeprefix("$") for name in system),
         "places": places(),
         "schemas": dict(sorted({**rule_schemas(), **schemas}.items())),
     }
     for schema, field in NOT_ENFORCED:
-        found["schemas"][schema]["properties"].get(field, {}).pop("required", None)
-    for schema in NO_LABELS & found["schemas"].keys():
-        found["schemas"][schema]["properties"].get("labels", {}).pop("labels", None)
-    return json.dumps(found, indent=1) + "\n"
+        reduced["schemas"][schema]["properties"].get(field, {}).pop("required", None)
+    for schema in NO_LABELS & reduced["schemas"].keys():
+        reduced["schemas"][schema]["properties"].get("labels", {}).pop("labels", None)
+    return json.dumps(reduced, indent=1) + "\n"
 
 
 def places() -> dict[str, Any]:
@@ -188,7 +188,9 @@ def rule_schemas() -> dict[str, Any]:
         ruled |= more
     for name in ruled:
         kept = {
-            field: each for field, each in full[name]["properties"].items() if _leads(each, ruled)
+            field: property_
+            for field, property_ in full[name]["properties"].items()
+            if _leads(property_, ruled)
         }
         full[name] = {"properties": kept}
     return {name: full[name] for name in ruled}
@@ -196,7 +198,8 @@ def rule_schemas() -> dict[str, Any]:
 
 def _has_rule(schema: dict[str, Any]) -> bool:
     return any(
-        {"required", "labels"} & each.keys() for each in schema.get("properties", {}).values()
+        {"required", "labels"} & property_.keys()
+        for property_ in schema.get("properties", {}).values()
     )
 
 
@@ -221,20 +224,20 @@ def _collect(name: str, schemas: dict[str, Any]) -> None:
     service, version, own = name.split(".", 2)
     if name in schemas:
         return
-    found = read_document(f"{service}.{version}")["schemas"][own]
-    schemas[name] = trimmed(found, f"{service}.{version}")
-    for each in _references(schemas[name]):
-        _collect(each, schemas)
+    resolved = read_document(f"{service}.{version}")["schemas"][own]
+    schemas[name] = trimmed(resolved, f"{service}.{version}")
+    for reference in _references(schemas[name]):
+        _collect(reference, schemas)
 
 
 def _references(schema: dict[str, Any]) -> Iterator[str]:
     if "$ref" in schema:
         yield schema["$ref"]
-    for each in (schema.get("items"), schema.get("additionalProperties")):
-        if each:
-            yield from _references(each)
-    for each in schema.get("properties", {}).values():
-        yield from _references(each)
+    for nested in (schema.get("items"), schema.get("additionalProperties")):
+        if nested:
+            yield from _references(nested)
+    for property_ in schema.get("properties", {}).values():
+        yield from _references(property_)
 
 
 if __name__ == "__main__":

@@ -75,8 +75,8 @@ def policy_tables() -> str:
 
 
 def _policy_row(policy: Policy) -> str:
-    given = {k: v for k, v in policy.settings.items() if v or k != NOT_IN_STACKS}
-    settings = "<br>".join(f"`{k}`: `{json.dumps(v)}`" for k, v in given.items())
+    options = {k: v for k, v in policy.settings.items() if v or k != NOT_IN_STACKS}
+    settings = "<br>".join(f"`{k}`: `{json.dumps(v)}`" for k, v in options.items())
     elsewhere = "<br>".join(policy.standards)
     text = f"{policy.what}<br>{policy.why} ([docs]({policy.url}))"
     return f"| `{policy.id}` | {policy.severity} | {text} | {settings} | {elsewhere} |"

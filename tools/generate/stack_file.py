@@ -56,7 +56,7 @@ class Project:
 
     @functools.cached_property
     def paths(self) -> dict[type[Section], list[str]]:
-        """Where the sections stand, by section, in their order: ``buckets.NAME``."""
+        """Return the paths of each section, in file order: ``buckets.NAME``."""
         paths: dict[type[Section], list[str]] = {}
         for key, field in self.schema.fields.items():
             _find_sections(key, field.annotation, paths)
@@ -161,8 +161,8 @@ class Project:
         if not field:
             return "any value"
         if "anyOf" in field:
-            given = [each for each in field["anyOf"] if each.get("type") != "null"]
-            return " or ".join(self._type(each) for each in given)
+            variants = [variant for variant in field["anyOf"] if variant.get("type") != "null"]
+            return " or ".join(self._type(variant) for variant in variants)
         if "$ref" in field:
             [name] = _sections(field)
             paths = next(p for section, p in self.paths.items() if section.__name__ == name)
@@ -219,14 +219,14 @@ def _sections(field: dict[str, Any]) -> list[str]:
 
 
 def _entry(field: dict[str, Any]) -> dict[str, Any]:
-    """What a mapping has by name; nothing if that is any value."""
+    """Return the schema of a mapping's values; empty if any value is allowed."""
     patterns = field.get("patternProperties")
-    found = next(iter(patterns.values())) if patterns else field["additionalProperties"]
-    return {} if found is True else found
+    value = next(iter(patterns.values())) if patterns else field["additionalProperties"]
+    return {} if value is True else value
 
 
 def _values(field: dict[str, Any]) -> str:
-    """What a value must be, in words."""
+    """Describe the allowed values in words."""
     parts = []
     match field:
         case {"enum": values}:
@@ -259,7 +259,7 @@ def _plain(text: str) -> str:
 
 
 def _anchor(title: str) -> str:
-    """How GitHub names a heading."""
+    """Return GitHub's anchor of a heading."""
     return re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-")
 
 
@@ -276,8 +276,8 @@ def tables() -> str:
 
 #: What is written -> its text.
 TARGETS: Final[Mapping[Path, Callable[[], str]]] = {
-    **{each.folder / SCHEMA_FILE: each.editor_schema for each in PROJECTS},
-    **{each.folder / PROJECT_FILE: each.project_file for each in PROJECTS},
+    **{project.folder / SCHEMA_FILE: project.editor_schema for project in PROJECTS},
+    **{project.folder / PROJECT_FILE: project.project_file for project in PROJECTS},
 }
 
 if __name__ == "__main__":

@@ -118,12 +118,12 @@ def plugin_version(package_version: str) -> str | None:
     Same translation as the official host's: 1.0 is 1.0.0, 1.2.3a4 is 1.2.3-alpha.4, and
     1.2.3.post4.dev5 is 1.2.3+post4dev5.
     """
-    found = re.fullmatch(
+    match_ = re.fullmatch(
         r"(\d+(?:\.\d+)*)(?:(a|b|rc)(\d+))?(?:\.(post\d+))?(?:\.(dev\d+))?", package_version
     )
-    if not found:
+    if not match_:
         return None
-    release, stage, number, post, dev = found.groups()
+    release, stage, number, post, dev = match_.groups()
     parts = release.split(".")
     version = ".".join(parts + ["0"] * (3 - len(parts)))
     if stage:
@@ -136,7 +136,7 @@ def plugins_of(site_packages: Iterable[Path]) -> list[Plugin]:
 
     A Pulumi package contains a pulumi-plugin.json or is named pulumi-*. The file takes precedence.
     """
-    found: dict[str, Plugin] = {}
+    plugins: dict[str, Plugin] = {}
     for folder in site_packages:
         for package in distributions(path=[str(folder)]):
             name = re.sub(r"[-_.]+", "-", package.metadata["Name"]).lower()
@@ -150,5 +150,5 @@ def plugins_of(site_packages: Iterable[Path]) -> list[Plugin]:
             if data.get("resource") and version:
                 plugin = data.get("name") or name.removeprefix("pulumi-")
                 server = data.get("server") or ""
-                found[plugin] = Plugin(plugin, "v" + version.removeprefix("v"), server)
-    return [found[name] for name in sorted(found)]
+                plugins[plugin] = Plugin(plugin, "v" + version.removeprefix("v"), server)
+    return [plugins[name] for name in sorted(plugins)]

@@ -114,9 +114,9 @@ class LanguageHost(language_pb2_grpc.LanguageRuntimeServicer):
     ) -> language_pb2.GetRequiredPackagesResponse:
         packages = [
             plugin_pb2.PackageDependency(
-                name=found.name, version=found.version, kind="resource", server=found.server
+                name=plugin.name, version=plugin.version, kind="resource", server=plugin.server
             )
-            for found in plugins_of(_environment(request.info, context).site_packages())
+            for plugin in plugins_of(_environment(request.info, context).site_packages())
         ]
         return language_pb2.GetRequiredPackagesResponse(packages=packages)
 
@@ -124,9 +124,9 @@ class LanguageHost(language_pb2_grpc.LanguageRuntimeServicer):
         self, request: language_pb2.GetProgramDependenciesRequest, context: grpc.ServicerContext
     ) -> language_pb2.GetProgramDependenciesResponse:
         path = [str(folder) for folder in _environment(request.info, context).site_packages()]
-        found = sorted((d.metadata["Name"], d.version) for d in distributions(path=path))
+        packages = sorted((d.metadata["Name"], d.version) for d in distributions(path=path))
         return language_pb2.GetProgramDependenciesResponse(
-            dependencies=[language_pb2.DependencyInfo(name=n, version=v) for n, v in found]
+            dependencies=[language_pb2.DependencyInfo(name=n, version=v) for n, v in packages]
         )
 
     def RuntimeOptionsPrompts(

@@ -54,19 +54,19 @@ def files_of(arguments: Iterable[str]) -> list[str]:
     Raises:
         CheckUnavailableError: there is no such file.
     """
-    found: dict[str, None] = {}
+    files: dict[str, None] = {}
     for argument in arguments:
         path = Path(argument)
         if path.is_dir():
             inside = sorted(file for file in path.iterdir() if file.is_file())
-            found |= dict.fromkeys(str(file) for file in inside if _may_be_job_file(file))
+            files |= dict.fromkeys(str(file) for file in inside if _may_be_job_file(file))
         elif argument == STDIN or path.exists():
-            found[argument] = None
+            files[argument] = None
         else:
             raise CheckUnavailableError(f"{argument}: no such file")
-    if not found:
+    if not files:
         raise CheckUnavailableError("there is no job file to check")
-    return list(found)
+    return list(files)
 
 
 def project_of(stack_name: str) -> Path | None:
@@ -160,7 +160,7 @@ def check_in_stack(
         results = loaded.check_jobs(shown_from(root))
     except OSError as failed:
         raise CheckUnavailableError(f"{failed.filename}: {failed.strerror or failed}") from None
-    found = [_one_of(file, loaded, results) for file in files_to_check(files, root, loaded)]
+    reports = [_one_of(file, loaded, results) for file in files_to_check(files, root, loaded)]
     looked_up = _in_registries(loaded) if ask_registries else []
     from vertex_training.settings import stack_files
     from vertex_training_cli import policy_levels
@@ -170,8 +170,8 @@ def check_in_stack(
     warnings = [*loaded.warnings(requests), *loaded.deployment_warnings(), *levels]
     warnings += stack_files.unread(root / file_name(stack_name))
     if of_stack := [*loaded.exceeded_limits(results), *warnings, *looked_up]:
-        found = [*_of_config(root, stack_name, of_stack), *found]
-    return found
+        reports = [*_of_config(root, stack_name, of_stack), *reports]
+    return reports
 
 
 def _jobs_without_stack(root: Path, stack_name: str) -> list[FileReport]:
@@ -193,10 +193,10 @@ def _jobs_without_stack(root: Path, stack_name: str) -> list[FileReport]:
         return []
     defaults = file_defaults(settings)
     context = Context(defaults=defaults, levels=settings.rules)
-    found: dict[str, FileReport] = {}
-    for key, each in settings.submitted.items():
-        file = root / each.file
-        if not any(file_problems((), each.file, root)):
+    reports: dict[str, FileReport] = {}
+    for key, entry in settings.submitted.items():
+        file = root / entry.file
+        if not any(file_problems((), entry.file, root)):
             data, shown = read(str(file)), from_here(file)
             known = placeholders.table(data) | placeholders.table(
                 "".join(defaults.fields.values()).encode()
@@ -204,8 +204,8 @@ def _jobs_without_stack(root: Path, stack_name: str) -> list[FileReport]:
             result = job_file.check_job_file(
                 data, shown, placeholders.submission(key), known, context
             )
-            found[shown] = report(shown, data, result)
-    return list(found.values())
+            reports[shown] = report(shown, data, result)
+    return list(reports.values())
 
 
 def _in_registries(loaded: Stack) -> list[Problem]:
@@ -228,7 +228,7 @@ def shown_from(root: Path) -> Callable[[str], str]:
 
 
 def stack_or_reports(root: Path, stack_name: str) -> Stack | list[FileReport]:
-    """The stack, or what is wrong with its file and with the files of its packages.
+    """Return the stack, or reports of mistakes in its file and in the files of its packages.
 
     Raises:
         CheckUnavailableError: there is no such stack.
@@ -265,7 +265,8 @@ def _of_config(root: Path, stack_name: str, problems: Sequence[Problem]) -> list
                 problem.at(dataclasses.replace(problem.location, file=there))
             )
     reports = [
-        FileReport.from_problems(file, "", found, of_stack=True) for file, found in others.items()
+        FileReport.from_problems(file, "", of_file, of_stack=True)
+        for file, of_file in others.items()
     ]
     own_report = FileReport.from_problems(shown, source, own, of_stack=True)
     return [own_report, *reports] if own else reports
@@ -274,8 +275,8 @@ def _of_config(root: Path, stack_name: str, problems: Sequence[Problem]) -> list
 def _one_of(file: str, loaded: Stack, results: Mapping[str, job_file.JobFileResult]) -> FileReport:
     data, shown = read(file), name(file)
     jobs = [] if file == STDIN else loaded.jobs_of(Path(file))
-    found = [results[key] for key in jobs] or [loaded.check_other(data, shown, job(file))]
-    of_jobs = [_report_in_stack(shown, data, each, loaded) for each in found]
+    job_results = [results[key] for key in jobs] or [loaded.check_other(data, shown, job(file))]
+    of_jobs = [_report_in_stack(shown, data, result, loaded) for result in job_results]
     whole = of_jobs[0]
     for other in of_jobs[1:]:
         whole = whole.merged(other)
@@ -285,7 +286,7 @@ def _one_of(file: str, loaded: Stack, results: Mapping[str, job_file.JobFileResu
 def _report_in_stack(
     shown: str, data: bytes, result: job_file.JobFileResult, loaded: Stack
 ) -> FileReport:
-    """The report of a file; in a local stack also of what this machine does not run."""
+    """Return a file's report; in a local stack, with what this machine cannot run."""
     local = is_local(loaded.settings.project)
     more = local_problems(data, shown, result) if local else ()
     return FileReport.from_problems(shown, _text(data), [*result.problems, *more])
@@ -302,7 +303,7 @@ def name(file: str) -> str:
 
 
 def job(file: str) -> str:
-    """The job that a file is for where there is no stack: the file's name without its ending."""
+    """Return the job name of a file without a stack: the file name without its extension."""
     return "stdin" if file == STDIN else Path(file).stem[:40]
 
 
@@ -319,7 +320,7 @@ def _as_shown(problem: Problem, file: str) -> Problem:
 
 
 def local_problems(data: bytes, shown: str, result: job_file.JobFileResult) -> Iterator[Problem]:
-    """Yield what the local cloud of this machine does not run of a valid job file."""
+    """Yield problems for parts of a valid job file that the local cloud cannot run here."""
     import psutil
 
     from localgcp.runner.refusals import refusals
@@ -330,13 +331,13 @@ def local_problems(data: bytes, shown: str, result: job_file.JobFileResult) -> I
         return
     free = psutil.virtual_memory().available
     study = request.message.get("studySpec", {})
-    for found in (
+    for problem in (
         *refusals(request.trial, _engine_missing, free, nearest=_takes_nearest()),
         *progress.stored_only(study),
     ):
-        location = _location(data, shown, request.kind.path_in_message(found.path))
-        what = found.what.removesuffix(".")
-        yield Problem(what, "", found.hint, (), location, LOCAL_RULE, found.level)
+        location = _location(data, shown, request.kind.path_in_message(problem.path))
+        what = problem.what.removesuffix(".")
+        yield Problem(what, "", problem.hint, (), location, LOCAL_RULE, problem.level)
 
 
 def _takes_nearest() -> bool:

@@ -125,15 +125,15 @@ def _run(task: Task) -> None:
 
 def _check(task: Task) -> bool:
     """Check once and print; whether there are no mistakes."""
-    found = _whole_reports(task.files, task.stack, ask_registries=task.ask_registries)
+    reports = _whole_reports(task.files, task.stack, ask_registries=task.ask_registries)
     _print_reports(
-        found if task.show_all else [report.without_notes() for report in found], task.format
+        reports if task.show_all else [report.without_notes() for report in reports], task.format
     )
-    return not any(report.count("error") for report in found)
+    return not any(report.count("error") for report in reports)
 
 
 def _fix(task: Task) -> None:
-    """Mend files and show the diff; what is left is reported as ever."""
+    """Fix files and show the diff; report remaining mistakes as usual."""
     count = 0
     for fixed in fixing.fix_all(task.files, task.stack):
         for line in fixed.diff():

@@ -78,7 +78,7 @@ class FixedFile:
 
 
 def fix(file: str, data: bytes, judge: Judge) -> FixedFile:
-    """The file with everything mended that is certain."""
+    """Return the file with all safe fixes applied."""
     mark, text = (BOM, data[3:]) if data.startswith(BOM) else (b"", data)
     count, problems = 0, list(judge(data))
     try:
@@ -118,7 +118,7 @@ def _identity(problem: Problem) -> str:
 
 def _is_better(mended_one: Problem, before: Sequence[Problem], after: Sequence[Problem]) -> bool:
     """Return whether a fix removed its problem and, if the fix is a guess, added no other one."""
-    if any(_identity(each) == _identity(mended_one) for each in after):
+    if any(_identity(finding) == _identity(mended_one) for finding in after):
         return False
     guessed = mended_one.mend is not None and mended_one.mend.guessed
     return not guessed or _errors(after) < _errors(before)
@@ -129,7 +129,7 @@ def _errors(problems: Sequence[Problem]) -> int:
 
 
 def fix_all(arguments: Sequence[str], stack_name: str) -> Iterator[FixedFile]:
-    """The files with what is certain mended: those named, or all of the stack or of the project.
+    """Yield files with safe fixes: the named ones, or all of the stack or project.
 
     With a stack, its references are known; a file that no job of it names is judged as it would
     be there.
@@ -139,8 +139,8 @@ def fix_all(arguments: Sequence[str], stack_name: str) -> Iterator[FixedFile]:
     """
     root, loaded = checking.project_of(stack_name), None
     if stack_name and root:
-        found = checking.stack_or_reports(root, stack_name)
-        loaded = None if isinstance(found, list) else found
+        reports = checking.stack_or_reports(root, stack_name)
+        loaded = None if isinstance(reports, list) else reports
     for file in checking.files_to_check(arguments, root, loaded):
         yield fix(file, checking.read(file), judge_of(file, loaded))
 

@@ -88,8 +88,8 @@ class FileReport:
     ) -> FileReport:
         """Return a report of problems as the checker found them; the same one twice counts once."""
         lines = tuple(re.split(r"\r\n|[\n\r\x85\u2028\u2029]", source))  # YAML's line breaks
-        found = [_finding(problem, file, lines) for problem in problems]
-        unique = dict.fromkeys(found)
+        findings = [_finding(problem, file, lines) for problem in problems]
+        unique = dict.fromkeys(findings)
         return cls(file, tuple(sorted(unique, key=_order)), lines, of_stack)
 
     def count(self, level: Level) -> int:
@@ -98,8 +98,8 @@ class FileReport:
 
     def without_notes(self) -> FileReport:
         """The report with errors and warnings only."""
-        told = tuple(finding for finding in self.findings if finding.level != "note")
-        return dataclasses.replace(self, findings=told)
+        findings = tuple(finding for finding in self.findings if finding.level != "note")
+        return dataclasses.replace(self, findings=findings)
 
     def merged(self, other: FileReport) -> FileReport:
         """Findings of both, which are about the same file."""

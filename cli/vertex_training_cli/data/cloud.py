@@ -50,7 +50,7 @@ class RemoteObject:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A bucket, and a prefix that is empty or ends with a slash."""
+    """A bucket with a prefix; the prefix is empty or ends with a slash."""
 
     bucket: str
     prefix: str = ""
@@ -69,11 +69,11 @@ def find(text: str, settings: Settings) -> Place:
         CommandError: the stack has no such bucket, or the prefix is no prefix of objects.
     """
     if text.startswith("gs://"):
-        found = _URL.fullmatch(text)
-        if found is None:
+        match_ = _URL.fullmatch(text)
+        if match_ is None:
             what = f"{text!r} is no address of a bucket."
             raise CommandError(what, "write it like gs://B/folder")
-        bucket, prefix, key = found[1], found[2] or "", ""
+        bucket, prefix, key = match_[1], match_[2] or "", ""
     else:
         key, _, prefix = text.partition("/")
         if key not in settings.buckets:
@@ -128,10 +128,10 @@ def objects(client: storage.Client, place: Place) -> Iterator[RemoteObject]:
                 )
 
 
-def delete(client: storage.Client, place: Place, found: Iterable[RemoteObject]) -> None:
+def delete(client: storage.Client, place: Place, listed: Iterable[RemoteObject]) -> None:
     """Delete these objects, in their order; one that is gone, or was written again, stays."""
     bucket = client.bucket(place.bucket)
-    for item in found:
+    for item in listed:
         with plain_errors(place, "write"):
             try:
                 bucket.blob(place.prefix + item.name).delete(
@@ -150,7 +150,7 @@ def run_all(items: Sequence[T], work: Callable[[T], None], place: Place, right: 
     workers = ThreadPoolExecutor(_WORKERS)
     try:
         begun = [(item, workers.submit(work, item)) for item in items]
-        failed = [(item.name, error) for item, each in begun if (error := each.exception())]
+        failed = [(item.name, error) for item, future in begun if (error := future.exception())]
     finally:  # Ctrl-C waits only for what has begun
         workers.shutdown(cancel_futures=True)
     if not failed:

@@ -68,18 +68,18 @@ def push(
     Exit code: 0 done, 1 something was not sent, 130 interrupted.
     """
     with _place(bucket, stack) as (client, place, settings, root):
-        found, links = files.scan(folder, exclude or ())
+        local_files, links = files.scan(folder, exclude or ())
         if links:
             print_line(f"vt: {links} links are left out")
         cloud.ensure_takes(place, (), settings)
         remote = {item.name: item for item in cloud.objects(client, place)}
-        sent = [file for file in found if not file.is_same(remote.get(file.name))]
+        sent = [file for file in local_files if not file.is_same(remote.get(file.name))]
         cloud.ensure_takes(place, (file.name for file in sent), settings)
         transfer.refuse_secrets(sent, settings, root, print_line)
         if any(file.size >= transfer.LARGE for file in sent):
             rsync = f"gcloud storage rsync --recursive {shlex.quote(str(folder))} {place}"
             print_line(f"vt: `{rsync}` goes on with a large file after an interruption")
-        same = len(found) - len(sent)
+        same = len(local_files) - len(sent)
         if dry_run:
             _show("send", sent, remote, same)
             return
@@ -146,15 +146,15 @@ def ls(
 
 
 def _show(
-    verb: str, found: Sequence[LocalFile | RemoteObject], known: Container[str], same: int
+    verb: str, objects: Sequence[LocalFile | RemoteObject], known: Container[str], same: int
 ) -> None:
-    for each in sorted(found, key=lambda each: each.name):
-        what = "changed" if each.name in known else "new"
-        print(f"{verb} {plain(each.name)} ({what}, {in_units(each.size)})")
-    size = in_units(sum(each.size for each in found))
-    print_line(f"vt: would {verb} {len(found)} files, {size}; {same} are the same")
+    for item in sorted(objects, key=lambda entry: entry.name):
+        what = "changed" if item.name in known else "new"
+        print(f"{verb} {plain(item.name)} ({what}, {in_units(item.size)})")
+    size = in_units(sum(item.size for item in objects))
+    print_line(f"vt: would {verb} {len(objects)} files, {size}; {same} are the same")
 
 
-def _report(verb: str, found: Sequence[LocalFile | RemoteObject], same: int) -> None:
-    size = in_units(sum(each.size for each in found))
-    print(f"{verb} {len(found)} files, {size}; {same} are the same")
+def _report(verb: str, objects: Sequence[LocalFile | RemoteObject], same: int) -> None:
+    size = in_units(sum(item.size for item in objects))
+    print(f"{verb} {len(objects)} files, {size}; {same} are the same")

@@ -61,7 +61,7 @@ def scan(folder: Path, exclude: Iterable[str] = ()) -> tuple[list[LocalFile], in
         CommandError: there is no such folder, it cannot be read, or a name cannot be an object's.
     """
     patterns = (*exclude, PARTIAL)
-    found: list[LocalFile] = []
+    local_files: list[LocalFile] = []
     wrong: list[str] = []
     links = 0
     for top, name in _walk(folder):
@@ -75,28 +75,28 @@ def scan(folder: Path, exclude: Iterable[str] = ()) -> tuple[list[LocalFile], in
         elif problem := _problem(name):
             wrong.append(f"{name[:80]!a} {problem}")
         else:
-            found.append(LocalFile(top, name, status.st_size))
+            local_files.append(LocalFile(top, name, status.st_size))
     if wrong:
         more = f"; and {len(wrong) - _SHOWN} more" if len(wrong) > _SHOWN else ""
         raise CommandError(
             f"{folder}: {'; '.join(wrong[:_SHOWN])}{more}.", "rename them, or use --exclude."
         )
-    return sorted(found, key=lambda file: file.name), links
+    return sorted(local_files, key=lambda file: file.name), links
 
 
 def at(folder: Path, name: str) -> LocalFile | None:
     """Return the file of this name below ``folder``; None if there is none."""
-    found = below(folder).status(name)
-    return LocalFile(folder, name, found.st_size) if found else None
+    status = below(folder).status(name)
+    return LocalFile(folder, name, status.st_size) if status else None
 
 
 def checksum(file: BinaryIO) -> str:
     """Return the CRC32C of a file, in base64, as Cloud Storage gives it. Raises OSError."""
-    made = google_crc32c.Checksum()
+    crc32c = google_crc32c.Checksum()
     with file:
-        for _ in made.consume(file, _BLOCK):
+        for _ in crc32c.consume(file, _BLOCK):
             pass
-    return base64.b64encode(made.digest()).decode()
+    return base64.b64encode(crc32c.digest()).decode()
 
 
 def below(folder: Path) -> RootDirectory:

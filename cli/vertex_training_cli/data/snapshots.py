@@ -40,7 +40,7 @@ Force = Annotated[
 
 @dataclass(frozen=True, slots=True)
 class KeptSnapshot:
-    """A folder of a snapshot, as it is in a bucket."""
+    """A snapshot's folder in a bucket."""
 
     name: str
     id: str
@@ -80,19 +80,26 @@ class KeptSnapshot:
 
 def list_(stack: SelectedStack = None, format_: FormatOption = Format.TEXT) -> None:
     """List snapshots in the stack's buckets, those of former runs and names as well."""
-    _, found = _kept(stack)
+    _, kept = _kept(stack)
     if format_ is Format.JSON:
-        rows = [{**asdict(each), "run": each.run} for each in found]
+        rows = [{**asdict(snapshot), "run": snapshot.run} for snapshot in kept]
         print(json_document([{k: v for k, v in row.items() if k != "objects"} for row in rows]))
-    elif not found:
+    elif not kept:
         print_line("vt: no snapshots")
     else:
         cells = [
-            (each.name, each.run, str(each.facts.get("rows", NONE)), in_units(each.size),
-             each.queried_at, "named" if each.declared else "not named", ", ".join(each.jobs),
-             each.id)
-            for each in found
-        ]  # fmt: skip
+            (
+                snapshot.name,
+                snapshot.run,
+                str(snapshot.facts.get("rows", NONE)),
+                in_units(snapshot.size),
+                snapshot.queried_at,
+                "named" if snapshot.declared else "not named",
+                ", ".join(snapshot.jobs),
+                snapshot.id,
+            )
+            for snapshot in kept
+        ]
         console().print(table(*COLUMNS, rows=cells))
 
 
@@ -110,16 +117,16 @@ def diff(
     Example: `vt data snapshots diff clicks 1 2 --stack dev`.
     """
     _, all_found = _kept(stack)
-    found = [each for each in all_found if each.name == name and each.manifest]
+    versions = [snapshot for snapshot in all_found if snapshot.name == name and snapshot.manifest]
     if bool(old) != bool(new):
         raise CommandError("one of two is missing.", "name both runs, or none for the last two.")
     if old:
-        pair = [_one(found, name, each) for each in (old, new)]
-    elif len(found) > 1:
-        pair = found[-2:]
+        pair = [_one(versions, name, version) for version in (old, new)]
+    elif len(versions) > 1:
+        pair = versions[-2:]
     else:
         raise CommandError(f"there are no two snapshots {name!r}.", _list_hint(all_found))
-    before, after = (each.facts for each in pair)
+    before, after = (snapshot.facts for snapshot in pair)
     rows = {key: (before[key], after[key]) for key in before if before[key] != after[key]}
     if format_ is Format.JSON:
         print(json_document({key: {"old": old, "new": new} for key, (old, new) in rows.items()}))
@@ -145,8 +152,8 @@ def delete(
 
     Exit code: 0 deleted, 1 refused, 2 nobody can be asked.
     """
-    client, found = _kept(stack)
-    kept = _one([each for each in found if each.name == name], name, which)
+    client, snapshots = _kept(stack)
+    kept = _one([snapshot for snapshot in snapshots if snapshot.name == name], name, which)
     reasons = ["the stack file names it"] if kept.declared else []
     reasons += [f"jobs read it: {', '.join(kept.jobs)}"] if kept.jobs else []
     what = f"{kept.folder}, {len(kept.objects)} objects, {in_units(kept.size)}"
@@ -157,7 +164,9 @@ def delete(
     _confirm(what, yes=yes)
     bucket, _, prefix = kept.folder.removeprefix("gs://").partition("/")
     place = Place(bucket, f"{prefix}/")
-    cloud.delete(client, place, sorted(kept.objects, key=lambda each: each.name != MANIFEST))
+    cloud.delete(
+        client, place, sorted(kept.objects, key=lambda snapshot: snapshot.name != MANIFEST)
+    )
     print(f"deleted {plain(what)}")
 
 
@@ -181,12 +190,14 @@ def _kept(name: str | None) -> tuple[storage.Client, list[KeptSnapshot]]:
     requests = {
         key: result.request.body for key, result in stack.check_jobs().items() if result.request
     }
-    found = [
-        each
+    snapshots = [
+        snapshot
         for key in stack.declared.buckets
-        for each in _in_bucket(client, stack.declared.names.bucket(key), stack, requests)
+        for snapshot in _in_bucket(client, stack.declared.names.bucket(key), stack, requests)
     ]
-    return client, sorted(found, key=lambda each: (each.name, each.queried_at, each.id))
+    return client, sorted(
+        snapshots, key=lambda snapshot: (snapshot.name, snapshot.queried_at, snapshot.id)
+    )
 
 
 def _in_bucket(
@@ -205,7 +216,7 @@ def _in_bucket(
     for (name, id_), objects in folders.items():
         place = Place(bucket, f"{top.prefix}{name}/{id_}")
         text = b""
-        if any(each.name == MANIFEST and each.size <= manifests.MAX_BYTES for each in objects):
+        if any(item.name == MANIFEST and item.size <= manifests.MAX_BYTES for item in objects):
             with cloud.plain_errors(place, "read"):
                 blob = client.bucket(bucket).blob(f"{place.prefix}/{MANIFEST}")
                 text = blob.download_as_bytes(timeout=cloud.TIMEOUT)
@@ -216,7 +227,7 @@ def _in_bucket(
             declared=place.prefix in declared,
             jobs=tuple(k for k, body in requests.items() if f"{bucket}/{place.prefix}" in body),
             manifest=_parsed(text),
-            size=sum(each.size for each in objects),
+            size=sum(item.size for item in objects),
             objects=tuple(objects),
         )
 
@@ -228,23 +239,25 @@ def _parsed(text: bytes) -> Mapping[str, Any] | None:
         return None
 
 
-def _one(found: list[KeptSnapshot], name: str, which: str) -> KeptSnapshot:
+def _one(kept: list[KeptSnapshot], name: str, which: str) -> KeptSnapshot:
     """The snapshot of a run, or of an id's first characters.
 
     Raises:
         CommandError: there is none, or there are several.
     """
-    by_run = [each for each in found if each.run == which]
+    by_run = [snapshot for snapshot in kept if snapshot.run == which]
     is_id = len(which) >= SHORTEST_ID
-    hits = by_run or [each for each in found if each.id.startswith(which) and is_id]
+    hits = by_run or [snapshot for snapshot in kept if snapshot.id.startswith(which) and is_id]
     if len(hits) != 1:
         how = "no" if not hits else "more than one"
-        raise CommandError(f"there is {how} snapshot {name!r} {which!r}.", _list_hint(found))
+        raise CommandError(f"there is {how} snapshot {name!r} {which!r}.", _list_hint(kept))
     return hits[0]
 
 
-def _list_hint(found: list[KeptSnapshot]) -> str:
-    known = ", ".join(dict.fromkeys(f"{each.name} {each.run} {each.id}" for each in found[:9]))
+def _list_hint(kept: list[KeptSnapshot]) -> str:
+    known = ", ".join(
+        dict.fromkeys(f"{snapshot.name} {snapshot.run} {snapshot.id}" for snapshot in kept[:9])
+    )
     return f"there are: {plain(known)}." if known else "the stack's buckets have none."
 
 
@@ -253,7 +266,7 @@ def _differences(key: str, old: Any, new: Any) -> Iterator[tuple[str, str, str]]
     if not (isinstance(old, list) and isinstance(new, list)):
         yield key, str(old), str(new)
         return
-    before, after = ({json_document(each): each for each in side} for side in (old, new))
+    before, after = ({json_document(row): row for row in side} for side in (old, new))
     for text in dict.fromkeys((*before, *after)):
         if (text in before) != (text in after):
             line = " ".join(text.split())

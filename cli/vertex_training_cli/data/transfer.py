@@ -37,7 +37,7 @@ MARKS: Final = (".git", "Pulumi.yaml", "PulumiPolicy.yaml")
 def push(
     client: storage.Client,
     place: Place,
-    found: Sequence[LocalFile],
+    files_to_push: Sequence[LocalFile],
     remote: Mapping[str, RemoteObject],
 ) -> None:
     """Send files, each in the place of the object that was compared with it.
@@ -57,7 +57,7 @@ def push(
                 timeout=TIMEOUT,
             )
 
-    run_all(found, send, place, "write")
+    run_all(files_to_push, send, place, "write")
 
 
 def refuse_secrets(
@@ -69,18 +69,18 @@ def refuse_secrets(
         CommandError: with the file and line of each; or a file cannot be read.
     """
     try:
-        found = scan((_file(file, root) for file in chosen), settings.allowed_secrets)
+        secrets = scan((_file(file, root) for file in chosen), settings.allowed_secrets)
     except OSError as failed:
         raise CommandError(f"{failed.filename} cannot be read: {failed.strerror}.") from None
-    if found.note:
-        report(f"vt: {found.note}")
-    if found.problems:
+    if secrets.note:
+        report(f"vt: {secrets.note}")
+    if secrets.problems:
         shown = "; ".join(
-            f"{problem.location}: {problem.what}" for problem in found.problems[:_SECRETS_SHOWN]
+            f"{problem.location}: {problem.what}" for problem in secrets.problems[:_SECRETS_SHOWN]
         )
-        count = len(found.problems) - _SECRETS_SHOWN
+        count = len(secrets.problems) - _SECRETS_SHOWN
         more = f"; and {count} more" if count > 0 else ""
-        hint = found.problems[0].hint.replace("leave the file out", "--exclude it")
+        hint = secrets.problems[0].hint.replace("leave the file out", "--exclude it")
         raise CommandError(f"{shown}{more}.", hint)
 
 
@@ -111,8 +111,8 @@ def pull(
         digest = hashlib.sha256(item.name.encode()).hexdigest()[:32]
         part = f"{files.PARTIAL}/{digest}.{item.generation}"
         blob = bucket.blob(place.prefix + item.name, generation=item.generation)
-        found = target.check(part)
-        have = found.st_size if found else 0
+        local_file = target.check(part)
+        have = local_file.st_size if local_file else 0
         if have < item.size or not item.size:
             with target.append(part) as file:
                 blob.download_to_file(file, start=have or None, raw_download=True, timeout=TIMEOUT)

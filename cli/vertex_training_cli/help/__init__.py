@@ -1,4 +1,4 @@
-"""What a person meets before a command does anything: verbs and completion.
+"""The verbs and their completion in a shell.
 
 ==============  ======================================================================
 ``table``       the function of each verb, and what groups of verbs are about

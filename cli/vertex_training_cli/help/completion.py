@@ -34,12 +34,12 @@ STACKS: Final = ("stack", "stacks", "one", "other", "source", "target")
 
 
 def is_asked_for() -> bool:
-    """Whether a shell has started this process to complete a line."""
+    """Return True if a shell started this process to complete a line."""
     return VARIABLE in os.environ
 
 
 def give_names(callback: Callable[..., Any]) -> None:
-    """Let the parameters of a command that are names be completed."""
+    """Complete the name parameters of a command."""
     hints = get_type_hints(callback, include_extras=True)
     callback.__annotations__ = hints  # else they are evaluated anew, without what is set here
     for name, hint in hints.items():
@@ -62,8 +62,8 @@ def _complete_stack(incomplete: str) -> list[str]:
 
 def _completer(section: str) -> Callable[..., list[str]]:
     def complete(ctx: typer.Context, incomplete: str) -> list[str]:
-        found = keys(Path.cwd(), _stack_of(ctx), section)
-        return [name for name in found if name.startswith(incomplete)]
+        names = keys(Path.cwd(), _stack_of(ctx), section)
+        return [name for name in names if name.startswith(incomplete)]
 
     complete.__annotations__ = {"ctx": typer.Context, "incomplete": str}
     return complete
@@ -72,9 +72,9 @@ def _completer(section: str) -> Callable[..., list[str]]:
 def _stack_of(context: typer.Context) -> str:
     """The stack that the line names, else the selected one, else ``local``."""
     for name in ("stack", "source"):
-        given = context.params.get(name)
-        if isinstance(given, str) and given:
-            return given
+        value = context.params.get(name)
+        if isinstance(value, str) and value:
+            return value
     return os.environ.get("PULUMI_STACK") or "local"
 
 

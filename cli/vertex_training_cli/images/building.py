@@ -72,12 +72,14 @@ def check_target(ref: StackRef, trusted: Path | None) -> None:
     """
     if trusted is None:
         return
-    there = stacks.find_unchecked(trusted, ref.stack)
+    trusted_stack = stacks.find_unchecked(trusted, ref.stack)
     if project_files.file_of(ref.root, ref.stack).is_symlink():
         raise CommandError(f"{project_files.file_name(ref.stack)} is a link; it must be a file.")
-    if (ref.project, ref.region) != (there.project, there.region):
+    if (ref.project, ref.region) != (trusted_stack.project, trusted_stack.region):
         text = f"stack {ref.stack} is {ref.project} in {ref.region} here"
-        raise CommandError(f"{text}, and {there.project} in {there.region} in {trusted}.")
+        raise CommandError(
+            f"{text}, and {trusted_stack.project} in {trusted_stack.region} in {trusted}."
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,13 +116,13 @@ def names_to_build(settings: Settings, names: Sequence[str]) -> list[str]:
     Raises:
         UnknownNameError: the stack has no such image, or it has no context.
     """
-    found = pinning.known_names(settings, names)
+    image_names = pinning.known_names(settings, names)
     for name in names:
         if settings.images[name].context is None:
             text = f"image {name} has no context in Pulumi.{settings.stack}.yaml."
             hint = f"vt promote {name} --from OTHER --to {settings.stack}"
             raise UnknownNameError(text, hint)
-    return [name for name in found if settings.images[name].context]
+    return [name for name in image_names if settings.images[name].context]
 
 
 def build_image(settings: Settings, name: str, root: Path, options: BuildOptions) -> BuildResult:
@@ -162,11 +164,11 @@ def _refuse_secrets(settings: Settings, name: str, context: BuildContext) -> Non
     Raises:
         ConfigError: with each secret that the stack file does not allow.
     """
-    found = files.scan_context(settings, name, context)
-    if found.note:
-        report(f"{name}: {found.note}")
-    if found.problems:
-        raise ConfigError(found.problems)
+    secrets = files.scan_context(settings, name, context)
+    if secrets.note:
+        report(f"{name}: {secrets.note}")
+    if secrets.problems:
+        raise ConfigError(secrets.problems)
 
 
 def _build(
@@ -179,8 +181,8 @@ def _build(
     report(f"{name}: building {source.context} with {engine.name}")
     if is_local(settings.project) and engine.name != "docker":
         file = root / source.context / source.dockerfile
-        found = commands.stand_ins(file, dict(source.build_args))
-        for base in dict.fromkeys(found.values()):
+        replaced = commands.stand_ins(file, dict(source.build_args))
+        for base in dict.fromkeys(replaced.values()):
             text = "is stood in for by Debian's packages of the same release and Python"
             report(f"{base} {text}")
     digest = engine.build(
@@ -283,14 +285,14 @@ def labels_of(name: str, context: str, tag: str, root: Path) -> dict[str, str]:
 
     Without git, or outside of a repository, those about a commit are left out.
     """
-    found = {_TITLE: name, CONTEXT: context, _BUILT_FROM: tag}
+    labels = {_TITLE: name, CONTEXT: context, _BUILT_FROM: tag}
     commit = _git(root, "rev-parse", "HEAD")
     if commit:
         changed = _git(root, "status", "--porcelain", "--", context)
-        found[REVISION] = f"{commit}{_DIRTY}" if changed else commit
+        labels[REVISION] = f"{commit}{_DIRTY}" if changed else commit
     if remote := _git(root, "config", "--get", "remote.origin.url"):
-        found[_SOURCE] = _without_credentials(remote)
-    return found
+        labels[_SOURCE] = _without_credentials(remote)
+    return labels
 
 
 def _git(root: Path, *arguments: str) -> str:

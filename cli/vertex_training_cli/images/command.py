@@ -114,16 +114,16 @@ def list_(stack: SelectedStack = None, format_: FormatOption = Format.TEXT) -> N
     """List the images of a stack file, and whether they are behind their contexts. No network."""
     ref = stacks.find(stack)
     settings = _settings(ref)
-    found = [pins.pin_of(settings, name, ref.root) for name in settings.images]
+    listed = [pins.pin_of(settings, name, ref.root) for name in settings.images]
     if format_ is Format.JSON:
-        print(json_text([_facts(pin) for pin in found]))
-    elif not found:
+        print(json_text([_facts(pin) for pin in listed]))
+    elif not listed:
         print(f"stack {settings.stack} has no images")
     else:
         rows = (
             (pin.name, WORDS[pin.state], pin.image.context or "",
              pin.digest.removeprefix("sha256:")[:12])
-            for pin in found
+            for pin in listed
         )  # fmt: skip
         console().print(table("NAME", "STATE", "CONTEXT", "DIGEST", rows=rows))
 
@@ -150,13 +150,13 @@ def check(
     ref = stacks.find(stack)
     settings = _settings(ref)
     registry.connect(ref, lambda _: None, start=False)
-    found = lookup.findings(settings, pinning.known_names(settings, names or []), ref.root)
+    problems = lookup.findings(settings, pinning.known_names(settings, names or []), ref.root)
     if format_ is Format.JSON:
-        print(json_text([asdict(finding) for finding in found]))
+        print(json_text([asdict(finding) for finding in problems]))
     else:
-        rows = ((finding.level, finding.name, finding.text) for finding in found)
+        rows = ((finding.level, finding.name, finding.text) for finding in problems)
         console().print(table("LEVEL", "IMAGE", "FINDING", rows=rows))
-    if any(finding.level == "error" for finding in found):
+    if any(finding.level == "error" for finding in problems):
         raise typer.Exit(1)
 
 

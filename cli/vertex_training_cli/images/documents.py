@@ -100,9 +100,9 @@ class ImageManifest:
 
     def children(self) -> dict[str, str]:
         """Return platform -> digest of the images of an index, without attestations of a build."""
-        found = {platform(child.platform): child.digest for child in reversed(self._children())}
-        found.pop("unknown/unknown", "")  # BuildKit adds attestations as images for that
-        return found
+        digests = {platform(child.platform): child.digest for child in reversed(self._children())}
+        digests.pop("unknown/unknown", "")  # BuildKit adds attestations as images for that
+        return digests
 
     def listed(self) -> list[str]:
         """Return the digests of everything that an index lists, with attestations."""
@@ -199,11 +199,11 @@ def origin(labels: Mapping[str, str]) -> Origin:
     )
 
 
-def platform(found: Any) -> str:
+def platform(value: Any) -> str:
     """``os/architecture`` as a manifest or a configuration has it."""
-    if not isinstance(found, dict):
+    if not isinstance(value, dict):
         return "?/?"
-    parts = [found.get("os"), found.get("architecture")]
+    parts = [value.get("os"), value.get("architecture")]
     return "/".join(
         part if isinstance(part, str) and _PLATFORM_PART.match(part) else "?" for part in parts
     )

@@ -39,13 +39,13 @@ class Look:
     """The result of looking one image up."""
 
     facts: ImageFacts | None = None
-    """None if there is no such image, or if nobody looked."""
+    """None if the image does not exist or was not looked up."""
     reason: str = ""
     """The reason why it was not looked up; empty if it was."""
 
     @property
     def trouble(self) -> tuple[Rule, str] | None:
-        """The reason why a job cannot run the image, or why that is unknown; None if it can."""
+        """The reason why a job cannot run the image, or why that is unknown; else None."""
         if self.reason:
             return "image-not-looked-at", f"not looked at: {self.reason}"
         if self.facts is None:
@@ -59,15 +59,15 @@ class Look:
 def look(uris: Iterable[str], *, is_local: bool, seconds: float = SECONDS) -> Mapping[str, Look]:
     """Look each image (``NAME@DIGEST``) up. ``is_local``: the stack is one of the local cloud."""
     wanted = list(dict.fromkeys(uris))
-    found: dict[str, Look] = {uri: Look(reason="there are too many") for uri in wanted[MOST:]}
+    looks: dict[str, Look] = {uri: Look(reason="there are too many") for uri in wanted[MOST:]}
     by_host: dict[str, list[str]] = {}
     for uri in wanted[:MOST]:
         if (known := _known(uri, is_local)) is not None:
-            found[uri] = known
+            looks[uri] = known
         else:
             by_host.setdefault(uri.partition("/")[0], []).append(uri)
     asking = [
-        threading.Thread(target=_look_at, args=(some, found), daemon=True)
+        threading.Thread(target=_look_at, args=(some, looks), daemon=True)
         for some in by_host.values()
     ]
     deadline = time.monotonic() + seconds
@@ -76,7 +76,7 @@ def look(uris: Iterable[str], *, is_local: bool, seconds: float = SECONDS) -> Ma
     for thread in asking:
         thread.join(max(0.0, deadline - time.monotonic()))
     late = Look(reason=f"no answer within {seconds:.0f} s")
-    return {uri: found.get(uri, late) for uri in wanted}
+    return {uri: looks.get(uri, late) for uri in wanted}
 
 
 def _known(uri: str, is_local: bool) -> Look | None:
@@ -92,15 +92,15 @@ def _known(uri: str, is_local: bool) -> Look | None:
     return None
 
 
-def _look_at(uris: list[str], found: dict[str, Look]) -> None:
+def _look_at(uris: list[str], looks: dict[str, Look]) -> None:
     """Look at images of one registry, one after the other."""
     for uri in uris:
         name, _, digest = uri.partition("@")
         try:
             at, path = registry.registry_of(name)
-            found[uri] = Look(at.facts(path, digest))
+            looks[uri] = Look(at.facts(path, digest))
         except RegistryError as failed:
-            found[uri] = Look(reason=str(failed))
+            looks[uri] = Look(reason=str(failed))
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,19 +143,19 @@ def problems(settings: Settings, root: Path) -> list[Problem]:
     """
     return [
         Problem(
-            found.text,
-            path=("images", found.name),
-            rule=found.rule,
-            level="warning" if found.rule == "image-not-looked-at" else found.level,
+            finding.text,
+            path=("images", finding.name),
+            rule=finding.rule,
+            level="warning" if finding.rule == "image-not-looked-at" else finding.level,
         )
-        for found in findings(settings, settings.images, root)
-        if found.level != "ok" and found.rule not in ("image-behind", "image-unpinned")
+        for finding in findings(settings, settings.images, root)
+        if finding.level != "ok" and finding.rule not in ("image-behind", "image-unpinned")
     ]
 
 
-def _findings(settings: Settings, pin: Pin, found: Look | None) -> Iterator[ImageFinding]:
+def _findings(settings: Settings, pin: Pin, look_: Look | None) -> Iterator[ImageFinding]:
     command = f"vt images build {pin.name} --stack {settings.stack}"
-    if found is None:
+    if look_ is None:
         hint = command if pin.tag else f"vt promote {pin.name} --from OTHER --to {settings.stack}"
         yield ImageFinding(pin.name, "error", f"no digest is pinned: {hint}", rule="image-unpinned")
         return
@@ -163,8 +163,8 @@ def _findings(settings: Settings, pin: Pin, found: Look | None) -> Iterator[Imag
         text = "the pin is behind its context" if pin.state == "behind" else "of unknown origin"
         text = f"{text}: {command}"
         yield ImageFinding(pin.name, "warning", text, pin.digest, rule="image-behind")
-    if found.trouble:
-        rule, text = found.trouble
+    if look_.trouble:
+        rule, text = look_.trouble
         if rule == "image-missing":
             way = "take another one" if pin.image.uri else command if pin.tag else (
                 "promote it again")  # fmt: skip
@@ -172,10 +172,10 @@ def _findings(settings: Settings, pin: Pin, found: Look | None) -> Iterator[Imag
         elif rule == "image-platform" and pin.tag:
             text = f"{text}: {command}"
         yield ImageFinding(pin.name, "error", text, pin.digest, rule=rule)
-    elif found.facts:
-        origin = documents.origin(found.facts.labels)
+    elif look_.facts:
+        origin = documents.origin(look_.facts.labels)
         shown = f" of {origin}" if origin.context and origin.revision else ""
-        text = f"in order: {PLATFORM}, {found.facts.size / 1e6:,.0f} MB{shown}"
+        text = f"in order: {PLATFORM}, {look_.facts.size / 1e6:,.0f} MB{shown}"
         yield ImageFinding(pin.name, "ok", text, pin.digest, origin.revision, origin.context)
 
 
@@ -188,7 +188,7 @@ class Lookup:
     problems: tuple[Problem, ...] = ()
     """Images that cannot be run, of jobs that would be submitted."""
     unseen: tuple[str, ...] = ()
-    """Images of such jobs that nobody could look at, each with the reason."""
+    """Images of these jobs that could not be looked up, with the reasons."""
 
 
 def for_review(
@@ -213,7 +213,7 @@ def judge(
     looks: Mapping[str, Look],
     root: Path,
 ) -> Lookup:
-    """The lookup from what was found."""
+    """Return the lookup of these results."""
     problems, unseen = [], []
     for uri, names in jobs.items():
         name = uri.partition("@")[0].rpartition("/")[2]
@@ -240,17 +240,17 @@ def origins_of(root: Path, uris: Iterable[str], looks: Mapping[str, Look]) -> di
     digest is pinned with its folder in the file that it was promoted from.
     """
     wanted, recorded = list(dict.fromkeys(uris)), dict[str, str]()
-    for each in pins.records(root) if wanted else ():
-        if each.context:
-            what = " ".join(filter(None, (each.context, each.built_from[:_TAG_SHOWN])))
-            recorded.setdefault(each.digest, f"{what}, as Pulumi.{each.stack}.yaml says")
+    for record in pins.records(root) if wanted else ():
+        if record.context:
+            what = " ".join(filter(None, (record.context, record.built_from[:_TAG_SHOWN])))
+            recorded.setdefault(record.digest, f"{what}, as Pulumi.{record.stack}.yaml says")
     return {uri: _origin(uri, looks.get(uri), recorded) for uri in wanted}
 
 
-def _origin(uri: str, found: Look | None, recorded: Mapping[str, str]) -> str:
-    if found is None or found.reason:
-        reason = found.trouble[1] if found and found.trouble else "not looked at"
+def _origin(uri: str, look_: Look | None, recorded: Mapping[str, str]) -> str:
+    if look_ is None or look_.reason:
+        reason = look_.trouble[1] if look_ and look_.trouble else "not looked at"
         return "; ".join(filter(None, (recorded.get(uri.partition("@")[2], ""), reason)))
-    if found.facts is None:
+    if look_.facts is None:
         return "the registry has no such image"
-    return str(documents.origin(found.facts.labels)) or "its labels do not say"
+    return str(documents.origin(look_.facts.labels)) or "its labels do not say"

@@ -119,8 +119,8 @@ def plan(source: Settings, target: Settings, names: Sequence[str]) -> list[Promo
 
 
 def _promotion(source: Settings, target: Settings, name: str) -> Promotion:
-    image, there = source.images[name], target.images.get(name)
-    if image.uri or (there and there.uri):
+    image, in_target = source.images[name], target.images.get(name)
+    if image.uri or (in_target and in_target.uri):
         stack = source.stack if image.uri else target.stack
         text = f"image {name} of stack {stack} is one from outside (uri)."
         raise CommandError(text, "copy the uri by hand.")
@@ -133,7 +133,7 @@ def _promotion(source: Settings, target: Settings, name: str) -> Promotion:
         target.names.image(name),
         str(image.digest),
         image.built_from or "",
-        bool(there and there.context),
+        bool(in_target and in_target.context),
     )
 
 

@@ -97,8 +97,8 @@ class RegistryClient:
         digest = answer.headers.get("Docker-Content-Digest", "")
         if DIGEST.match(digest):
             return digest
-        found = self.manifest(path, reference)
-        return found.digest if found else None
+        document = self.manifest(path, reference)
+        return document.digest if document else None
 
     def lacks_repository(self, path: str) -> bool:
         """Return whether the registry reports that the repository of an image does not exist.
@@ -227,8 +227,8 @@ class RegistryClient:
         if answer.status_code == 404:
             raise RegistryError(f"{path} lacks {digest}, of which it consists.")
         body = read(answer, path)
-        if (found := f"sha256:{hashlib.sha256(body).hexdigest()}") != digest:
-            raise RegistryError(f"{path}@{digest}: the registry sent other content, {found}.")
+        if (actual := f"sha256:{hashlib.sha256(body).hexdigest()}") != digest:
+            raise RegistryError(f"{path}@{digest}: the registry sent other content, {actual}.")
         return body
 
     def _send(self, method: str, url: str, path: str) -> requests.Response:

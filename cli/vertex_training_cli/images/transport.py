@@ -101,11 +101,11 @@ class Transport:
         Raises:
             RegistryError: it is not on this registry.
         """
-        found = urljoin(f"{self.base}/", url)
-        there, here = urlsplit(found), urlsplit(self.base)
-        if (there.scheme, there.netloc) != (here.scheme, here.netloc):
+        absolute = urljoin(f"{self.base}/", url)
+        target, here = urlsplit(absolute), urlsplit(self.base)
+        if (target.scheme, target.netloc) != (here.scheme, here.netloc):
             raise RegistryError(f"{path}: the registry names an address that is not its own.")
-        return found
+        return absolute
 
     def _ask(self, method: str, url: str, options: dict[str, Any]) -> requests.Response:
         reads = method in ("GET", "HEAD")
@@ -171,7 +171,7 @@ def _accepted(
 
 
 def _refusal(method: str, path: str, answer: requests.Response) -> RegistryError:
-    """A refusal in plain words, with the role that is missing."""
+    """Return a refusal as a sentence, with the missing role."""
     code = answer.status_code
     try:
         with answer:

@@ -112,7 +112,7 @@ class _Conversion:
         self._reasons.append(reason)
 
     def reasons(self) -> list[str]:
-        """Convert it; why that is not possible, one reason each."""
+        """Convert the job; return the reasons why it is not possible."""
         self._fields()
         step = self._step()
         tasks = self._tasks()
@@ -125,8 +125,8 @@ class _Conversion:
         self._account_and_network()
         self._labels()
         many = tasks > 1
-        given = (*GPU_OPTIONS * ("acceleratorType" in pool["machineSpec"]), *OWN_OPTIONS * many)
-        self._docker(str(step["container"].get("options", "")), given)
+        options = (*GPU_OPTIONS * ("acceleratorType" in pool["machineSpec"]), *OWN_OPTIONS * many)
+        self._docker(str(step["container"].get("options", "")), options)
         pool["containerSpec"] = self._container(step)
         pool |= self._file_systems()
         self._resources(pool, tasks)
@@ -151,12 +151,12 @@ class _Conversion:
             self.say("its logs go to Cloud Logging here, whatever logsPolicy says")
 
     def _step(self) -> dict[str, Any] | None:
-        """The one runnable that is a container."""
+        """Return the only runnable with a container."""
         if len(self.groups) > 1:
             self.refuse(f"it has {len(self.groups)} task groups, and Batch takes one")
         steps = self.task.get("runnables") or []
-        steps = [each for each in steps if each.get("script", {}).get("text") != machines.SCRIPT]
-        containers = [each for each in steps if "container" in each]
+        steps = [step for step in steps if step.get("script", {}).get("text") != machines.SCRIPT]
+        containers = [step for step in steps if "container" in step]
         if not containers:
             self.refuse(NO_CONTAINER if steps else NOTHING)
             return None
@@ -164,7 +164,7 @@ class _Conversion:
             self.refuse(SEVERAL.format(len(containers)))
         if any("script" in step for step in steps):
             self.refuse(WITH_SCRIPT)
-        if any("barrier" in each for each in steps):
+        if any("barrier" in step for step in steps):
             self.refuse(BARRIER)
         return containers[0]
 
@@ -195,43 +195,43 @@ class _Conversion:
 
     def _machine(self) -> dict[str, Any]:
         type_ = self.policy.get("machineType") or placeholder("machine_type")
-        found: dict[str, Any] = {"machineType": type_}
+        machine: dict[str, Any] = {"machineType": type_}
         if template := self.instances[0].get("instanceTemplate"):
             self.say(f"its machines are those of the instance template {template}, which is not "
                      "read: write machine, disk and network of it")  # fmt: skip
         elif "machineType" not in self.policy:
             wished = [f"{k} {v}" for k, v in self.task.get("computeResource", {}).items()]
-            wished += [f"{each.get('count', 1)} {each.get('type', 'GPU')}"
-                       for each in self.policy.get("accelerators", [])]  # fmt: skip
+            wished += [f"{accelerator.get('count', 1)} {accelerator.get('type', 'GPU')}"
+                       for accelerator in self.policy.get("accelerators", [])]  # fmt: skip
             shown = f" for {', '.join(wished)}" if wished else ""
             self.say(f"Batch chooses its machine{shown}: write one that has that")
-        given = self.policy.get("accelerators", [])
-        if len(given) > 1:
+        accelerators = self.policy.get("accelerators", [])
+        if len(accelerators) > 1:
             self.say("a machine has GPUs of one kind: those after the first are left out")
         shape = machine_type(str(type_))
-        if given:
-            name = str(given[0].get("type", "")).rpartition("/")[2]
-            found["acceleratorType"] = name.upper().replace("-", "_")
-            found["acceleratorCount"] = int(given[0].get("count", 1))
+        if accelerators:
+            name = str(accelerators[0].get("type", "")).rpartition("/")[2]
+            machine["acceleratorType"] = name.upper().replace("-", "_")
+            machine["acceleratorCount"] = int(accelerators[0].get("count", 1))
         elif shape and shape.accelerator_required:
             kind, counts = next(iter(shape.accelerators.items()))
-            found |= {"acceleratorType": kind, "acceleratorCount": counts[0]}
-        has_gpu = "acceleratorType" in found
+            machine |= {"acceleratorType": kind, "acceleratorCount": counts[0]}
+        has_gpu = "acceleratorType" in machine
         drivers = self.instances[0].get("installGpuDrivers") or any(
-            each.get("installGpuDrivers") for each in given
+            accelerator.get("installGpuDrivers") for accelerator in accelerators
         )
         if has_gpu and not drivers:
             self.say("it installs no GPU drivers; here Batch does, as without them there is no GPU")
-        return found | self._reservation()
+        return machine | self._reservation()
 
     def _reservation(self) -> dict[str, Any]:
         """Unset is any that fits, which only Spot and Flex-start machines cannot have."""
-        given = str(self.policy.get("reservation", ""))
-        if given == "NO_RESERVATION" or (not given and self.scheduling):
+        reservation = str(self.policy.get("reservation", ""))
+        if reservation == "NO_RESERVATION" or (not reservation and self.scheduling):
             return {}
-        if not given:
+        if not reservation:
             return {"reservationAffinity": {"reservationAffinityType": "ANY_RESERVATION"}}
-        parts, zones = given.split("/"), self._allowed("zones")
+        parts, zones = reservation.split("/"), self._allowed("zones")
         project = parts[1] if parts[0] == "projects" and len(parts) > 1 else "${stack.project}"
         zone = zones[0] if len(zones) == 1 else placeholder("zone")
         name = f"projects/{project}/zones/{zone}/reservations/{parts[-1]}"
@@ -245,7 +245,9 @@ class _Conversion:
     def _allowed(self, what: str) -> list[str]:
         """The ``regions`` or ``zones`` that it may run in."""
         allowed = self.place.get("location", {}).get("allowedLocations", [])
-        return [each.rpartition("/")[2] for each in allowed if each.startswith(f"{what}/")]
+        return [
+            location.rpartition("/")[2] for location in allowed if location.startswith(f"{what}/")
+        ]
 
     def _disk(self) -> dict[str, Any]:
         disk = self.policy.get("bootDisk", {})
@@ -257,11 +259,11 @@ class _Conversion:
         return {"diskSpec": {**kind, "bootDiskSizeGb": size}}
 
     def _run_time(self, step: Mapping[str, Any]) -> None:
-        given, own = self.task.get("maxRunDuration"), step.get("timeout")
-        if given and own and given != own:
+        limit, own = self.task.get("maxRunDuration"), step.get("timeout")
+        if limit and own and limit != own:
             self.say(f"the timeout of its step, {own}, is left out: a job has that of its attempts")
-        if found := given or own:
-            self.scheduling["timeout"] = found
+        if duration := limit or own:
+            self.scheduling["timeout"] = duration
         else:
             self.say("it has no maxRunDuration: here each attempt ends after seven days")
 
@@ -281,11 +283,11 @@ class _Conversion:
             self.scheduling["restartJobOnWorkerRestart"] = True
             is_ours = True
         if not is_ours:
-            said = ", ".join(
+            when = ", ".join(
                 f"{p.get('action')} after {', '.join(map(str, c))}"
                 for p, c in zip(policies, codes, strict=True)
             )
-            self.say(f"it is tried again by the exit codes of its own ({said or 'any'}): here only "
+            self.say(f"it is tried again by the exit codes of its own ({when or 'any'}): here only "
                      "after 50001 to 50004, which are Google's")  # fmt: skip
         if count != here:
             self.say(f"it is retried at most {count} times; here at most {here}, or not at all "
@@ -299,7 +301,7 @@ class _Conversion:
                      "the rights that the job is seen to need")  # fmt: skip
         else:
             self.job.spec["serviceAccount"] = email
-        if any(each != CLOUD_PLATFORM for each in account.get("scopes", ())):
+        if any(scope != CLOUD_PLATFORM for scope in account.get("scopes", ())):
             self.say("scopes of its account are left out: roles limit it")
         regions, zones = self._allowed("regions"), self._allowed("zones")
         if zones and not regions and "reservation" not in self.policy:
@@ -333,7 +335,7 @@ class _Conversion:
         if "environments" in self.task:
             self.say("environments is an old name of Batch's: they are variables here")
         inside, own = self.task.get("environment", {}), step.get("environment", {})
-        found = {
+        variables = {
             **self.task.get("environments", {}),
             **inside.get("variables", {}),
             **own.get("variables", {}),
@@ -341,53 +343,53 @@ class _Conversion:
         secrets = {**inside.get("secretVariables", {}), **own.get("secretVariables", {})}
         for name, resource in secrets.items():
             if SECRET_VALUE.fullmatch(value := f"{resource}#value"):
-                found[name] = value
+                variables[name] = value
                 continue
-            found[name] = placeholder(f"secret_of_{name}")
+            variables[name] = placeholder(f"secret_of_{name}")
             what = f"the secret {resource}" if SHOWN_SECRET.fullmatch(resource) else "a secret"
             self.say(f"{name} is {what}, which is no projects/PROJECT/secrets/SECRET/versions/"
                      "VERSION: write ${secrets.KEY.value}, and the secret as KEY in the stack's "
                      "secrets")  # fmt: skip
-        found.pop("CLOUD_ML_JOB_ID", None)
-        if match := MODEL_FOLDER.fullmatch(str(found.get("AIP_MODEL_DIR"))):
+        variables.pop("CLOUD_ML_JOB_ID", None)
+        if match := MODEL_FOLDER.fullmatch(str(variables.get("AIP_MODEL_DIR"))):
             self.job.spec["baseOutputDirectory"] = {"outputUriPrefix": match[1]}
-            given = output_variables(match[1])
-            found = {
+            outputs = output_variables(match[1])
+            variables = {
                 name: value
-                for name, value in found.items()
-                if name not in given or value.rstrip("/") != given[name].rstrip("/")
+                for name, value in variables.items()
+                if name not in outputs or value.rstrip("/") != outputs[name].rstrip("/")
             }
-        if found.get("CLUSTER_SPEC") == machines.ALONE:
-            del found["CLUSTER_SPEC"]
-        return found
+        if variables.get("CLUSTER_SPEC") == machines.ALONE:
+            del variables["CLUSTER_SPEC"]
+        return variables
 
     def _container(self, step: Mapping[str, Any]) -> dict[str, Any]:
         container = step["container"]
         words = [str(word) for word in container.get("commands", [])]
         command = str(container.get("entrypoint", ""))
-        found: dict[str, Any] = {"imageUri": container.get("imageUri", placeholder("image"))}
+        spec: dict[str, Any] = {"imageUri": container.get("imageUri", placeholder("image"))}
         env, moves = self._variables(step), self._moves(container)
         texts = [command, *words, *env.values()]
         self._tell_moves(moves, texts)
         known = {"CLOUD_ML_JOB_ID", "CLUSTER_SPEC", *OUTPUT_FOLDERS, *env}
 
-        def text(given: str) -> str:
-            return _kept(_moved(given, moves), known)
+        def text(argument: str) -> str:
+            return _kept(_moved(argument, moves), known)
 
         if command:
             is_list = re.fullmatch(r"[\w./-]+( +[\w./=-]+)+", command)
             if is_list:
                 self.say("its entrypoint has several words: docker takes the first, as here, and "
                          "the others are arguments")  # fmt: skip
-            found["command"] = list(map(text, command.split() if is_list else [command]))
+            spec["command"] = list(map(text, command.split() if is_list else [command]))
         if words:
-            found["args"] = list(map(text, words))
+            spec["args"] = list(map(text, words))
         if env:
-            found["env"] = [{"name": name, "value": text(value)} for name, value in env.items()]
-        return found
+            spec["env"] = [{"name": name, "value": text(value)} for name, value in env.items()]
+        return spec
 
-    def _docker(self, options: str, given: Collection[str]) -> None:
-        """Tell options by their names, as values may be secrets; ``given`` are set here, too."""
+    def _docker(self, options: str, taken: Collection[str]) -> None:
+        """Tell options by their names, as values may be secrets; ``taken`` are set here, too."""
         try:
             words = shlex.split(options)
         except ValueError:
@@ -397,7 +399,7 @@ class _Conversion:
             name, _, value = word.partition("=")
             if match := OPTION.match(name):
                 is_read = True
-                if f"{name}={value or after}" not in given:
+                if f"{name}={value or after}" not in taken:
                     others[match[0]] = None
         if others or (options.strip() and not is_read):
             shown = f" `{' '.join(others)}`" if others else ""
@@ -408,34 +410,34 @@ class _Conversion:
 
     def _moves(self, container: Mapping[str, Any]) -> dict[str, str]:
         """Paths in the container that are a bucket's -> where a job has them."""
-        volumes = {each.get("mountPath", "").rstrip("/"): each
-                   for each in self.task.get("volumes", [])}  # fmt: skip
-        mounts = {path: each["gcs"].get("remotePath", "")
-                  for path, each in volumes.items() if path and "gcs" in each}  # fmt: skip
-        for each in self.task.get("volumes", []):
-            more = [one for one in each.get("mountOptions", []) if one not in MOUNT_OPTIONS]
+        volumes = {volume.get("mountPath", "").rstrip("/"): volume
+                   for volume in self.task.get("volumes", [])}  # fmt: skip
+        mounts = {path: volume["gcs"].get("remotePath", "")
+                  for path, volume in volumes.items() if path and "gcs" in volume}  # fmt: skip
+        for disk in self.task.get("volumes", []):
+            more = [one for one in disk.get("mountOptions", []) if one not in MOUNT_OPTIONS]
             if more:
                 what = f"mount options {' '.join(more)} are left out"
                 for_all = ": all users of the container read and write a bucket"
-                self.say(what + for_all * ("gcs" in each))
+                self.say(what + for_all * ("gcs" in disk))
         inside = dict[str, str]()
         for volume in container.get("volumes", []):
             host, _, rest = str(volume).partition(":")
             target, _, how = rest.partition(":")
             host, target = host.rstrip("/"), (target or host).rstrip("/")
             around = [path for path in volumes if path and _is_in(host, path)]
-            found = {
+            moves = {
                 target + path.removeprefix(host): remote
                 for path, remote in mounts.items()
                 if _is_in(path, host)
             }
             if (parent := max(around, key=len, default="")) in mounts:
-                found[target] = mounts[parent] + host.removeprefix(parent)
-            elif not around and not found:
+                moves[target] = mounts[parent] + host.removeprefix(parent)
+            elif not around and not moves:
                 self.say(f"{volume} of the machine is not mounted: a container has its own files")
-            if found and "ro" in how.split(","):
+            if moves and "ro" in how.split(","):
                 self.say(f"{volume} is read-only; here the job may write what its account may")
-            inside |= found
+            inside |= moves
         if not container.get("volumes"):
             inside = mounts
         return {
@@ -446,33 +448,35 @@ class _Conversion:
 
     def _tell_moves(self, moves: Mapping[str, str], texts: list[str]) -> None:
         names = _paths(moves).findall("\n".join(texts)) if moves else []
-        for path, there in moves.items():
+        for path, remote in moves.items():
             named = buckets([*texts, self.job.spec.get("baseOutputDirectory", {})])
-            if path == there and there.split("/")[2] in named:
+            if path == remote and remote.split("/")[2] in named:
                 continue
             if path not in names:
                 what = f"no argument or variable names {path}, where it has a bucket"
-                self.say(f"{what}: a job has the buckets that it names, so name {there} there")
-            elif path != there:
-                what = f"{path} is {there} here, in its arguments and variables"
+                self.say(f"{what}: a job has the buckets that it names, so name {remote} there")
+            elif path != remote:
+                what = f"{path} is {remote} here, in its arguments and variables"
                 self.say(f"{what}: change it in code and image as well")
 
     def _file_systems(self) -> dict[str, Any]:
         """NFS as a job file has it; the rules say that no job on Batch has any."""
-        found = [
+        mounts = [
             {
-                "server": each["nfs"].get("server", ""),
-                "path": each["nfs"].get("remotePath", ""),
-                "mountPoint": PurePosixPath(each.get("mountPath", "/")).name,
+                "server": volume["nfs"].get("server", ""),
+                "path": volume["nfs"].get("remotePath", ""),
+                "mountPoint": PurePosixPath(volume.get("mountPath", "/")).name,
             }
-            for each in self.task.get("volumes", [])
-            if "nfs" in each
+            for volume in self.task.get("volumes", [])
+            if "nfs" in volume
         ]
-        for each in self.task.get("volumes", []):
-            if "deviceName" in each:
-                what = f"the disk {each['deviceName']} at {each.get('mountPath', '')} is left out"
+        for volume in self.task.get("volumes", []):
+            if "deviceName" in volume:
+                what = (
+                    f"the disk {volume['deviceName']} at {volume.get('mountPath', '')} is left out"
+                )
                 self.say(f"{what}: put its files into a bucket, or write to a larger boot disk")
-        return {"nfsMounts": found} if found else {}
+        return {"nfsMounts": mounts} if mounts else {}
 
     def _resources(self, pool: Mapping[str, Any], tasks: int) -> None:
         """A task here has a machine; Batch packs tasks that ask for less on one."""

@@ -103,7 +103,7 @@ MAPS: Final = ("labels", "ariables", "environments")
 
 @dataclass(slots=True)
 class BatchMessage:
-    """A job in REST's form, and what was read of it with a word to say."""
+    """A job in the form of REST, with remarks on what was read."""
 
     fields: dict[str, Any]
     remarks: list[str] = field(default_factory=list)
@@ -113,7 +113,7 @@ class BatchMessage:
     """The region that the caller sends it to."""
 
 
-def parsed(given: Mapping[str, Any]) -> BatchMessage:
+def parsed(content: Mapping[str, Any]) -> BatchMessage:
     """A job as REST has it, by Google's own message class; a remark for what is no field of it.
 
     Raises:
@@ -122,10 +122,10 @@ def parsed(given: Mapping[str, Any]) -> BatchMessage:
     from google.cloud import batch_v1
 
     message, unknown = batch_v1.Job.pb(batch_v1.Job()), list[str]()
-    asked = {key: item for key, item in given.items() if to_camel_case(key) not in FILLED_IN}
+    asked = {key: item for key, item in content.items() if to_camel_case(key) not in FILLED_IN}
     try:
         clean = _known(asked, message.DESCRIPTOR, "", unknown)
-        found = _ordered(MessageToDict(ParseDict(clean, message)), clean)
+        ordered = _ordered(MessageToDict(ParseDict(clean, message)), clean)
     except (ParseError, RecursionError) as wrong:
         what = WITHIN.sub("", str(wrong).partition("\n")[0]).rstrip(".")
         raise CommandError(f"this is no job of Batch: {what}.") from None
@@ -135,7 +135,7 @@ def parsed(given: Mapping[str, Any]) -> BatchMessage:
         else f"{name} is no field of Batch's, which refuses it"
         for name in unknown
     ]
-    return BatchMessage(found, remarks)
+    return BatchMessage(ordered, remarks)
 
 
 def of_job(message: Any) -> BatchMessage:
@@ -162,15 +162,15 @@ def _known(value: Any, type_: Descriptor, path: str, unknown: list[str]) -> Any:
     """Return a message with the fields that ``type_`` has; names of others go to ``unknown``."""
     if not isinstance(value, Mapping):
         return value
-    found = dict[str, Any]()
+    known = dict[str, Any]()
     for key, item in value.items():
         field = next((f for f in type_.fields if key in (f.json_name, f.name)), None)
         if field is None:
             unknown.append(f"{path}.{key}".lstrip("."))
         elif not _is_null(item):
             inside = f"{path}.{field.json_name}".lstrip(".")
-            found[field.json_name] = _typed(item, field, inside, unknown)
-    return found
+            known[field.json_name] = _typed(item, field, inside, unknown)
+    return known
 
 
 def _typed(value: Any, field: FieldDescriptor, path: str, unknown: list[str]) -> Any:
@@ -185,7 +185,7 @@ def _typed(value: Any, field: FieldDescriptor, path: str, unknown: list[str]) ->
     items = value if field.is_repeated and isinstance(value, list) else [value]
     if inner is not None and inner.file.package.startswith("google.cloud."):
         places = [f"{path}[{n}]" if field.is_repeated else path for n in range(len(items))]
-        found = [_known(v, inner, p, unknown) for v, p in zip(items, places, strict=True)]
+        elements = [_known(v, inner, p, unknown) for v, p in zip(items, places, strict=True)]
     else:
         is_number = field.enum_type is None and inner is None and field.type not in (STRING, BOOL)
         for item in items if is_number else ():
@@ -193,8 +193,10 @@ def _typed(value: Any, field: FieldDescriptor, path: str, unknown: list[str]) ->
                 what = f"{path} is {item}, and Batch has a number there"
                 raise CommandError(f"{what}.", "write the number and import again")
         switches = {"true": True, "false": False} if field.type == BOOL else {}
-        found = [switches.get(str(v).lower(), str(v)) if isinstance(v, str) else v for v in items]
-    return found if items is value else found[0]
+        elements = [
+            switches.get(str(v).lower(), str(v)) if isinstance(v, str) else v for v in items
+        ]
+    return elements if items is value else elements[0]
 
 
 def _paths(value: Any, path: str = "") -> Iterator[str]:

@@ -161,8 +161,8 @@ class CallReader(Literals):
                 self._inits.append(self._options(node, ("project", "location"))[0])
             elif UNREAD.fullmatch(called(node)) and called(node) not in OPERATORS:
                 self.left_out.append(Note(f"`{called(node)}(…)` is not read", self.place(node)))
-                given = [*node.args, *(word.value for word in node.keywords)]
-                for job in filter(None, map(self._job_of, given)):
+                arguments = [*node.args, *(word.value for word in node.keywords)]
+                for job in filter(None, map(self._job_of, arguments)):
                     job.is_inner = True
             else:
                 self.call(node)
@@ -186,9 +186,9 @@ class CallReader(Literals):
         if not isinstance(node, ast.Name | ast.Call):
             return None
         before, self.notes = self.notes, set()
-        found = self.value(node)
+        job = self.value(node)
         self.notes = before
-        return found if isinstance(found, ClientCall) else None
+        return job if isinstance(job, ClientCall) else None
 
     def _send(self, node: ast.Call, job: ClientCall | None) -> None:
         if job is None:
@@ -201,31 +201,31 @@ class CallReader(Literals):
 
     def _conditions(self, node: ast.Call) -> set[Note]:
         """Notes about the branches, loops and functions around a call."""
-        found, place = set[Note](), self.place(node)
+        notes, place = set[Note](), self.place(node)
         for why in self.names.uses[id(node)].within:
             name = why.removeprefix("def ")
             if name == why:
-                found.add(Note(f"`{why}` decides whether it is submitted, and how often", place))
+                notes.add(Note(f"`{why}` decides whether it is submitted, and how often", place))
             elif self.names.called[name] > 1:
-                found.add(Note(f"several lines call `{name}`, which is read once", place))
-        return found
+                notes.add(Note(f"several lines call `{name}`, which is read once", place))
+        return notes
 
     def call(self, node: ast.Call) -> Any:
         if id(node) not in self._made:
             before, self.notes = self.notes, set()
-            found = self._read(node, self.names.name_of(node))
-            self._made[id(node)] = found, self.notes
+            result = self._read(node, self.names.name_of(node))
+            self._made[id(node)] = result, self.notes
             self.notes = before
-        found, notes = self._made[id(node)]
-        self.notes |= set() if isinstance(found, ClientCall) else notes
-        return found
+        result, notes = self._made[id(node)]
+        self.notes |= set() if isinstance(result, ClientCall) else notes
+        return result
 
     def _read(self, node: ast.Call, called: str) -> Any:
         made_by = OPERATORS.get(called, called)
         if made_by in POSITIONS:
             options, is_whole = self._options(node, POSITIONS[made_by])
             if "job_spec" in options:
-                message = {key: each for key, each in options.items() if key != "location"}
+                message = {key: value for key, value in options.items() if key != "location"}
                 job = self._new(node, "message", {**options, "message": message})
                 job.sent = [{}] * bool(node.args)  # a resource of Pulumi, with its name
                 self._messages[id(options)] = job
@@ -257,20 +257,20 @@ class CallReader(Literals):
         """Return the arguments of a call by their names, and whether these are all."""
         self.label = self.names.uses[id(node)].label
         plain = [argument for argument in node.args if not isinstance(argument, ast.Starred)]
-        found: dict[str, Any] = dict(zip(names, map(self.value, plain), strict=False))
+        options: dict[str, Any] = dict(zip(names, map(self.value, plain), strict=False))
         unread = [] if len(plain) <= len(names) else ["arguments without a name"]
         unread += ["arguments with a star"] if len(plain) < len(node.args) else []
         for word in node.keywords:
             value = self.value(word.value, key=word.arg or "")
             if word.arg:
-                found[word.arg] = value
+                options[word.arg] = value
             elif isinstance(value, dict):
-                found |= value
+                options |= value
             else:
                 unread.append(f"`**{ast.unparse(word.value)[:60]}`")
         for what in unread:
             self.notes.add(Note(f"not read of `{called_name(node)}`: {what}", self.place(node)))
-        return found, not unread
+        return options, not unread
 
     def _request(self, node: ast.Call, field: str) -> Any:
         """Read a call of the generated client: its message is the job."""
@@ -289,8 +289,8 @@ class CallReader(Literals):
 
     def _shell(self, node: ast.Call, called: str) -> Any:
         """Read a command for a shell; one of gcloud's that makes a job is a job."""
-        given = self.value(node.args[0]) if node.args else None
-        line = given if isinstance(given, str) else ""
+        command = self.value(node.args[0]) if node.args else None
+        line = command if isinstance(command, str) else ""
         if called == "__shell__":
             line = re.sub(r"(?<!\{)\{(\w+)\}|\$\{?(\w+)\}?", lambda m: self._named(m, node), line)
         if not (match := GCLOUD.search(line)):
@@ -307,32 +307,32 @@ class CallReader(Literals):
         """Return the value of a notebook's name in a line for the shell."""
         name = ast.copy_location(ast.Name(match[1] or match[2], ast.Load()), node)
         self.names.uses[id(name)] = self.names.uses[id(node)]
-        found = self.value(name)
+        value = self.value(name)
         del self.names.uses[id(name)]
-        return str(found) if isinstance(found, str | int | float) else placeholder(name.id)
+        return str(value) if isinstance(value, str | int | float) else placeholder(name.id)
 
     def options_of(self, job: ClientCall) -> dict[str, Any]:
         """Return all options of a job: those of ``init``, its own, and those of what sends it."""
-        found, defaults = dict(job.options), dict[str, Any]()
+        merged, defaults = dict(job.options), dict[str, Any]()
         if job.made_by not in ("message", "gcloud"):
-            given = self._merged(job, self._inits)
-            defaults = {key: each for key, each in given.items() if key in INHERITED}
+            inherited = self._merged(job, self._inits)
+            defaults = {key: value for key, value in inherited.items() if key in INHERITED}
             if self._inits and defaults.get("location") is None:
                 defaults["location"] = "us-central1"  # the client's own
-        for options in (found, self._merged(job, job.sent)):
+        for options in (merged, self._merged(job, job.sent)):
             defaults |= {key: value for key, value in options.items() if value is not None}
         return defaults
 
-    def _merged(self, job: ClientCall, given: list[dict[str, Any]]) -> dict[str, Any]:
+    def _merged(self, job: ClientCall, calls: list[dict[str, Any]]) -> dict[str, Any]:
         """Return the options of several calls; one that differs has no certain value."""
-        found = dict[str, Any]()
-        for key in dict.fromkeys(key for each in given for key in each):
-            values = [each.get(key) for each in given]
-            found[key] = values[0]
+        merged = dict[str, Any]()
+        for key in dict.fromkeys(key for call in calls for key in call):
+            values = [call.get(key) for call in calls]
+            merged[key] = values[0]
             if any(value != values[0] for value in values):
-                found[key] = Placeholder(placeholder(key))
-                job.notes.add(Note(f"{found[key]} differs from call to call", job.place))
-        return found
+                merged[key] = Placeholder(placeholder(key))
+                job.notes.add(Note(f"{merged[key]} differs from call to call", job.place))
+        return merged
 
 
 def _of_operator(options: dict[str, Any]) -> dict[str, Any]:
@@ -366,7 +366,7 @@ def jobs_in(
     names.read(trees)
     reader = CallReader(names)
     reader.read()
-    told, jobs = list[str](), list[ImportedJob]()
+    refusals, jobs = list[str](), list[ImportedJob]()
     for call in reader.jobs:
         if call.is_inner and not call.sent:
             continue
@@ -375,10 +375,10 @@ def jobs_in(
         except CommandError as refused:
             if call.made_by != "gcloud":
                 raise
-            told.append(f"{refused.message.rstrip('.')} ({call.place})")
+            refusals.append(f"{refused.message.rstrip('.')} ({call.place})")
     reader.left_out += _commands(trees, any(call.made_by == "gcloud" for call in reader.jobs))
-    told += map(str, dict.fromkeys(reader.left_out))
-    return jobs, told
+    refusals += map(str, dict.fromkeys(reader.left_out))
+    return jobs, refusals
 
 
 def _commands(trees: list[tuple[str, ast.Module]], has_lines: bool) -> Iterable[Note]:
@@ -490,8 +490,8 @@ def _pools(call: ClientCall, options: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def _task(call: ClientCall, options: dict[str, Any]) -> dict[str, Any]:
-    image, given = options.get("container_uri", placeholder("image")), options.get("args") or []
-    arguments = [str(each) for each in (given if isinstance(given, list) else [given])]
+    image, args = options.get("container_uri", placeholder("image")), options.get("args") or []
+    arguments = [str(argument) for argument in (args if isinstance(args, list) else [args])]
     variables = options.get("environment_variables") or {}
     if not isinstance(variables, dict):
         variables = {"ENVIRONMENT_VARIABLES": variables}

@@ -160,21 +160,21 @@ def _proposal(
         raw = stack_files.read_raw(stack_settings.SCHEMA, root, stack)
         settings = stack_settings.read_settings(raw, root)
     if run:
-        found = _recorded(run, settings, isolated=isolated)
+        contents = _recorded(run, settings, isolated=isolated)
     elif source:
-        found = sources.read(source)
+        contents = sources.read(source)
     elif root is None:
         raise CheckUnavailableError("no Pulumi.yaml here or above: a stack needs a project")
     else:
-        found = _of_job(job, stack, root)
+        contents = _of_job(job, stack, root)
     if job and (source or run):
-        _choose(found, job)
+        _choose(contents, job)
     if name:
-        if len(found.jobs) != 1:
-            raise CommandError(f"--name is for one job, and there are {len(found.jobs)}.")
-        found.jobs[0].name = imported.to_key(name)
+        if len(contents.jobs) != 1:
+            raise CommandError(f"--name is for one job, and there are {len(contents.jobs)}.")
+        contents.jobs[0].name = imported.to_key(name)
     folder = source.parent if source else root or Path.cwd()
-    return propose(found, folder, root or Path.cwd(), stack if root else "", settings)
+    return propose(contents, folder, root or Path.cwd(), stack if root else "", settings)
 
 
 def _recorded(command: str, settings: Settings | None, *, isolated: bool) -> SourceContents:
@@ -184,16 +184,18 @@ def _recorded(command: str, settings: Settings | None, *, isolated: bool) -> Sou
     return recorded.read(command, settings, isolated=isolated)
 
 
-def _choose(found: SourceContents, job: str) -> None:
+def _choose(contents: SourceContents, job: str) -> None:
     """Leave one job of several, by its name."""
-    names = [each.name for each in found.jobs]
+    names = [candidate.name for candidate in contents.jobs]
     if job not in names:
         raise CommandError(f"no job is named {job!r}.", f"there are: {', '.join(names)}")
-    found.jobs = [each for each in found.jobs if each.name == job][:1]
+    contents.jobs = [candidate for candidate in contents.jobs if candidate.name == job][:1]
     if (more := names.count(job) - 1) > 0:
-        found.remarks.append(f"the first of the jobs named {job} is taken, left out: {more} more")
+        contents.remarks.append(
+            f"the first of the jobs named {job} is taken, left out: {more} more"
+        )
     if left := [name for name in names if name != job]:
-        found.remarks.append(f"left out: {', '.join(left)}")
+        contents.remarks.append(f"left out: {', '.join(left)}")
 
 
 def _ensure_local(proposal: Proposal) -> None:
@@ -223,19 +225,19 @@ def _of_job(job: str, stack: str, root: Path) -> SourceContents:
     ref = stacks.find(stack, root)
     ref.connect_clients()
     jobs = Jobs(ref)
-    found = jobs.find(job)
-    if kind_of_name(found.name) is BATCH_JOB:
-        message = batch_messages.of_job(jobs.on_batch(found.name))
+    job_message = jobs.find(job)
+    if kind_of_name(job_message.name) is BATCH_JOB:
+        message = batch_messages.of_job(jobs.on_batch(job_message.name))
         return sources.SourceContents([batch_jobs.imported(message, "job")])
-    own = own_labels(found.labels)
-    message = recorded.whole_numbers(MessageToDict(type(found).pb(found)))
+    own = own_labels(job_message.labels)
+    message = recorded.whole_numbers(MessageToDict(type(job_message).pb(job_message)))
     labels, display_name = message.pop("labels", {}), message.pop("displayName", "job")
     if id_ := own.get(REQUEST_ID_LABEL):  # a new submission has a folder of its own again
         message = json.loads(json.dumps(message).replace(id_, imported.REQUEST_ID))
     message["labels"] = {k: v for k, v in labels.items() if k not in JOB_LABELS}
-    made = imported.from_message(message, own.get(JOB_LABEL) or display_name)
-    imported.name_by_request(made)
-    return sources.SourceContents([made])
+    imported_job = imported.from_message(message, own.get(JOB_LABEL) or display_name)
+    imported.name_by_request(imported_job)
+    return sources.SourceContents([imported_job])
 
 
 def judge(proposal: Proposal) -> list[FileReport]:
@@ -243,8 +245,10 @@ def judge(proposal: Proposal) -> list[FileReport]:
     with rehearsal(proposal) as folder:
         copy = Path(folder)
         if not proposal.stack:
-            found = [checking.check_without_stack(str(copy / file)) for file in proposal.job_files]
-            return [_renamed(report, proposal) for report in found]
+            checked = [
+                checking.check_without_stack(str(copy / file)) for file in proposal.job_files
+            ]
+            return [_renamed(report, proposal) for report in checked]
         reports = checking.check_in_stack(
             [str(copy / file) for file in proposal.job_files], copy, proposal.stack
         )
@@ -255,10 +259,10 @@ def _renamed(report: FileReport, proposal: Proposal) -> FileReport:
     own = (*proposal.files, *proposal.named)
     files = [*own, *(path.name for path in proposal.root.glob("Pulumi*.yaml"))]
     name = next((file for file in files if report.file.endswith(f"/{file}")), report.file)
-    found = tuple(
+    findings = tuple(
         dataclasses.replace(_of_the_job(finding), file=name) for finding in report.findings
     )
-    return dataclasses.replace(report, file=name, findings=found)
+    return dataclasses.replace(report, file=name, findings=findings)
 
 
 def _of_the_job(finding: LintFinding) -> LintFinding:
@@ -277,8 +281,8 @@ def _report(proposal: Proposal, reports: list[FileReport], *, hint: str) -> None
         opens = [f"to be filled in: {', '.join(names)}"] if names else []
         for remark in dict.fromkeys([*opens, *job.remarks, *map(str, job.notes)]):
             print_line(f"{job.name}: {redacted(plain(remark))}.")
-    told = [report.without_notes() for report in reports]
-    for line in text_lines(told, color=sys.stderr.isatty()):
+    shortened = [report.without_notes() for report in reports]
+    for line in text_lines(shortened, color=sys.stderr.isatty()):
         print_line(line)
     names = ", ".join(job.name for job in proposal.jobs)
     if not hint:

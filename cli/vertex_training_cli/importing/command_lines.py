@@ -133,7 +133,9 @@ class Script:
     def visit(self, text: str, name: str, *, is_make: bool = False, first: int = 1) -> None:
         """Read a script from its line ``first`` on; ``name`` is for a nameless job."""
         lines = list(_lines(text, first))
-        self._assigned = Counter(each for _, line, _ in lines for each in _assigned(line))
+        self._assigned = Counter(
+            assignment for _, line, _ in lines for assignment in _assigned(line)
+        )
         for number, line, body in lines:
             place = f"{self.label}, line {number}"
             if is_make and (match := MAKE.fullmatch(line.rstrip())):
@@ -152,13 +154,13 @@ class Script:
             elif line.rstrip() == self._end:
                 self._function = ""
             self._set_variables(line)
-            if found := GCLOUD.search(line):
-                self._command(line, found, place, name)
+            if match_ := GCLOUD.search(line):
+                self._command(line, match_, place, name)
 
-    def _command(self, line: str, found: re.Match[str], place: str, name: str) -> None:
-        """Add the job of a command; one that is refused is left out, and told."""
-        kind, flags = call_of(found)
-        words, _ = split(f"{flags} {line[found.end() :]}", self._value_of)
+    def _command(self, line: str, match_: re.Match[str], place: str, name: str) -> None:
+        """Add the job of a command; leave out a refused one with a remark."""
+        kind, flags = call_of(match_)
+        words, _ = split(f"{flags} {line[match_.end() :]}", self._value_of)
         try:
             job = job_of(options_of(kind, words, place), name, self._read)
         except CommandError as refused:
@@ -195,13 +197,13 @@ class Script:
     def _assign(self, name: str, value: str) -> None:
         is_array = value.startswith("(")
         words, _ = split(value.strip("()") if is_array else value, self._value_of)
-        found = words if is_array else words[:1] or [""]
+        values = words if is_array else words[:1] or [""]
         for match in () if is_array else map(ASSIGNMENT.fullmatch, words[1:]):
             if match is None:  # variables of one command alone
                 return
             self._assign(match[1], f"'{match[3]}'")
-        if self._assigned[name] == 1 and sum(map(len, found)) <= MAX_LENGTH:
-            self._values[name] = found
+        if self._assigned[name] == 1 and sum(map(len, values)) <= MAX_LENGTH:
+            self._values[name] = values
 
     def _keep_file(self, line: str, body: tuple[str, bool], number: int) -> None:
         """Keep the file that a heredoc writes, or the program that it is."""
@@ -283,10 +285,12 @@ def _lines(text: str, first: int) -> Iterator[tuple[int, str, tuple[str, bool] |
             end = next((i for i in range(index, len(lines)) if lines[i].strip() == heredoc[3]),
                        len(lines))  # fmt: skip
             tabs = "\t" * bool(heredoc[1])
-            body = ("".join(f"{each.lstrip(tabs)}\n" for each in lines[index:end]),
+            body = ("".join(f"{row.lstrip(tabs)}\n" for row in lines[index:end]),
                     bool(heredoc[2]))  # fmt: skip
             index = end + 1
-        elif quotes := [each for part in QUOTED.split(line) for each in part if each in "\"'"]:
+        elif quotes := [
+            character for part in QUOTED.split(line) for character in part if character in "\"'"
+        ]:
             end = next((i for i in range(index, len(lines)) if quotes[0] in lines[i]), -1) + 1
             line = "\n".join([line, *lines[index:end]])
             index = max(index, end)
@@ -373,7 +377,7 @@ def _listed(value: str) -> list[str]:
 
 
 def _mapped(items: list[str]) -> dict[str, str]:
-    return {key: item for key, _, item in (each.partition("=") for each in items)}
+    return {key: item for key, _, item in (pair.partition("=") for pair in items)}
 
 
 def job_of(options: dict[str, Any], name: str, read: CommandFiles) -> ImportedJob:
@@ -383,30 +387,30 @@ def job_of(options: dict[str, Any], name: str, read: CommandFiles) -> ImportedJo
         CommandError: it makes none, or reads a file that is missing, or makes one of Batch, which
             only a file or ``--run`` gives.
     """
-    given = dict[str, str](options["flags"])
+    flags = dict[str, str](options["flags"])
     if options["kind"] == BATCH:
-        file = given.get("config", "what `gcloud batch jobs describe NAME --format json` prints")
+        file = flags.get("config", "what `gcloud batch jobs describe NAME --format json` prints")
         raise CommandError(f"`gcloud batch jobs submit` is not read: import {file}, or use --run.")
-    if not {"config", "worker-pool-spec"} & given.keys():
+    if not {"config", "worker-pool-spec"} & flags.keys():
         what = f"`{options['kind']} create` without --config or --worker-pool-spec"
         raise CommandError(f"{what} makes no job.")
-    return _of_vertex(options, given, name, read)
+    return _of_vertex(options, flags, name, read)
 
 
 def _of_vertex(
-    options: dict[str, Any], given: dict[str, str], name: str, read: CommandFiles
+    options: dict[str, Any], flags: dict[str, str], name: str, read: CommandFiles
 ) -> ImportedJob:
     place = options["place"]
-    lists = {flag: [item for each, value in options["flags"] if each == flag
+    lists = {flag: [item for key, value in options["flags"] if key == flag
                     for item in _listed(value)] for flag in LISTS}  # fmt: skip
     pools = [value for flag, value in options["flags"] if flag == "worker-pool-spec"]
-    display = given.get("display-name") or name
+    display = flags.get("display-name") or name
     is_search = options["kind"] == "hp-tuning-jobs"
-    base = read(given["config"]) if "config" in given else None
+    base = read(flags["config"]) if "config" in flags else None
     if base is None:
         base = from_message({"workerPoolSpecs": []}, display)
-        if "config" in given:
-            file = given["config"] or "a file"
+        if "config" in flags:
+            file = flags["config"] or "a file"
             what = f"gcloud reads {file}, which is no job file beside the source"
             if not pools:
                 raise CommandError(f"{what}, so it makes no job: put it there and import again.")
@@ -417,27 +421,27 @@ def _of_vertex(
         base.spec["workerPoolSpecs"] = [_pool(pool, uris, base, place) for pool in pools]
     if pools or not base.in_snake_case:
         _set_words(base.spec["workerPoolSpecs"], lists)
-    elif "args" in given or "command" in given:
+    elif "args" in flags or "command" in flags:
         what = "gcloud leaves out --args and --command beside a file in snake case"
         base.remarks.append(f"{what} ({place})")
     for flag, field in SPEC_FIELDS.items():
-        if flag in given:
-            base.spec[field] = True if given[flag] == "true" else given[flag]
+        if flag in flags:
+            base.spec[field] = True if flags[flag] == "true" else flags[flag]
     base.labels |= _mapped(lists["labels"])
-    base.encryption_key = given.get("kms-key", base.encryption_key)
+    base.encryption_key = flags.get("kms-key", base.encryption_key)
     if is_search:
         for flag, field in (("max-trial-count", "maxTrialCount"),
                             ("parallel-trial-count", "parallelTrialCount")):  # fmt: skip
-            if flag in given or field not in base.study:
-                base.study[field] = _number(given.get(flag, "1"))
-        if "algorithm" in given:
-            algorithm = given["algorithm"].replace("-", "_").upper()
+            if flag in flags or field not in base.study:
+                base.study[field] = _number(flags.get(flag, "1"))
+        if "algorithm" in flags:
+            algorithm = flags["algorithm"].replace("-", "_").upper()
             base.study.setdefault("studySpec", {})["algorithm"] = ALGORITHMS.get(
-                given["algorithm"], algorithm
+                flags["algorithm"], algorithm
             )
         base.study["displayName"] = display
-    base.region = given.get("region", base.region)
-    base.project = given.get("project", "")
+    base.region = flags.get("region", base.region)
+    base.project = flags.get("project", "")
     known = READ | SPEC_FIELDS.keys() | {"kms-key"}
     base.remarks += [
         f"gcloud's --{flag} is not read ({place})"

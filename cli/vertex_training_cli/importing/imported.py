@@ -1,4 +1,4 @@
-"""An imported job: the message as it was found, and what of it has no place in a job file."""
+"""An imported job: the original message, and the parts that a job file cannot have."""
 
 from __future__ import annotations
 
@@ -154,7 +154,7 @@ def key_of(text: str, default: str = "job") -> str:
 
 
 def to_key(name: str) -> str:
-    """A name that somebody gave to a job: it becomes a part of paths.
+    """Return ``name`` if it is valid for a job: it becomes a part of paths.
 
     Raises:
         CommandError: it is no key for a stack file.
@@ -170,10 +170,10 @@ def free_key(key: str, taken: object) -> str:
     >>> free_key("a", {"a", "a-2"})
     'a-3'
     """
-    found, number = key, 2
-    while found in taken:  # type: ignore[operator]
-        found, number = f"{key}-{number}", number + 1
-    return found
+    free, number = key, 2
+    while free in taken:  # type: ignore[operator]
+        free, number = f"{key}-{number}", number + 1
+    return free
 
 
 def with_api_names(value: Any) -> Any:
@@ -191,15 +191,15 @@ def with_api_names(value: Any) -> Any:
 
 def from_message(message: dict[str, Any], name: str) -> ImportedJob:
     """The job of a CustomJob, a CustomJobSpec or a HyperparameterTuningJob, by either's names."""
-    given = with_api_names({k: v for k, v in message.items() if k != "labels"})
-    field_name = next((name for name in ("jobSpec", "trialJobSpec") if name in given), "")
+    content = with_api_names({k: v for k, v in message.items() if k != "labels"})
+    field_name = next((name for name in ("jobSpec", "trialJobSpec") if name in content), "")
     labels = labels_of(message.get("labels"))
     if not field_name:
-        return ImportedJob(key_of(name), given, labels=labels)
-    key = given.pop("encryptionSpec", "")
-    display, spec = given.pop("displayName", None), given.pop(field_name)
+        return ImportedJob(key_of(name), content, labels=labels)
+    key = content.pop("encryptionSpec", "")
+    display, spec = content.pop("displayName", None), content.pop(field_name)
     is_search, fields = field_name == "trialJobSpec", messages()["CustomJob"]
-    study = given if is_search else {}
+    study = content if is_search else {}
     alone = [TRIALS_ALONE] if is_search and not study else []
     if study and display:
         study["displayName"] = display
@@ -210,17 +210,17 @@ def from_message(message: dict[str, Any], name: str) -> ImportedJob:
         labels,
         str(key.get("kmsKeyName", "")) if isinstance(key, dict) else _open(key),
         remarks=[
-            f"{each} is no field of a CustomJob, and is left out"
-            for each in given if not is_search and each not in fields
+            f"{extra} is no field of a CustomJob, and is left out"
+            for extra in content if not is_search and extra not in fields
         ] + alone,
     )  # fmt: skip
 
 
-def labels_of(given: Any) -> dict[str, str]:
+def labels_of(labels: Any) -> dict[str, str]:
     """Labels of a job; those that are open as a whole have a value to be filled in."""
-    if isinstance(given, dict):
-        return {str(key): str(value) for key, value in given.items()}
-    return {"labels": _open(given)} if _open(given) else {}
+    if isinstance(labels, dict):
+        return {str(key): str(value) for key, value in labels.items()}
+    return {"labels": _open(labels)} if _open(labels) else {}
 
 
 def _open(value: Any) -> str:

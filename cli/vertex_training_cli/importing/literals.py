@@ -53,7 +53,7 @@ class Place:
     within: tuple[str, ...]
     """The branches, loops and functions around it."""
     value: ast.expr | None = None
-    """Of a binding by a plain assignment: what is assigned."""
+    """The value of a plain assignment."""
 
 
 class Names(ast.NodeVisitor):
@@ -85,8 +85,8 @@ class Names(ast.NodeVisitor):
         """Read the parts of a source, each with its label."""
         for label, tree in trees:
             self._here = replace(self._here, label=label)
-            for each in tree.body:
-                self.visit(each)
+            for statement in tree.body:
+                self.visit(statement)
         self.changed |= {name for called, name in self._given if called in self._defined}
         left = list(self.changed)
         while left:  # what is changed by one name is changed by all that it has parts of
@@ -109,9 +109,9 @@ class Names(ast.NodeVisitor):
             if isinstance(value, list) and value and isinstance(value[0], ast.stmt):
                 self._visit_block(node, name, value)
                 continue
-            for each in value if isinstance(value, list) else [value]:
-                if isinstance(each, ast.AST):
-                    self.visit(each)
+            for item in value if isinstance(value, list) else [value]:
+                if isinstance(item, ast.AST):
+                    self.visit(item)
 
     def _visit_block(self, node: ast.AST, name: str, statements: Sequence[ast.stmt]) -> None:
         before, why = self._here, _header(node, name)
@@ -143,12 +143,12 @@ class Names(ast.NodeVisitor):
         elif isinstance(node, ast.Match):
             changed = [node.subject]
         elif isinstance(node, ast.ClassDef):
-            changed = [getattr(each, "value", None) for each in node.body]
+            changed = [getattr(statement, "value", None) for statement in node.body]
         elif isinstance(node, ast.Assign):
             is_name = len(node.targets) == 1 and isinstance(node.targets[0], ast.Name)
             target = node.targets[0] if is_name else None
             changed = [] if is_name else [node.value]
-        self.changed |= {name for each in changed for name in _names(each)}
+        self.changed |= {name for expression in changed for name in _names(expression)}
         value = getattr(node, "value", None) or getattr(node, "iter", None)
         if isinstance(node, ast.withitem):
             target, value = node.optional_vars, node.context_expr
@@ -189,16 +189,18 @@ class Names(ast.NodeVisitor):
         if called_name(node) in ("exec", "globals", "setattr"):
             self._certain_from = 1 << 62
         if called_name(node) == "isinstance":
-            self._callees |= {id(each) for arg in node.args[1:] for each in ast.walk(arg)}
+            self._callees |= {
+                id(descendant) for arg in node.args[1:] for descendant in ast.walk(arg)
+            }
         self.generic_visit(node)
 
     def visit_ImportFrom(self, node: ast.Import | ast.ImportFrom) -> None:
-        for each in node.names:
-            if each.name == "*":
+        for alias in node.names:
+            if alias.name == "*":
                 self._certain_from = max(self._here.order + 1, self._certain_from)
                 continue
-            name = each.asname or each.name.partition(".")[0]
-            self.aliases[name] = each.name.rpartition(".")[2]
+            name = alias.asname or alias.name.partition(".")[0]
+            self.aliases[name] = alias.name.rpartition(".")[2]
             self._bind(name)
 
     visit_Import = visit_ImportFrom
@@ -206,7 +208,7 @@ class Names(ast.NodeVisitor):
     def visit_FunctionDef(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
         self._bind(node.name)
         self._defined.add(node.name)
-        self._callees |= {id(each) for each in ast.walk(node.returns or ast.Pass())}
+        self._callees |= {id(descendant) for descendant in ast.walk(node.returns or ast.Pass())}
         self.generic_visit(node)
 
     visit_AsyncFunctionDef = visit_FunctionDef
@@ -231,7 +233,7 @@ class Names(ast.NodeVisitor):
     visit_Nonlocal = visit_Global
 
     def name_of(self, node: ast.Call) -> str:
-        """Return what is called, by the name that its module gives it."""
+        """Return the called function's name in its module."""
         return self.aliases.get(called_name(node), called_name(node))
 
     def binding(self, node: ast.Name) -> Place | None:
@@ -242,18 +244,18 @@ class Names(ast.NodeVisitor):
         use, every = self.uses.get(id(node)), self._bindings.get(node.id, [])
         if use is None or not every:
             return None
-        found = every[0]
+        place = every[0]
         if len(every) > 1:
-            before = bisect_left(every, use.order, key=lambda each: each.order)
-            found = every[before - 1]
-            if not before or found.block != use.block or node.id in self._declared:
+            before = bisect_left(every, use.order, key=lambda item: item.order)
+            place = every[before - 1]
+            if not before or place.block != use.block or node.id in self._declared:
                 return None
-        is_visible = use.functions[: len(found.functions)] == found.functions
-        return found if is_visible and found.order >= self._certain_from else None
+        is_visible = use.functions[: len(place.functions)] == place.functions
+        return place if is_visible and place.order >= self._certain_from else None
 
 
 class Literals:
-    """Evaluates literals; what the code computes is a placeholder with a note."""
+    """Evaluates literals; computed values become placeholders with notes."""
 
     def __init__(self, names: Names) -> None:
         self.names, self.label = names, ""
@@ -269,11 +271,11 @@ class Literals:
 
     def open(self, node: ast.AST, name: str = "", key: str = "") -> Placeholder:
         """Return the placeholder of a computed value, and note what computes it."""
-        found = Placeholder(placeholder(name or _name_of(node, key or "value")))
+        open_value = Placeholder(placeholder(name or _name_of(node, key or "value")))
         code = ast.unparse(node)
         self._steps += len(code) // 50
-        self.notes.add(Note(f"{found} is computed: `{_cut(code)}`", self.place(node)))
-        return found
+        self.notes.add(Note(f"{open_value} is computed: `{_cut(code)}`", self.place(node)))
+        return open_value
 
     def value(self, node: ast.expr, name: str = "", key: str = "") -> Any:
         """Return the value of an expression.
@@ -291,10 +293,10 @@ class Literals:
             ast.Dict: self._dict, ast.JoinedStr: self._text, ast.BinOp: self._sum,
             ast.UnaryOp: self._negative,
         }.get(type(node))  # fmt: skip
-        found = reader(node) if reader else NotImplemented
-        if found is NotImplemented:
+        result = reader(node) if reader else NotImplemented
+        if result is NotImplemented:
             return REQUEST_ID if self._is_new(node) else self.open(node, name, key)
-        return found
+        return result
 
     def call(self, node: ast.Call) -> Any:
         """Return what a call of the client makes; NotImplemented for any other call."""
@@ -302,10 +304,10 @@ class Literals:
         return NotImplemented
 
     def _call(self, node: ast.Call, name: str, key: str) -> Any:
-        found = self.call(node)
-        if found is NotImplemented:
+        result = self.call(node)
+        if result is NotImplemented:
             return REQUEST_ID if self._is_new(node) else self.open(node, name, key)
-        return found
+        return result
 
     def _constant(self, node: Any) -> Any:
         is_plain = isinstance(node.value, str | int | float | None)
@@ -318,13 +320,13 @@ class Literals:
         self._reading.add(id(binding))
         label, self.label = self.label, binding.label
         before = set(self.notes)
-        found = self.value(binding.value, node.id)
+        value = self.value(binding.value, node.id)
         self.label = label
         self._reading.discard(id(binding))
-        if isinstance(found, list | dict) and node.id in self.names.changed:
+        if isinstance(value, list | dict) and node.id in self.names.changed:
             self.notes = before
             return NotImplemented
-        return found
+        return value
 
     def _attribute(self, node: Any) -> Any:
         owner = dotted_name(node.value)
@@ -332,27 +334,27 @@ class Literals:
         return node.attr if ENUMS.search(owner) and not is_own else NotImplemented
 
     def _list(self, node: Any) -> Any:
-        found = list[Any]()
+        items = list[Any]()
         for item in node.elts:
             is_spread = isinstance(item, ast.Starred)
             value = self.value(item.value if is_spread else item)
             if is_spread and not isinstance(value, list | Placeholder):
                 return NotImplemented
-            found += value if is_spread and isinstance(value, list) else [value]
-        return found
+            items += value if is_spread and isinstance(value, list) else [value]
+        return items
 
     def _dict(self, node: Any) -> Any:
-        found = dict[str, Any]()
+        entries = dict[str, Any]()
         for key, item in zip(node.keys, node.values, strict=True):
             named = key.value if isinstance(key, ast.Constant) else ""
             value = self.value(item, key=str(named))
             if key is None and not isinstance(value, dict):
                 return NotImplemented  # it may replace any of the others
-            found |= value if key is None else {str(self._within_text(key)): value}
-        return found
+            entries |= value if key is None else {str(self._within_text(key)): value}
+        return entries
 
     def _text(self, node: Any) -> Any:
-        found = ""
+        text = ""
         for part in node.values:
             plain = part.value if isinstance(part, ast.FormattedValue) else part
             value = self._within_text(plain)
@@ -360,22 +362,22 @@ class Literals:
                 part.conversion != -1 or part.format_spec is not None)  # fmt: skip
             if changes and not isinstance(value, Placeholder) and value != REQUEST_ID:
                 value = self.open(plain)
-            found += str(value)
-            if len(found) > MAX_LENGTH:
+            text += str(value)
+            if len(text) > MAX_LENGTH:
                 return NotImplemented
-        return re.sub(r"(\$\{job\.requestId\}[-_:.T]?){2,}", REQUEST_ID, found)
+        return re.sub(r"(\$\{job\.requestId\}[-_:.T]?){2,}", REQUEST_ID, text)
 
     def _within_text(self, node: ast.expr) -> Any:
-        found = self.value(node)
-        return found if isinstance(found, str | int | float | None) else self.open(node)
+        value = self.value(node)
+        return value if isinstance(value, str | int | float | None) else self.open(node)
 
     def _sum(self, node: Any) -> Any:
         if not isinstance(node.op, ast.Add):
             return NotImplemented
         left, right = self.value(node.left), self.value(node.right)
         if isinstance(left, list) or isinstance(right, list):
-            return [item for each in (left, right)
-                    for item in (each if isinstance(each, list) else [each])]  # fmt: skip
+            return [item for side in (left, right)
+                    for item in (side if isinstance(side, list) else [side])]  # fmt: skip
         if isinstance(left, str) and isinstance(right, str):
             is_text = not (isinstance(left, Placeholder) and isinstance(right, Placeholder))
             is_short = len(left) + len(right) <= MAX_LENGTH
@@ -415,14 +417,14 @@ def called_name(node: ast.Call) -> str:
 
 def _names(node: ast.AST | None) -> list[str]:
     """Names in an expression whose lists it may lead to: not those in a text."""
-    found, left = list[str](), [node] if node else []
+    names, left = list[str](), [node] if node else []
     while left:
-        each = left.pop()
-        if isinstance(each, ast.Name):
-            found.append(each.id)
-        elif not isinstance(each, ast.JoinedStr):
-            left += ast.iter_child_nodes(each)
-    return found
+        target = left.pop()
+        if isinstance(target, ast.Name):
+            names.append(target.id)
+        elif not isinstance(target, ast.JoinedStr):
+            left += ast.iter_child_nodes(target)
+    return names
 
 
 def _root(node: ast.AST) -> ast.AST:

@@ -104,44 +104,44 @@ def propose(
     Raises:
         CommandError: the stack file cannot be edited in place.
     """
-    made = Proposal(root, stack, bool(settings and settings.is_local))
+    proposal = Proposal(root, stack, bool(settings and settings.is_local))
     entries = StackEntries()
     uploads = {_place(address): data for address, data in source.uploads.items()}
     existing = {path.stem for path in (root / "jobs").glob("*.yaml")}
     existing |= {*settings.submitted} if settings else set()
     for job in source.jobs:
-        job.name = free_key(job.name, existing | {each.name for each in made.jobs})
+        job.name = free_key(job.name, existing | {job.name for job in proposal.jobs})
         job.remarks += _destination(job, settings)
-        _package(job, source, folder, made, settings, entries)
+        _package(job, source, folder, proposal, settings, entries)
         adoption = Adoption(job, settings, entries)
         adoption.apply()
-        made.files |= place_objects(job, adoption.objects, folder, root, entries, uploads)
+        proposal.files |= place_objects(job, adoption.objects, folder, root, entries, uploads)
         entry = {"file": (file := f"jobs/{job.name}.yaml")}
         if job.backend != CUSTOM_JOB.backend:
             entry["backend"] = job.backend
         entries.add("tuning" if job.study else "jobs", job.name, entry)
-        made.files[file] = job_text(job)
-        made.jobs.append(job)
-        made.job_files.append(file)
-    made.files |= (copies := _place_uploads(uploads, entries))
-    made.remarks = source.remarks + [
+        proposal.files[file] = job_text(job)
+        proposal.jobs.append(job)
+        proposal.job_files.append(file)
+    proposal.files |= (copies := _place_uploads(uploads, entries))
+    proposal.remarks = source.remarks + [
         f"gs://{address}, which the code uploads, is not taken along"
         for address in source.uploads if f"jobs/data/{_place(address)}" not in copies
     ]  # fmt: skip
-    for file in made.files:
+    for file in proposal.files:
         if (root / file).exists():
             raise CommandError(f"{file} already exists.", "choose another --name")
     if settings is None:
-        made.remarks.append("there is no stack here: job files alone. `vt init` makes a stack")
-        if on_batch := [job.name for job in made.jobs if job.backend == BATCH_JOB.backend]:
+        proposal.remarks.append("there is no stack here: job files alone. `vt init` makes a stack")
+        if on_batch := [job.name for job in proposal.jobs if job.backend == BATCH_JOB.backend]:
             what = f"backend: {BATCH_JOB.backend} in a stack file runs them on Google Batch"
-            made.remarks.append(f"{what}, as the source does: {', '.join(on_batch)}")
-        return made
+            proposal.remarks.append(f"{what}, as the source does: {', '.join(on_batch)}")
+        return proposal
     name = file_name(stack)
-    made.named = [file for file in entries.object_files() if file not in made.files]
-    made.named += named_files(settings)
-    made.files[name] = _edited((root / name).read_bytes(), entries, name)
-    return made
+    proposal.named = [file for file in entries.object_files() if file not in proposal.files]
+    proposal.named += named_files(settings)
+    proposal.files[name] = _edited((root / name).read_bytes(), entries, name)
+    return proposal
 
 
 def _destination(job: ImportedJob, settings: Settings | None) -> Iterator[str]:
@@ -224,9 +224,9 @@ def _beside(folder: Path, root: Path, name: str) -> Path | None:
     if folder.resolve() == Path.home().resolve() != root.resolve():
         return None
     for path in (name, Path(name).name):
-        found = RootDirectory(folder, refuse_git=True).status(path)
+        status = RootDirectory(folder, refuse_git=True).status(path)
         hidden = any(part.startswith(".") for part in path.split("/"))
-        if found and found.st_size <= MAX_BYTES and not hidden:
+        if status and status.st_size <= MAX_BYTES and not hidden:
             return folder.resolve() / path
     return None
 
@@ -241,10 +241,10 @@ def _edited(data: bytes, entries: StackEntries, name: str) -> str:
 
 
 def _package(
-    job: ImportedJob, source: SourceContents, folder: Path, made: Proposal,
+    job: ImportedJob, source: SourceContents, folder: Path, proposal: Proposal,
     settings: Settings | None, entries: StackEntries,
 ) -> None:  # fmt: skip
-    """The package of a job's script; a script that is not here is told, and stays to be added."""
+    """Package a job's script; add a remark if the script is missing."""
     if not job.script:
         return
     stem = "".join(c if c.isalnum() else "_" for c in Path(job.script).stem)
@@ -259,14 +259,18 @@ def _package(
     lines = "".join(f"{line}\n" for line in job.requirements)
     if contains_secret(f"{code}\n{lines}"):
         job.remarks.append(f"{file}, or its requirements, {SECRET_IN_CODE}")
-    made.files[file] = code
-    made.files |= {f"{file.removesuffix('.py')}.requirements.txt": lines} if lines else {}
+    proposal.files[file] = code
+    proposal.files |= {f"{file.removesuffix('.py')}.requirements.txt": lines} if lines else {}
     if settings is None:
         is_there = any("packageUris" in task for task in _tasks(job))
         of = "is where the client put it" if is_there else "is made by a stack"
         job.remarks.append(f"its package {of}; the script is {file}")
         return
-    same = (key for key, each in settings.packages.items() if PurePath(each.path) == PurePath(file))
+    same = (
+        key
+        for key, package in settings.packages.items()
+        if PurePath(package.path) == PurePath(file)
+    )
     key = next(same, "")
     if not key:
         key = free_key(job.name, {*settings.packages, *entries.keys("packages")})
@@ -287,8 +291,8 @@ def _script(script: str, source: SourceContents, folder: Path) -> str | None:
         if Path(name).name == Path(script).name:
             return text
     try:
-        found = RootDirectory(folder).read(script.removeprefix("./"))
-        return None if found is None else found.decode()
+        content = RootDirectory(folder).read(script.removeprefix("./"))
+        return None if content is None else content.decode()
     except (OSError, UnicodeDecodeError):
         return None
 

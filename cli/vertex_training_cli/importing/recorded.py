@@ -186,7 +186,7 @@ def _defaults(settings: Settings | None, env: Mapping[str, str]) -> dict[str, st
 
 
 def _add_job(request: RecordedRequest, buckets: Path, source: SourceContents) -> None:
-    """Add the job of a request; one of Batch that cannot be imported is told."""
+    """Add the job of a request, or a remark for a Batch job that cannot be imported."""
     if request.kind != BATCH_JOB.message:
         source.jobs.append(_job(request, buckets, source))
         return
@@ -285,13 +285,13 @@ def _requirements(setup: str) -> Iterator[str]:
     for node in ast.walk(ast.parse(setup)):
         if isinstance(node, ast.keyword) and node.arg == "install_requires":
             for text in ast.walk(node.value):
-                found = text.value if isinstance(text, ast.Constant) else None
-                if isinstance(found, str) and found.isprintable():  # a line each
-                    yield found
+                value = text.value if isinstance(text, ast.Constant) else None
+                if isinstance(value, str) and value.isprintable():  # a line each
+                    yield value
 
 
 def _left_out(recorder: Recorder, code: int) -> Iterator[str]:
-    """Yield what the command did beside its jobs, one sentence each."""
+    """Yield remarks on other actions of the command, one sentence each."""
     methods = [method.lstrip("/") for method in dict.fromkeys(recorder.refused)]
     if code and methods:
         yield (

@@ -79,7 +79,7 @@ class StackEntries:
 
 
 class Adoption:
-    """Makes one job one of the stack's; where there is no stack, only takes out secrets."""
+    """Adapts one job to the stack; without a stack, it only removes secrets."""
 
     def __init__(self, job: ImportedJob, settings: Settings | None, entries: StackEntries) -> None:
         self.job, self._stack, self.entries = job, settings, entries
@@ -120,8 +120,8 @@ class Adoption:
             key = free_key(key_of(resource.rpartition("/")[2]), taken)
             self.entries.secrets[resource] = key
             is_there = not self._is_local and EXISTING_SECRET.fullmatch(resource)
-            made = {"description": f"{name} of an imported job"}
-            self.entries.add("secrets", key, {"existing": resource} if is_there else made)
+            secret = {"description": f"{name} of an imported job"}
+            self.entries.add("secrets", key, {"existing": resource} if is_there else secret)
             if not is_there:
                 what = f"{name} is secret '{key}' of the stack, which is new and has no value"
                 verb = "vt local secret set" if self._is_local else "gcloud secrets versions add"
@@ -178,8 +178,8 @@ class Adoption:
         uris = task.get("packageUris")
         if isinstance(uris, list):
             task["packageUris"] = [self._package(str(uri)) for uri in uris]
-        given = task.get("env")
-        for variable in given if isinstance(given, list) else [given]:
+        env = task.get("env")
+        for variable in env if isinstance(env, list) else [env]:
             if isinstance(variable, dict) and isinstance(variable.get("value"), str | None):
                 self._variable(variable)
 
@@ -188,18 +188,18 @@ class Adoption:
         if hidden:
             what = "a secret on its command line was left out: read it from Secret Manager"
             self.job.remarks.append(what)
-        found, flag = list[str](), ""
+        cleaned, flag = list[str](), ""
         for index, word in enumerate(words):
             if index in hidden:
                 flag_of, equals, _ = word.partition("=")
                 named = equals and flag_of.startswith("-")
-                found.append(f"{flag_of}={REMOVED}" if named else REMOVED)
+                cleaned.append(f"{flag_of}={REMOVED}" if named else REMOVED)
                 continue
             name = word if "=" in word else flag
             text = self._buckets(word, written=bool(WRITTEN.search(name.partition("=")[0])))
-            found.append(word if text == word else text)
+            cleaned.append(word if text == word else text)
             flag = word if word.startswith("-") and "=" not in word else ""
-        return found
+        return cleaned
 
     def _variable(self, variable: dict[str, Any]) -> None:
         name, value = str(variable.get("name") or ""), variable.get("value") or ""
@@ -228,9 +228,9 @@ class Adoption:
             self.writes.add(key)  # a script may do either
             variable["value"] = f"${{buckets.{key}.name}}"
         else:
-            found = self._buckets(value, written=bool(WRITTEN.search(name)))
-            if found != value:  # a number stays one
-                variable["value"] = found
+            buckets = self._buckets(value, written=bool(WRITTEN.search(name)))
+            if buckets != value:  # a number stays one
+                variable["value"] = buckets
 
     def _buckets(self, text: str, *, written: bool) -> str:
         """``text`` with a reference for each bucket."""
@@ -297,7 +297,7 @@ class Adoption:
         own = {names.account_email(k): k for k in self.settings.service_accounts}
         wanted = own.get(email) or (key_of(email.partition("@")[0], "") if "@" in email else "")
         right = [key for key in self.settings.service_accounts if self._may(key)]
-        key = next((each for each in right if each == wanted), right[0] if right else "")
+        key = next((role for role in right if role == wanted), right[0] if right else "")
         if not key:
             taken = {*self.settings.service_accounts, *self.entries.keys("serviceAccounts")}
             key = free_key((wanted or self.job.name)[:20].strip("-"), taken)
@@ -306,8 +306,8 @@ class Adoption:
                 "writes": self.writes,
                 "secrets": self.secrets,
             }
-            given = {name: sorted(each) for name, each in rights.items() if each}
-            self.entries.add("serviceAccounts", key, given)
+            grants = {name: sorted(roles) for name, roles in rights.items() if roles}
+            self.entries.add("serviceAccounts", key, grants)
         self.job.spec["serviceAccount"] = f"${{serviceAccounts.{key}}}"
 
     def _may(self, key: str) -> bool:

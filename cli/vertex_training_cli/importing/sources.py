@@ -90,16 +90,16 @@ def read(path: Path) -> SourceContents:
     """
     data = _text_of(path)
     text = data.decode("utf-8-sig", errors="replace").replace("\r\n", "\n")
-    found = _Reader(path, key_of(path.stem)).read(text, data)
-    if not found.jobs:
-        hint = "; ".join(found.remarks) or (
+    contents = _Reader(path, key_of(path.stem)).read(text, data)
+    if not contents.jobs:
+        hint = "; ".join(contents.remarks) or (
             "an import looks for workerPoolSpecs, trialJobSpec and Batch's taskGroups in YAML or "
             "JSON, for `gcloud ai custom-jobs|hp-tuning-jobs create` in scripts, and for "
             "CustomJob(…), CustomTrainingJob(…) or from_local_script(…) in Python; `vt import "
             "--run COMMAND` records what a command sends"
         )
         raise CommandError(f"{path}: there is no job in it.", hint)
-    return found
+    return contents
 
 
 def _text_of(path: Path) -> bytes:
@@ -118,7 +118,7 @@ class _Reader:
     """Reads one file."""
 
     def __init__(self, path: Path, name: str) -> None:
-        self.path, self.name, self.found = path, name, SourceContents()
+        self.path, self.name, self.result = path, name, SourceContents()
         self._is_partly_read = False
         self._configs = set[str]()
         """Names of the files that commands read as their job."""
@@ -136,12 +136,12 @@ class _Reader:
         elif is_make or suffix in SCRIPTS or text.startswith("#!") or _is_script(suffix, text):
             self._script(self.path.name, text, 1, is_make=is_make)
         elif suffix == ".tf":
-            self.found.remarks.append("Terraform is not read: `vt import --job ID` takes its job")
+            self.result.remarks.append("Terraform is not read: `vt import --job ID` takes its job")
         else:
             self._document(data)
         if self._is_partly_read:
-            self.found.remarks.append(self._way_on(is_make=is_make))
-        return self.found
+            self.result.remarks.append(self._way_on(is_make=is_make))
+        return self.result
 
     def _way_on(self, *, is_make: bool) -> str:
         """Return the command that records what code computes."""
@@ -177,16 +177,18 @@ class _Reader:
             job = from_message({k: v for k, v in message.items() if k not in PLACES}, self.name)
         else:
             return from_message(message, self.name)
-        for each in (message, *reversed(around)) if around else ():
-            where = re.search(r"/locations/([^/]+)", str(each.get("parent")))
-            region = str(each.get("region") or each.get("location") or (where[1] if where else ""))
+        for holder in (message, *reversed(around)) if around else ():
+            where = re.search(r"/locations/([^/]+)", str(holder.get("parent")))
+            region = str(
+                holder.get("region") or holder.get("location") or (where[1] if where else "")
+            )
             if region and not job.region:
                 job.region = with_placeholders(region, EXPRESSION)
         return job
 
     def _document(self, data: bytes) -> None:
         """Take the jobs of a document, and those of commands in it, as files of CI have them."""
-        self.found.jobs += map(self._counted, self.of_document(data))
+        self.result.jobs += map(self._counted, self.of_document(data))
         for line, text in _commands(self._parsed(data).root):
             self._script(self.path.name, with_placeholders(text), line)
 
@@ -203,7 +205,7 @@ class _Reader:
         """Return the job of a file that the source writes or that lies beside it."""
         name = Path(file).name
         self._configs.add(name)
-        text = next((t for f, t in self.found.files.items() if Path(f).name == name), None)
+        text = next((t for f, t in self.result.files.items() if Path(f).name == name), None)
         try:
             data = text.encode() if text is not None else RootDirectory(self.path.parent).read(
                 file.removeprefix("./"))  # fmt: skip
@@ -215,10 +217,10 @@ class _Reader:
         return next((job for job in jobs if job.backend == CUSTOM_JOB.backend), None)
 
     def _script(self, label: str, text: str, first: int, *, is_make: bool = False) -> None:
-        script = Script(label, self.config, files=self.found.files)
+        script = Script(label, self.config, files=self.result.files)
         script.visit(text, self.name, is_make=is_make, first=first)
-        self.found.jobs += script.jobs
-        self.found.remarks += script.left_out
+        self.result.jobs += script.jobs
+        self.result.remarks += script.left_out
         self._is_partly_read |= bool(script.left_out) or any(
             job.notes or PLACEHOLDER.search(str([job.spec, job.labels, job.remarks]))
             for job in script.jobs
@@ -228,7 +230,7 @@ class _Reader:
     def _python(self, parts: list[tuple[str, str, int]]) -> None:
         """Python code, part by part: its label, its text and the number of lines before it."""
         if any("batch_v1" in text for _, text, _ in parts):
-            self.found.remarks.append(BATCH_CLIENT)
+            self.result.remarks.append(BATCH_CLIENT)
         trees = list[tuple[str, ast.Module]]()
         for label, text, before in parts:
             try:
@@ -238,14 +240,16 @@ class _Reader:
             except (SyntaxError, ValueError, RecursionError, MemoryError) as failed:
                 what = getattr(failed, "msg", None) or str(failed)
                 where = f"{label}, line {before + (getattr(failed, 'lineno', None) or 1)}"
-                self.found.remarks.append(f"a part is no Python that can be read: {what} ({where})")
+                self.result.remarks.append(
+                    f"a part is no Python that can be read: {what} ({where})"
+                )
         try:
             jobs, left_out = client_calls.jobs_in(trees, self.name, self.config)
         except RecursionError:
-            self.found.remarks.append("the code is nested too deeply to be read")
+            self.result.remarks.append("the code is nested too deeply to be read")
         else:
-            self.found.jobs += jobs
-            self.found.remarks += left_out
+            self.result.jobs += jobs
+            self.result.remarks += left_out
             self._is_partly_read |= bool(left_out) or any(job.notes for job in jobs)
 
     def _notebook(self, text: str) -> None:
@@ -254,8 +258,8 @@ class _Reader:
         for number, source in sources:
             label = f"{self.path.name}, cell {number}"
             if match := WRITEFILE.match(source):
-                before = self.found.files.get(match[2], "") if match[1] else ""
-                self.found.files[match[2]] = before[:MAX_LENGTH] + source[match.end() :]
+                before = self.result.files.get(match[2], "") if match[1] else ""
+                self.result.files[match[2]] = before[:MAX_LENGTH] + source[match.end() :]
             elif match := SHELL_CELL.match(source):
                 self._script(label, source[match.end() :], 2)
             elif re.match(r"\s*%%(?!time|capture|prun)", source) is None:
@@ -272,7 +276,9 @@ class _Reader:
         lines, blocks = text.split("\n"), list(_blocks(text))
         named = {line: _names_above(lines, line, code) for line, language, code in blocks
                  if _may_be_document(language, code)}  # fmt: skip
-        self.found.files |= {file: code for line, _, code in blocks for file in named.get(line, ())}
+        self.result.files |= {
+            file: code for line, _, code in blocks for file in named.get(line, ())
+        }
         documents = list[tuple[set[str], list[ImportedJob]]]()
         for line, language, code in blocks:
             if language in ("python", "py") or (not language and "import " in code):
@@ -286,17 +292,17 @@ class _Reader:
                 try:
                     jobs = [self._counted(job) for job in self.of_document(code.encode())]
                     documents.append((named[line], jobs))
-                    self.found.jobs += jobs
+                    self.result.jobs += jobs
                     continue
                 except CommandError as failed:
-                    self.found.remarks.append(f"line {line}: {failed.message}")
+                    self.result.remarks.append(f"line {line}: {failed.message}")
             left_out.append(str(line))
         self._python(python)
         of_commands = [job for names, jobs in documents if names & self._configs for job in jobs]
-        self.found.jobs = [job for job in self.found.jobs
+        self.result.jobs = [job for job in self.result.jobs
                            if not any(job is other for other in of_commands)]  # fmt: skip
-        if left_out and self.found.jobs:
-            self.found.remarks.append(f"blocks without a job: at lines {', '.join(left_out)}")
+        if left_out and self.result.jobs:
+            self.result.remarks.append(f"blocks without a job: at lines {', '.join(left_out)}")
 
 
 def _cells(text: str, path: Path) -> list[tuple[int, str]]:
@@ -374,10 +380,10 @@ def _blocks(text: str) -> Iterator[tuple[int, str, str]]:
     for number, line in outside:
         spans = (span[1] for span in INLINE.finditer(line))
         yield from ((number, "sh", span) for span in spans if GCLOUD.search(span))
-    for is_code, block in [] if fences else groupby(outside, lambda each: _is_indented(each[1])):
-        found = list(block)
-        if is_code and any(line.strip() for _, line in found):
-            yield found[0][0], "", _dedented([line for _, line in found])
+    for is_code, block in [] if fences else groupby(outside, lambda pair: _is_indented(pair[1])):
+        numbered = list(block)
+        if is_code and any(line.strip() for _, line in numbered):
+            yield numbered[0][0], "", _dedented([line for _, line in numbered])
 
 
 def _fences(lines: list[str]) -> Iterator[tuple[int, int, str]]:
@@ -405,7 +411,7 @@ def _dedented(lines: list[str]) -> str:
 
 def _without_magic(source: str) -> str:
     """A cell of Python, where lines for the shell are calls; each line keeps its number."""
-    lines, found = source.split("\n"), list[str]()
+    lines, kept = source.split("\n"), list[str]()
     index = 0
     while index < len(lines):
         line, more = lines[index], 0
@@ -417,9 +423,9 @@ def _without_magic(source: str) -> str:
             line = f"{shell[1]}{shell[2]}__shell__({' '.join(command).lstrip('!')!r})"
         elif line.lstrip().startswith("%"):
             line = f"{line[: len(line) - len(line.lstrip())]}pass"
-        found += [line, *[""] * more]
+        kept += [line, *[""] * more]
         index += 1 + more
-    return "\n".join(found)
+    return "\n".join(kept)
 
 
 def _tree(code: str) -> ast.Module:
@@ -439,7 +445,7 @@ def _messages(value: Any, around: tuple[Any, ...] = ()) -> Iterator[tuple[Any, t
     if isinstance(value, dict):
         inner = [value.get(key) for key in SPECS]
         is_job = any(key in value for key in (*POOLS, *batch_messages.FIELDS)) or any(
-            isinstance(each, dict) and any(key in each for key in POOLS) for each in inner
+            isinstance(entry, dict) and any(key in entry for key in POOLS) for entry in inner
         )
         if is_job or (not around and any(key in value for key in SPECS)):
             yield value, around
@@ -456,7 +462,7 @@ def _commands(value: document.Value) -> Iterator[tuple[int, str]]:
     if isinstance(content, dict):
         entrypoint, args = content.get("entrypoint"), content.get("args")
         if entrypoint and args and isinstance(args.content, list):
-            words = [str(each.content) for each in args.content]
+            words = [str(cell.content) for cell in args.content]
             if str(entrypoint.content).endswith("gcloud"):
                 yield args.line, f"gcloud {shlex.join(words)}".replace("'", '"')
     elif isinstance(content, str) and GCLOUD.search(content):

@@ -125,7 +125,7 @@ class Answers(Section):
 
     @property
     def codeowner(self) -> str:
-        """The team that reviews what is not a job."""
+        """The team that reviews all changes except to jobs."""
         return f"@{self.owner}/{self.team}"
 
     def earlier(self, environment: EnvironmentAnswers) -> list[EnvironmentAnswers]:
@@ -144,11 +144,11 @@ class Answers(Section):
 
     @pydantic.field_validator("environments")
     @classmethod
-    def _once(cls, found: list[EnvironmentAnswers]) -> list[EnvironmentAnswers]:
-        names = [each.name for each in found]
+    def _once(cls, environments: list[EnvironmentAnswers]) -> list[EnvironmentAnswers]:
+        names = [environment.name for environment in environments]
         if twice := sorted({name for name in names if names.count(name) > 1}):
             raise ValueError(f"{', '.join(twice)} already exists")
-        return found
+        return environments
 
     def with_environment(self, added: EnvironmentAnswers, before: str = "") -> Answers:
         """These answers with one environment more: the last, or the one before another.
@@ -197,17 +197,17 @@ def _option(names: list[str]) -> str:
     return OPTIONS.get(names[-1], names[-1]) if names else "answers"
 
 
-def placeholders(given: Answers) -> list[str]:
+def placeholders(answers: Answers) -> list[str]:
     """Return the values to replace before a first deployment."""
-    found = [given.github] if given.github == PLACEHOLDER_REPOSITORY else []
-    numbers = (environment.project_number for environment in given.environments)
-    return [*found, *([PLACEHOLDER_NUMBER] if PLACEHOLDER_NUMBER in numbers else [])]
+    texts = [answers.github] if answers.github == PLACEHOLDER_REPOSITORY else []
+    numbers = (environment.project_number for environment in answers.environments)
+    return [*texts, *([PLACEHOLDER_NUMBER] if PLACEHOLDER_NUMBER in numbers else [])]
 
 
 def name_from(folder: str) -> str:
     """A name for the project of a folder; ``training`` where nothing is left of its name."""
-    found = re.sub(r"[^a-z0-9]+", "-", folder.lower()).strip("-0123456789")[:40].rstrip("-")
-    return found or "training"
+    name = re.sub(r"[^a-z0-9]+", "-", folder.lower()).strip("-0123456789")[:40].rstrip("-")
+    return name or "training"
 
 
 def project_like(first: str, environment: str) -> str:
@@ -217,21 +217,21 @@ def project_like(first: str, environment: str) -> str:
     return f"{stem}-{name}"
 
 
-def of_options(given: Mapping[str, Any], folder: str) -> Answers:
+def of_options(options: Mapping[str, Any], folder: str) -> Answers:
     """The answers of a new repository. What is empty is usual, or refused as missing.
 
     Raises:
         ConfigError: with every mistake.
     """
-    environment = {"name": FIRST, **_environment(given)}
+    environment = {"name": FIRST, **_environment(options)}
     environment["region"] = environment.get("region") or USUAL_REGION
-    raw: dict[str, Any] = {"name": given["name"] or name_from(folder)}
-    raw |= {key: given[key] for key in ("team", "submitters", "github") if given[key]}
+    raw: dict[str, Any] = {"name": options["name"] or name_from(folder)}
+    raw |= {key: options[key] for key in ("team", "submitters", "github") if options[key]}
     return parse({**raw, "environments": [environment]})
 
 
 def environment_of_options(
-    name: str, given: Mapping[str, Any], first: EnvironmentAnswers
+    name: str, options: Mapping[str, Any], first: EnvironmentAnswers
 ) -> EnvironmentAnswers:
     """The answers of one more environment. What is empty is like the first one's.
 
@@ -244,24 +244,24 @@ def environment_of_options(
         "region": first.region,
     }
     try:
-        return EnvironmentAnswers.model_validate({"name": name, **usual, **_environment(given)})
+        return EnvironmentAnswers.model_validate({"name": name, **usual, **_environment(options)})
     except pydantic.ValidationError as failed:
         raise ConfigError(_problems(failed, ("environments",))) from None
 
 
-def ensure_only_of_environment(given: Mapping[str, Any]) -> None:
+def ensure_only_of_environment(options: Mapping[str, Any]) -> None:
     """Refuse answers that a repository has once.
 
     Raises:
         ConfigError: with each of them.
     """
-    wrong = [OPTIONS[key] for key in ("name", "team", "submitters", "github") if given[key]]
+    wrong = [OPTIONS[key] for key in ("name", "team", "submitters", "github") if options[key]]
     if wrong:
         hint = "edit the repository's files instead"
         what = "is of the whole repository, not of one environment"
         raise ConfigError([Problem(f"{option}: {what}", hint=hint) for option in wrong])
 
 
-def _environment(given: Mapping[str, Any]) -> dict[str, str]:
+def _environment(options: Mapping[str, Any]) -> dict[str, str]:
     keys = ("project", "projectNumber", "region")
-    return {key: str(given[key]) for key in keys if given[key]}
+    return {key: str(options[key]) for key in keys if options[key]}

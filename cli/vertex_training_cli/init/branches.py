@@ -62,20 +62,20 @@ def compare(old: Manifest, answers: Answers, release: str) -> tuple[list[FileCha
         if path not in old.left
         and (file.kind is not Kind.ONCE or path in old.files or path not in known)
     }
-    found: list[FileChange] = []
+    changes: list[FileChange] = []
     for path, file in files.items():
         entry = old.files.get(path)
         if entry is None:
-            found.append(FileChange(path, None, file.text, True, file.executable))
+            changes.append(FileChange(path, None, file.text, True, file.executable))
         elif file.kind is not Kind.ONCE and entry.sha256 != digest(file.text.encode()):
-            found.append(FileChange(path, entry.text, file.text, False, file.executable))
+            changes.append(FileChange(path, entry.text, file.text, False, file.executable))
     for path in sorted(set(old.files) - set(files) - set(old.left)):
         if old.files[path].kind is not Kind.ONCE:
-            found.append(FileChange(path, old.files[path].text, None))
-    return found, manifests.of_files(release, answers, files.values()).after(old)
+            changes.append(FileChange(path, old.files[path].text, None))
+    return changes, manifests.of_files(release, answers, files.values()).after(old)
 
 
-def make(root: Path, branch: str, found: list[FileChange], manifest: Manifest) -> None:
+def make(root: Path, branch: str, changes: list[FileChange], manifest: Manifest) -> None:
     """Make ``branch`` with the change, on top of the commit that is checked out.
 
     Raises:
@@ -88,8 +88,8 @@ def make(root: Path, branch: str, found: list[FileChange], manifest: Manifest) -
         hint = f"git branch -D {branch} deletes it"
         raise CommandError(f"there is a branch {branch} already.", hint)
     prefix, none = _git(root, "rev-parse", "--show-prefix"), "0" * len(head)
-    before = [dataclasses.replace(f, new=f.old) for f in found if f.is_new or f.old is not None]
-    after = [*found, FileChange(manifests.NAME, None, manifest.to_json())]
+    before = [dataclasses.replace(f, new=f.old) for f in changes if f.is_new or f.old is not None]
+    after = [*changes, FileChange(manifests.NAME, None, manifest.to_json())]
     with tempfile.TemporaryDirectory() as folder:
         index = {"GIT_INDEX_FILE": str(Path(folder, "index"))}
         _git(root, "read-tree", head, env=index)
@@ -97,7 +97,7 @@ def make(root: Path, branch: str, found: list[FileChange], manifest: Manifest) -
         for files, message in ((before, "Files as they were written"), (after, branch)):
             lines = "".join(_entries(root, files, prefix, none))
             _git(root, "update-index", "--add", "--replace", "-z", "--index-info",
-                 env=index, given=lines.encode())  # fmt: skip
+                 env=index, stdin=lines.encode())  # fmt: skip
             tree = _git(root, "write-tree", env=index)
             commit = _git(root, "commit-tree", tree, "-p", commit, "-m", message, env=_IDENTITY)
     _git(root, "update-ref", f"refs/heads/{branch}", commit, none)
@@ -109,7 +109,7 @@ def _entries(root: Path, files: list[FileChange], prefix: str, none: str) -> Ite
         if file.new is None:
             yield f"0 {none}\t{prefix}{file.path}\0"
         else:
-            blob = _git(root, "hash-object", "-w", "--stdin", given=file.new.encode())
+            blob = _git(root, "hash-object", "-w", "--stdin", stdin=file.new.encode())
             mode = "100755" if file.executable else "100644"
             yield f"{mode} {blob}\t{prefix}{file.path}\0"
 
@@ -117,14 +117,14 @@ def _entries(root: Path, files: list[FileChange], prefix: str, none: str) -> Ite
 def _git(
     root: Path,
     *arguments: str,
-    given: bytes = b"",
+    stdin: bytes = b"",
     env: Mapping[str, str] = _NO_MORE,
     may_fail: bool = False,
 ) -> str:
     """Return the output of git; with ``may_fail``, nothing where it fails without a message."""
     try:
         done = subprocess.run(
-            git.command(root, *arguments), input=given, capture_output=True, check=False,
+            git.command(root, *arguments), input=stdin, capture_output=True, check=False,
             env={**git.variables(), **_OFFLINE, **env, "LC_ALL": "C"}, cwd=os.sep,
         )  # fmt: skip
     except FileNotFoundError:

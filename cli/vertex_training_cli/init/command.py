@@ -100,19 +100,19 @@ def init(
 
     Exit code: 0 in order, 2 not made.
     """
-    given = {
+    options = {
         "name": name, "project": project, "projectNumber": project_number, "region": region,
         "team": team, "submitters": list(submitter or ()), "github": github,
     }  # fmt: skip
     if environment:
-        _add_environment(directory or Path(), environment, before, given)
+        _add_environment(directory or Path(), environment, before, options)
     elif before:
         raise CommandError("--before goes with --environment.", "leave it out")
     else:
-        _create(directory or Path(), given, wheels=wheels)
+        _create(directory or Path(), options, wheels=wheels)
 
 
-def _create(directory: Path, given: dict[str, Any], *, wheels: bool) -> None:
+def _create(directory: Path, options: dict[str, Any], *, wheels: bool) -> None:
     """Make a new repository, in a folder that may exist."""
     root = directory.absolute()
     if root.exists() and not root.is_dir():
@@ -120,7 +120,7 @@ def _create(directory: Path, given: dict[str, Any], *, wheels: bool) -> None:
     if (root / manifest.NAME).exists():
         what = f"{root} was made by `vt init` already."
         raise CommandError(what, "`vt init --environment NAME` adds to it, `vt upgrade` renews it")
-    answers = answers_.of_options(given, root.name)
+    answers = answers_.of_options(options, root.name)
     try:
         count, remarks = _write(root, answers)
     except UnsafePathError as error:
@@ -147,7 +147,7 @@ def _write(root: Path, answers: Answers) -> tuple[int, list[str]]:
         OSError: a file cannot be read or written.
     """
     files, below = render(answers, release()), RootDirectory(root, refuse_git=True)
-    made = manifest.of_files(release(), answers, files.values())
+    new_manifest = manifest.of_files(release(), answers, files.values())
     texts, remarks, taken = dict[str, bytes](), list[str](), list[str]()
     for path, file in files.items():
         here, text = below.read(path) if root.exists() else None, file.text.encode()
@@ -157,7 +157,7 @@ def _write(root: Path, answers: Answers) -> tuple[int, list[str]]:
             texts[path] = here + (b"" if here.endswith(b"\n") or not here else b"\n") + b"\n" + text
             remarks.append(f"{path} was there: our lines are at its end")
         elif path in LEFT and here != text:
-            made = made.leaving(path)
+            new_manifest = new_manifest.leaving(path)
             remarks.append(f"{path} was there, and stays as it is")
         elif here != text and path not in EXTENDED:
             taken.append(path)
@@ -171,14 +171,14 @@ def _write(root: Path, answers: Answers) -> tuple[int, list[str]]:
         here = below.status(path)  # the rights of an existing file stay
         usual = 0o755 if files[path].executable else 0o644
         below.write(path, text, here.st_mode & 0o777 if here else usual)
-    below.write(manifest.NAME, made.to_json().encode())
+    below.write(manifest.NAME, new_manifest.to_json().encode())
     return len(texts), remarks
 
 
 def _advice(root: Path, answers: Answers) -> Iterator[str]:
     """Yield warnings: valid input with a surprising effect."""
-    if found := placeholders(answers):
-        yield f"replace {' and '.join(found)} in the files before a deployment; README.md says how"
+    if unset := placeholders(answers):
+        yield f"replace {' and '.join(unset)} in the files before a deployment; README.md says how"
     above = git.checkout_around(root.parent)
     if above is not None and not (root / ".git").exists():
         yield f"{root} is inside of the repository {above}: GitHub runs workflows of its top only"
@@ -207,21 +207,21 @@ def _build_wheels(root: Path) -> bool:
 
 def _checkout_of(name: str) -> Path | None:
     """Return the folder that a distribution is installed from (PEP 610); None for a wheel's."""
-    found = json.loads(distribution(name).read_text("direct_url.json") or "{}")
-    address = urlsplit(found.get("url", ""))
+    origin = json.loads(distribution(name).read_text("direct_url.json") or "{}")
+    address = urlsplit(origin.get("url", ""))
     folder = Path(unquote(address.path))
-    is_folder = address.scheme == "file" and "dir_info" in found
+    is_folder = address.scheme == "file" and "dir_info" in origin
     return folder if is_folder and (folder / "pyproject.toml").is_file() else None
 
 
-def _add_environment(directory: Path, name: str, before: str, given: dict[str, Any]) -> None:
+def _add_environment(directory: Path, name: str, before: str, options: dict[str, Any]) -> None:
     root, new = manifest.root_of(directory), release()
     old = manifest.read(root)
     if old.release != new:
         what = f"this repository is of release {old.release}, and this is {new}"
         raise CommandError(f"{what}.", "`vt upgrade` first, or install that release")
-    answers_.ensure_only_of_environment(given)
-    added = answers_.environment_of_options(name, given, old.answers.environments[0])
+    answers_.ensure_only_of_environment(options)
+    added = answers_.environment_of_options(name, options, old.answers.environments[0])
     answers = old.answers.with_environment(added, before)
     _offer(root, f"vt-environment-{name}", old, answers, new)
     print_line(f"Then `vt check --stack {name}`, and put its real ids into the files.")
@@ -247,14 +247,14 @@ def _offer(root: Path, branch: str, old: Manifest, answers: Answers, new: str) -
     Raises:
         CommandError: git cannot make it.
     """
-    found, manifest_after = branches.compare(old, answers, new)
-    if not found and old.release == new:
+    changes, manifest_after = branches.compare(old, answers, new)
+    if not changes and old.release == new:
         print_line(f"{root} is as release {new} makes it, apart from your edits.")
         return
-    branches.make(root, branch, found, manifest_after)
-    print_line(f"Branch {branch} changes {len(found)} files:")
-    for each in found:
-        print(f"  {'-' if each.new is None else '+' if each.is_new else ' '} {each.path}")
+    branches.make(root, branch, changes, manifest_after)
+    print_line(f"Branch {branch} changes {len(changes)} files:")
+    for change in changes:
+        print(f"  {'-' if change.new is None else '+' if change.is_new else ' '} {change.path}")
     print_line(f"Read it:   git diff {branch}~ {branch}")
     print_line(f"Take over: git cherry-pick {branch} && git branch -D {branch}")
 

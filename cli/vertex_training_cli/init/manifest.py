@@ -27,7 +27,7 @@ _HINT: Final = f"take {NAME} back from the last commit in which it was in order"
 
 
 class FileEntry(pydantic.BaseModel):
-    """A file as it was written."""
+    """The record of one file."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -52,12 +52,12 @@ class Manifest(pydantic.BaseModel):
 
     def leaving(self, path: str) -> Manifest:
         """Return the same without a file that is not ours."""
-        files = {name: each for name, each in self.files.items() if name != path}
+        files = {name: entry for name, entry in self.files.items() if name != path}
         return self.model_copy(update={"files": files, "left": (*self.left, path)})
 
     def after(self, old: Manifest) -> Manifest:
         """Return this one after ``old``: files that are written once stay recorded as they were."""
-        once = {path: each for path, each in old.files.items() if each.kind is Kind.ONCE}
+        once = {path: entry for path, entry in old.files.items() if entry.kind is Kind.ONCE}
         return self.model_copy(update={"files": {**self.files, **once}, "left": old.left})
 
     def to_json(self) -> str:
@@ -69,7 +69,7 @@ class Manifest(pydantic.BaseModel):
         return json.dumps(document, indent=1, ensure_ascii=False) + "\n"
 
 
-def of_files(release: str, given: Answers, files: Iterable[GeneratedFile]) -> Manifest:
+def of_files(release: str, answers: Answers, files: Iterable[GeneratedFile]) -> Manifest:
     """Return the manifest of files as templates render them."""
     entries = {
         file.path: FileEntry(
@@ -79,7 +79,7 @@ def of_files(release: str, given: Answers, files: Iterable[GeneratedFile]) -> Ma
         )
         for file in files
     }
-    return Manifest(release=release, answers=given, files=entries)
+    return Manifest(release=release, answers=answers, files=entries)
 
 
 def digest(content: bytes) -> str:
@@ -117,16 +117,16 @@ def read(root: Path) -> Manifest:
     if len(content) > _MOST_BYTES:
         raise CommandError(f"{NAME} has {len(content):,} bytes.", _HINT)
     try:
-        found = Manifest.model_validate_json(content)
+        manifest = Manifest.model_validate_json(content)
     except pydantic.ValidationError as wrong:
         first = wrong.errors()[0]
         what = f"{dotted(first['loc'])}: {first['msg'].removeprefix('Value error, ')}"
         what += f" (got {first['input'][:60]})" if isinstance(first["input"], str) else ""
         what = what.removeprefix(": ")
         raise CommandError(f"{NAME} is not what `vt` wrote: {what}.", _HINT) from None
-    for path, entry in found.files.items():
+    for path, entry in manifest.files.items():
         if path_problem(path, refuse_git=True):
             raise CommandError(f"{NAME}: {path!r} is no file of this repository.", _HINT)
         if entry.text is not None and digest(entry.text.encode()) != entry.sha256:  # a merge
             raise CommandError(f"{NAME}: the text of {path} has another digest.", _HINT)
-    return found
+    return manifest

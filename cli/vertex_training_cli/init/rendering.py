@@ -26,7 +26,7 @@ class Kind(enum.StrEnum):
     ONCE = enum.auto()
     """Nothing: it is the company's from the first day. A changed job would be submitted anew."""
     REPLACED = enum.auto()
-    """It is generated: nobody edits it."""
+    """Generated, not to be edited."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,23 +86,23 @@ def render(answers: Answers, release: str) -> dict[str, GeneratedFile]:
 
     ``release`` is the version of the package that the repository pins.
     """
-    given = {
+    context = {
         "answers": answers,
         "first": answers.environments[0],
         "release": release,
         "engine_version": ENGINE_VERSION,
         "local_project": f"{LOCAL_PREFIX}training",
     }
-    jinja, found = _jinja(), dict[str, GeneratedFile]()
+    jinja, files = _jinja(), dict[str, GeneratedFile]()
     for file in _FILES:
         for environment in answers.environments if "{}" in file.path else (None,):
             path = file.path.format(environment.name) if environment else file.path
             if file.text.endswith(".j2"):
-                text = jinja.get_template(file.text).render(given, environment=environment)
+                text = jinja.get_template(file.text).render(context, environment=environment)
             else:
                 text = (_TEMPLATES / file.text).read_text(encoding="utf-8")
-            found[path] = replace(file, path=path, text=text)
-    return found
+            files[path] = replace(file, path=path, text=text)
+    return files
 
 
 def release() -> str:
@@ -119,7 +119,7 @@ def release() -> str:
 
 def _jinja() -> jinja2.Environment:
     """Return an engine with delimiters that neither GitHub's expressions nor shell scripts have."""
-    made = jinja2.Environment(
+    environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(_TEMPLATES),
         variable_start_string="[[",
         variable_end_string="]]",
@@ -132,5 +132,7 @@ def _jinja() -> jinja2.Environment:
         keep_trailing_newline=True,
         autoescape=False,
     )
-    made.filters["flow"] = lambda values: f"[{', '.join(values)}]"  # a list of YAML on one line
-    return made
+    environment.filters["flow"] = lambda values: (
+        f"[{', '.join(values)}]"
+    )  # a list of YAML on one line
+    return environment

@@ -49,21 +49,21 @@ _WAITING: Final = ("QUEUED", "PENDING")
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """What a step did, or did not do, and why."""
+    """The result of a step, with its reason."""
 
     step: str
     """Name of the step, like ``schedule``."""
     job: str
     """Name of the job in the stack."""
     done: str
-    """What was done, in a word: ``submitted``."""
+    """The result in one word: ``submitted``."""
     reason: str
-    """Why, or why not."""
+    """The reason for the result."""
     resource: str = ""
     """Resource name of the job in Vertex AI that it is about; empty without one."""
     slot: str = ""
     failed: bool = False
-    """Whether somebody has to look: the command ends with 1."""
+    """True if an operator has to act. The command then exits with 1."""
 
     @property
     def line(self) -> str:
@@ -181,11 +181,11 @@ def stop_idle(tick: Tick) -> Iterator[Action]:
 
     One that cannot be judged keeps no other one from it.
     """
-    found = list(inputs_in(tick.deployment, WITH_REQUEST))
-    if not any((inputs.get("options") or {}).get(IDLE_STOP) for inputs in found):
+    deployed = list(inputs_in(tick.deployment, WITH_REQUEST))
+    if not any((inputs.get("options") or {}).get(IDLE_STOP) for inputs in deployed):
         return
     for job in tick.live:
-        if inputs := inputs_of(job, found):
+        if inputs := inputs_of(job, deployed):
             try:
                 yield from _stop_idle(inputs, job, dry_run=tick.dry_run)
             except OperatorError as error:
@@ -197,15 +197,15 @@ def _stop_idle(inputs: Mapping[str, Any], job: AnyJob, *, dry_run: bool) -> Iter
     from vertex_training.customjob.provider import idle_stop_of  # loads Pulumi
 
     stop, title = idle_stop_of(inputs), view.title(job)
-    found = stop.jobs.get(job.name) if stop else None
-    if stop is None or found is None:
+    stopped = stop.jobs.get(job.name) if stop else None
+    if stop is None or stopped is None:
         return
-    verdict = stop.look(found)
+    verdict = stop.look(stopped)
     if verdict.finding is IdleFinding.UNPROVEN:
         yield Action("idle", title, "unproven", verdict.goes_on, job.name)
     elif verdict.finding is IdleFinding.IDLE and dry_run:
         yield Action("idle", title, "due", f"{verdict.why}; it is cancelled next", job.name)
-    elif reason := stop.stop(found, verdict):
+    elif reason := stop.stop(stopped, verdict):
         yield Action("idle", title, "cancelled", f"{reason}: cancelled", job.name)
 
 
@@ -260,29 +260,29 @@ def advance(
     pulumi = PulumiCli(ref.root, ref.running_environment())
     ref.connect_clients()  # after it: it makes this process's environment the local cloud's
     deployment = pulumi.export_deployment(ref.stack)
-    found = list[Action]()
+    planned = list[Action]()
     for action in actions(Tick(ref, deployment, dry_run, at=moment)):
-        found.append(action)
+        planned.append(action)
         if format_ is Format.TEXT:
             print(plain(action.line), flush=True)
     if format_ is Format.JSON:
-        print(json_document([asdict(action) for action in found]))
-    elif not found:
+        print(json_document([asdict(action) for action in planned]))
+    elif not planned:
         print_line(f"vt: stack {ref.stack} has nothing that is due, and no job of it is late")
-    if any(action.failed for action in found):
+    if any(action.failed for action in planned):
         raise typer.Exit(1)
 
 
 def _moment(text: str) -> datetime:
     try:
-        found = datetime.fromisoformat(text)
+        moment = datetime.fromisoformat(text)
     except ValueError:
         raise typer.BadParameter(f"{text!r} is no time", param_hint="--at") from None
-    return found if found.tzinfo else found.replace(tzinfo=UTC)
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
 def actions(tick: Tick, steps: Sequence[Step] = STEPS) -> Iterator[Action]:
-    """What all steps do; one that fails is reported, and the next one goes on."""
+    """Yield the actions of all steps. A failed step is reported, and the next one runs."""
     for step in steps:
         try:
             yield from step(tick)

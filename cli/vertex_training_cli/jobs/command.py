@@ -42,7 +42,7 @@ JobArgument = Annotated[
 
 
 class AwaitedState(StrEnum):
-    """What to wait for."""
+    """The state to wait for."""
 
     RUNNING = "running"
     SUCCEEDED = "succeeded"
@@ -83,13 +83,13 @@ def list_(
     parts = [matching(_LABEL, text, "--label", "team=ml") for text in label or []]
     labels = {match[1]: match[2] for match in parts}
     states = [known_state(text) for text in state or []]
-    found = _jobs_of(stack)
-    chosen = found.list(all_stacks=all_stacks, states=states, labels=labels)
-    reader = MetricsReader(found.ref.project, print_status) if metrics else None
+    stack_jobs = _jobs_of(stack)
+    chosen = stack_jobs.list(all_stacks=all_stacks, states=states, labels=labels)
+    reader = MetricsReader(stack_jobs.ref.project, print_status) if metrics else None
     if metrics:  # of trials: what the best one measured
-        chosen[:limit] = [found.whole(job) for job in chosen[:limit]]
+        chosen[:limit] = [stack_jobs.whole(job) for job in chosen[:limit]]
     as_json = format_ is Format.JSON
-    print_jobs(chosen, found.ref, limit, as_json=as_json, log=print_status, reader=reader)
+    print_jobs(chosen, stack_jobs.ref, limit, as_json=as_json, log=print_status, reader=reader)
 
 
 def show_(
@@ -99,11 +99,11 @@ def show_(
 
     --format json prints the complete message of the REST API.
     """
-    found = _jobs_of(stack)
+    stack_jobs = _jobs_of(stack)
     as_json = format_ is Format.JSON
-    reader = None if as_json else MetricsReader(found.ref.project, print_status)
-    chosen = found.find(job)
-    print_job(chosen, found.of(chosen).ref, as_json=as_json, reader=reader)
+    reader = None if as_json else MetricsReader(stack_jobs.ref.project, print_status)
+    chosen = stack_jobs.find(job)
+    print_job(chosen, stack_jobs.of(chosen).ref, as_json=as_json, reader=reader)
 
 
 def compare_(
@@ -121,10 +121,10 @@ def compare_(
 
     Example: `vt jobs compare titanic run_titanic --format json`.
     """
-    found = _jobs_of(stack)
-    reader = MetricsReader(found.ref.project, print_status)
-    each = [compare.compared(found.find(one), found.ref.region, reader) for one in job]
-    print_compared(each, as_json=format_ is Format.JSON)
+    stack_jobs = _jobs_of(stack)
+    reader = MetricsReader(stack_jobs.ref.project, print_status)
+    sides = [compare.compared(stack_jobs.find(one), stack_jobs.ref.region, reader) for one in job]
+    print_compared(sides, as_json=format_ is Format.JSON)
 
 
 def logs(
@@ -154,10 +154,10 @@ def logs(
         matching(_REPLICA, replica, "--replica", "workerpool0-0")
     if follow and tail:
         raise typer.BadParameter("choose one of --follow and --tail", param_hint="--tail")
-    found = _jobs_of(stack)
-    chosen = found.find(job)
+    stack_jobs = _jobs_of(stack)
+    chosen = stack_jobs.find(job)
     log.show(
-        found.of(chosen), chosen, replica=replica, follow=follow, tail=tail,
+        stack_jobs.of(chosen), chosen, replica=replica, follow=follow, tail=tail,
         as_json=format_ is Format.JSON, log=print_status, trial=trial,
     )  # fmt: skip
 
@@ -176,8 +176,8 @@ def artifacts(
 
     Example: `vt jobs artifacts titanic ./results --stack dev`.
     """
-    found = _jobs_of(stack)
-    chosen = found.find(job)
+    stack_jobs = _jobs_of(stack)
+    chosen = stack_jobs.find(job)
     where = view.spec_of(chosen).base_output_directory.output_uri_prefix
     if not where:
         hint = "baseOutputDirectory in its file gives it one"
@@ -207,8 +207,8 @@ def wait(
     Ctrl-C ends the wait and leaves the jobs running.
     """
     limit = seconds(deadline, "--deadline")
-    found = _jobs_of(stack)
-    result = log.wait_for([found.find(one) for one in job], found, goal.value, limit)
+    stack_jobs = _jobs_of(stack)
+    result = log.wait_for([stack_jobs.find(one) for one in job], stack_jobs, goal.value, limit)
     for text in result.messages:
         print_status(text)
     if result.failed:
@@ -228,8 +228,8 @@ def cancel(
 
     Jobs that have ended are not changed.
     """
-    found = _jobs_of(stack)
-    chosen = [found.find(one) for one in job]
+    stack_jobs = _jobs_of(stack)
+    chosen = [stack_jobs.find(one) for one in job]
     live = [one for one in chosen if not view.has_ended(one)]
     for one in chosen:
         if view.has_ended(one):
@@ -237,7 +237,7 @@ def cancel(
     if live and not yes:
         _confirm([f"{view.title(one)} ({view.job_id(one)})" for one in live])
     for one in live:
-        found.cancel(one)
+        stack_jobs.cancel(one)
         print_status(f"job {view.title(one)} ({view.job_id(one)}): asked to cancel")
 
 
@@ -300,7 +300,9 @@ def print_jobs(
         return
     runs = view.run_texts(jobs)
     marks = {job.name for job in jobs[:limit] if substitutes_of(job, ref)}
-    names = list(dict.fromkeys(name for each in measured.values() for name in each))[:MOST_METRICS]
+    names = list(dict.fromkeys(name for metrics in measured.values() for name in metrics))[
+        :MOST_METRICS
+    ]
     cells = [(job, _row(job, runs[job.name], now, mark=job.name in marks)) for job in jobs[:limit]]
     if len({view.stack(job) for job, _ in cells}) > 1:
         cells = [(job, {**row, "stack": view.stack(job)}) for job, row in cells]
@@ -324,12 +326,12 @@ def print_jobs(
         log(f"{len(jobs) - limit} older ones are not shown (--limit)")
 
 
-def print_compared(found: Sequence[Compared], *, as_json: bool) -> None:
+def print_compared(comparisons: Sequence[Compared], *, as_json: bool) -> None:
     """Print jobs side by side."""
     if as_json:
-        print(json_document([asdict(each) for each in found]))
+        print(json_document([asdict(compared) for compared in comparisons]))
         return
-    heads, rows = compare.table(found)
+    heads, rows = compare.table(comparisons)
     console().print(table(*heads, rows=[tuple(map(plain, row)) for row in rows]))
 
 
@@ -343,8 +345,8 @@ def print_job(
     rows = view.facts(job, ref.project, ref.region, datetime.now(UTC))
     if view.state(job) in ("CANCELLED", "CANCELLING") and (why := _why_cancelled(job, ref)):
         rows.insert(1, ("why", plain(why)))
-    if found := substitutes_of(job, ref):
-        rows.insert(1, ("ran", "; ".join(found)))
+    if substitutes := substitutes_of(job, ref):
+        rows.insert(1, ("ran", "; ".join(substitutes)))
     if reader and not view.is_tuning(job):
         rows += [(name, view.shown(value)) for name, value in reader.metrics(job).items()]
     head = "TUNING JOB" if view.is_tuning(job) else "JOB"

@@ -41,7 +41,7 @@ class Compared:
 
 
 def compared(job: AnyJob, region: str, reader: MetricsReader) -> Compared:
-    """What is known of a job, with what it wrote."""
+    """The facts, parameters and metrics of one job."""
     now, message = datetime.now(UTC), view.message(job)
     row = view.row(job, now)
     return Compared(
@@ -59,40 +59,44 @@ def compared(job: AnyJob, region: str, reader: MetricsReader) -> Compared:
 
 def table(jobs: Sequence[Compared]) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
     """Heads and rows: a column for each job."""
-    heads = ("", *(f"{each.job} {each.run}".strip() for each in jobs))
+    heads = ("", *(f"{job.job} {job.run}".strip() for job in jobs))
     rows = [
         (key, *(str(getattr(job, key)) for job in jobs))
         for key in ("id", "state", "duration", "cost")
     ]
-    names = dict.fromkeys(name for each in jobs for name in each.parameters)
+    names = dict.fromkeys(name for job in jobs for name in job.parameters)
     for name in names:
-        cells = [each.parameters.get(name, "") for each in jobs]
+        cells = [job.parameters.get(name, "") for job in jobs]
         if len(set(cells)) > 1:
             rows.append((name, *cells))
-    for name in dict.fromkeys(name for each in jobs for name in each.metrics):
-        rows.append((name, *(view.shown(each.metrics.get(name)) for each in jobs)))
-    for name in dict.fromkeys(name for each in jobs for name in each.curves):
-        series = [each.curves.get(name, ()) for each in jobs]
+    for name in dict.fromkeys(name for job in jobs for name in job.metrics):
+        rows.append((name, *(view.shown(job.metrics.get(name)) for job in jobs)))
+    for name in dict.fromkeys(name for job in jobs for name in job.curves):
+        series = [job.curves.get(name, ()) for job in jobs]
         rows.append((f"{name} (curve)", *curves(series)))
     return heads, rows
 
 
 def parameters(job: Mapping[str, Any]) -> dict[str, str]:
     """Arguments and machines of a CustomJob: ``--epochs`` -> ``3``; the first pool's count."""
-    found: dict[str, str] = {}
+    texts: dict[str, str] = {}
     pools = job.get("jobSpec", {}).get("workerPoolSpecs", [])
     for number, pool in enumerate(pools):
         machine = pool.get("machineSpec", {})
         text = f"{pool.get('replicaCount', 1)} x {machine.get('machineType', '')}"
         if machine.get("acceleratorCount"):
             text += f" + {machine['acceleratorCount']} x {machine.get('acceleratorType')}"
-        found[f"pool {number}"] = text
+        texts[f"pool {number}"] = text
         task = pool.get("pythonPackageSpec") or pool.get("containerSpec") or {}
-        found |= {key: value for key, value in _flags(task).items() if key not in found}
-        code = [each.get("value") for each in task.get("env", []) if each.get("name") == RUN_CODE]
+        texts |= {key: value for key, value in _flags(task).items() if key not in texts}
+        code = [
+            variable.get("value")
+            for variable in task.get("env", [])
+            if variable.get("name") == RUN_CODE
+        ]
         code = code or task.get("packageUris") or [task.get("imageUri", "")]
-        found.setdefault("code", " ".join(str(uri).rpartition("/")[2] for uri in code))
-    return redact(found)
+        texts.setdefault("code", " ".join(str(uri).rpartition("/")[2] for uri in code))
+    return redact(texts)
 
 
 def curves(series: Sequence[Sequence[float]]) -> list[str]:
@@ -101,9 +105,9 @@ def curves(series: Sequence[Sequence[float]]) -> list[str]:
     >>> curves([[0.0, 1.0], [0.5]])
     ['▁█ 0 → 1', '▄ 0.5']
     """
-    finite = [value for each in series for value in each if math.isfinite(value)]
+    finite = [value for curve in series for value in curve if math.isfinite(value)]
     low, high = min(finite, default=0.0), max(finite, default=0.0)
-    return [_curve(each, low, high) for each in series]
+    return [_curve(curve, low, high) for curve in series]
 
 
 def _curve(values: Sequence[float], low: float, high: float) -> str:
@@ -126,15 +130,15 @@ def _bar(value: float, low: float, high: float) -> str:
 
 def _flags(task: Mapping[str, Any]) -> dict[str, str]:
     """Values of a task's arguments; a word that belongs to none stands for itself."""
-    words, found = [str(word) for word in task.get("args", [])], dict[str, str]()
+    words, flags = [str(word) for word in task.get("args", [])], dict[str, str]()
     index = 0
     while index < len(words):
         flag, equals, value = words[index].partition("=")
         index += 1
         if not equals and index < len(words) and not words[index].startswith("-"):
             value, index = words[index], index + 1
-        found[flag] = value
-    return found
+        flags[flag] = value
+    return flags
 
 
 def _cost(job: AnyJob, message: Mapping[str, Any], region: str, now: datetime) -> str:

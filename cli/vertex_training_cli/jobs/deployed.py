@@ -62,18 +62,18 @@ def inputs_in(
     deployment: Mapping[str, Any], types: Collection[str] = JOBS
 ) -> Iterator[Mapping[str, Any]]:
     """Inputs of the jobs in a state, or of what has another type."""
-    for each in deployment.get("resources") or []:
-        if each.get("type") in types and not each.get("delete"):
-            yield each.get("inputs") or {}
+    for resource in deployment.get("resources") or []:
+        if resource.get("type") in types and not resource.get("delete"):
+            yield resource.get("inputs") or {}
 
 
-def inputs_of(job: AnyJob, found: Iterable[Mapping[str, Any]]) -> Mapping[str, Any] | None:
-    """The inputs that a job was submitted by; None if none of ``found`` are, or it is another's."""
+def inputs_of(job: AnyJob, deployed: Iterable[Mapping[str, Any]]) -> Mapping[str, Any] | None:
+    """Return the inputs that a job was submitted by; None if ``deployed`` has none of it."""
     labels = labels_of(job)
     wanted = labels.get(STACK_LABEL), labels.get(JOB_LABEL), SLOT_LABEL in labels
-    for inputs in found if labels else ():
-        given = inputs.get("submission") or {}
-        if (given.get("stack"), given.get("job"), "schedule" in inputs) == wanted:
+    for inputs in deployed if labels else ():
+        submission = inputs.get("submission") or {}
+        if (submission.get("stack"), submission.get("job"), "schedule" in inputs) == wanted:
             return inputs
     return None
 
@@ -99,7 +99,7 @@ def idle_stop_of(job: AnyJob, ref: StackRef) -> IdleStop | None:
 
 
 def stop_reason(job: AnyJob, ref: StackRef) -> str:
-    """Why ``idleStop`` cancelled a job; empty if it did not. Raises OperatorError."""
+    """Return why ``idleStop`` cancelled a job; empty if it did not. Raises OperatorError."""
     from vertex_training.customjob.provider import stop_reason  # loads Pulumi
 
     inputs = _deployed(job, ref)
@@ -141,8 +141,10 @@ def find_orphaned_jobs(
     if not with_runs:
         listed = [job for job in listed if not view.title(job).startswith(RUN_PREFIX)]
     # The list may lag and have jobs that were cancelled a moment ago: get each by its name.
-    found = [now for job in listed if (now := jobs.get_if_exists(job.name)) is not None]
-    return [job for job in found if not view.has_ended(job) and enum_name(job.state) != CANCELLING]
+    orphaned = [now for job in listed if (now := jobs.get_if_exists(job.name)) is not None]
+    return [
+        job for job in orphaned if not view.has_ended(job) and enum_name(job.state) != CANCELLING
+    ]
 
 
 def _rung_of(job: AnyJob) -> str:
@@ -165,7 +167,7 @@ def orphan_title(job: AnyJob) -> str:
 
 
 def orphan_advice(job: AnyJob, stack: str) -> str:
-    """Where it comes from, and what can be done about it."""
+    """Return the likely origin of an orphaned job, and how to end it."""
     return (
         "A killed run submitted it, perhaps, before it was removed or renamed. To end it: "
         f"`vt jobs cancel {view.job_id(job)} --stack {stack}`; to keep it: declare it as it was, "
@@ -184,12 +186,12 @@ _RESOURCE: Final = "training-"
 def deployed_jobs(deployment: Mapping[str, Any]) -> Deployed:
     """Jobs in a state."""
     resources = deployment.get("resources") or []
-    found = [
+    deployed = [
         (resource["urn"], resource.get("id", ""))
         for resource in resources
         if resource.get("type") in JOBS
     ]
-    return {_job(urn): id_ for urn, id_ in found}
+    return {_job(urn): id_ for urn, id_ in deployed}
 
 
 def planned_from(plan: Plan) -> Deployed:
@@ -230,11 +232,11 @@ def _moves(
     if here is None:
         return
     for other in beside:
-        there = _declared(other)
-        if there is None:
+        elsewhere = _declared(other)
+        if elsewhere is None:
             continue
-        leaves = (deployed.keys() - here) & there
-        comes = here - deployed.keys() - there
+        leaves = (deployed.keys() - here) & elsewhere
+        comes = here - deployed.keys() - elsewhere
         state = _state_of(pulumi, other.stack) if leaves or comes else {}
         yield from (
             (stack, other.stack, job, deployed[job]) for job in sorted(leaves - state.keys())

@@ -87,19 +87,19 @@ def _chosen(job: AnyJob, trial: str | None, *, follow: bool) -> list[tuple[str, 
     every = view.trials_of(message)
     parent = job.name.rpartition(f"/{TUNING_JOB.collection}/")[0]
     if follow and trial is None:
-        going = [each.id for each in every if each.state not in view.TRIAL_OVER]
+        going = [item.id for item in every if item.state not in view.TRIAL_OVER]
         hint = f"choose one with --trial: {', '.join(sorted(going)) or 'none runs'}."
         raise CommandError("the logs of several trials cannot be followed at once.", hint)
-    found = [view.find_trial(every, trial)] if trial else [each for each in every if each.job]
+    chosen = [view.find_trial(every, trial)] if trial else [item for item in every if item.job]
     return [
-        (f"trial {each.id}", each.job, f"{parent}/{CUSTOM_JOB.collection}/{each.job}")
-        for each in sorted(found, key=lambda each: each.number)
+        (f"trial {item.id}", item.job, f"{parent}/{CUSTOM_JOB.collection}/{item.job}")
+        for item in sorted(chosen, key=lambda entry: entry.number)
     ]
 
 
 def _has_ended(jobs: Jobs, name: str) -> bool:
-    found = jobs.get_if_exists(name)
-    return found is None or view.has_ended(found)
+    job = jobs.get_if_exists(name)
+    return job is None or view.has_ended(job)
 
 
 def _lines(
@@ -154,7 +154,7 @@ class WaitResult:
 
     messages: tuple[str, ...]
     failed: bool
-    """Whether a job ended otherwise, or could not be read. If not, the deadline passed."""
+    """True if a job ended in another state or could not be read; False if the deadline passed."""
 
 
 def wait_for(chosen: Sequence[AnyJob], jobs: Jobs, goal: Goal, deadline: float) -> WaitResult:
@@ -166,8 +166,8 @@ def wait_for(chosen: Sequence[AnyJob], jobs: Jobs, goal: Goal, deadline: float) 
 
     def tail(name: str, count: int) -> list[str]:
         job = jobs.get(name)
-        found, ids = logs.connect(jobs.of(job).ref.project), service(job).log_ids(name)
-        return [line.text for id_ in ids for line in found.tail(id_, count)]
+        reader, ids = logs.connect(jobs.of(job).ref.project), service(job).log_ids(name)
+        return [line.text for id_ in ids for line in reader.tail(id_, count)]
 
     async def one(job: AnyJob) -> OperatorError | None:
         number = view.run(job)  # another's job may have any text there

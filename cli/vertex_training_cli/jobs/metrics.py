@@ -83,15 +83,15 @@ def numbers(data: Any) -> dict[str, float]:
     """
     if not isinstance(data, Mapping):
         return {}
-    found: dict[str, float] = {
+    values: dict[str, float] = {
         key: value
         for key, value in data.items()
         if isinstance(value, int | float) and not isinstance(value, bool)
         # An integer of JSON may be larger than any float, which nothing could print.
         if isinstance(value, float) or abs(value) <= sys.float_info.max
     }
-    order = [*(key for key in FIRST if key in found), *(key for key in found if key not in FIRST)]
-    return {key: found[key] for key in order[:MOST_NAMES]}
+    order = [*(key for key in FIRST if key in values), *(key for key in values if key not in FIRST)]
+    return {key: values[key] for key in order[:MOST_NAMES]}
 
 
 def columns(data: bytes) -> dict[str, list[float]]:
@@ -107,12 +107,12 @@ def columns(data: bytes) -> dict[str, list[float]]:
         return {}
     head = head[: MOST_NAMES + 1]
     # By rows: by columns, a long head above many short lines would take days.
-    found: list[list[str]] = [[] for _ in head[1:]]
+    texts: list[list[str]] = [[] for _ in head[1:]]
     for row in rows:
-        for cells, cell in zip(found, row[1:], strict=False):
+        for cells, cell in zip(texts, row[1:], strict=False):
             if cell:
                 cells.append(cell)
-    floats = {name: _floats(cells) for name, cells in zip(head[1:], found, strict=True)}
+    floats = {name: _floats(cells) for name, cells in zip(head[1:], texts, strict=True)}
     return {name: values for name, values in floats.items() if values}
 
 
@@ -124,7 +124,7 @@ def _floats(cells: Iterable[str]) -> list[float]:
 
 
 def parsed(body: bytes) -> Any:
-    """What the file says; None if it is no JSON: the job wrote it, and may have been cut short."""
+    """Return the content of a JSON file; None if it is invalid: the job may have been cut short."""
     try:
         return json.loads(body)
     except (ValueError, RecursionError):

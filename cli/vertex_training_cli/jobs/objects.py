@@ -1,4 +1,4 @@
-"""What is in a bucket, read within bounds: how much, and when it was last written."""
+"""Bounded listings of a bucket: the number of objects and the time of the last write."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class ObjectListing:
 
     count: int
     more: bool
-    """Whether there are more than were listed."""
+    """True if the prefix has more objects than were listed."""
     newest: datetime | None
     """When the newest of those listed was written."""
 
@@ -63,7 +63,7 @@ class Objects:
         self._client: storage.Client = storage_client(project)
 
     def listing(self, uri: str, *, versions: bool = False) -> ObjectListing:
-        """What is below a ``gs://`` URI; with ``versions``, old versions are counted as well.
+        """Return the objects below a ``gs://`` URI; ``versions`` also counts old versions.
 
         Raises:
             OperatorError: it cannot be listed.
@@ -75,11 +75,11 @@ class Objects:
             )
             page = next(listed.pages, ())
             times = [blob.updated for blob in page]
-        written = [each for each in times if each]
+        written = [moment for moment in times if moment]
         return ObjectListing(len(times), bool(listed.next_page_token), max(written, default=None))
 
     def has_bucket(self, name: str, project: str) -> bool:
-        """Whether the project of this number has a bucket of this name.
+        """Return True if the project with this number has a bucket with this name.
 
         Raises:
             OperatorError: it cannot be asked for.
@@ -87,12 +87,12 @@ class Objects:
         """
         bounds: dict[str, Any] = {"timeout": TIMEOUT, "retry": None}
         with _readable(name):
-            found = self._client.lookup_bucket(name, **bounds)
-        owner = str(found.project_number or project) if found else project  # the emulator's: 0
+            bucket = self._client.lookup_bucket(name, **bounds)
+        owner = str(bucket.project_number or project) if bucket else project  # the emulator's: 0
         if owner != project:
             text = f"bucket gs://{name} is of project {owner}, and not of {project}"
             raise CommandError(f"{text}: somebody took the name.", "give the stack another name")
-        return found is not None
+        return bucket is not None
 
     def nearest(self, uri: str, ending: str) -> bytes:
         """The object below a ``gs://`` URI whose name ends so; of several, the one nearest to it.
@@ -106,12 +106,12 @@ class Objects:
         with _readable(bucket):
             listed = self._client.list_blobs(bucket, prefix=f"{prefix.rstrip('/')}/", **_ONE_PAGE)
             names = [str(blob.name) for blob in next(listed.pages, ())]
-            found = sorted(
+            matches = sorted(
                 (name for name in names if name.endswith(ending)), key=lambda n: (n.count("/"), n)
             )
-            if not found:
+            if not matches:
                 return b""
-            blob = self._client.bucket(bucket).blob(found[0])
+            blob = self._client.bucket(bucket).blob(matches[0])
             # As it is stored: the client would unpack a compressed one whole.
             stored = blob.download_as_bytes(end=MOST_BYTES, raw_download=True, timeout=TIMEOUT)
         return _unpacked(stored)
@@ -129,10 +129,10 @@ def _unpacked(stored: bytes) -> bytes:
 
 def _parts(uri: str) -> tuple[str, str]:
     """Bucket and prefix. Raises OperatorError."""
-    found = _URI.match(uri)
-    if found is None:
+    match_ = _URI.match(uri)
+    if match_ is None:
         raise OperatorError(f"{uri!r} is no gs:// URI")
-    return found[1], found[2]
+    return match_[1], match_[2]
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""What the jobs of a plan are doing now, read within a bound of time, for a review."""
+"""Read the current state of a plan's jobs for a review, within a time limit."""
 
 from __future__ import annotations
 
@@ -54,8 +54,8 @@ def observe_jobs(ref: StackRef, plan: Plan, *, offline: bool, bound: float = BOU
     deadline, adopted = time.monotonic() + bound, set[str]()
     repeated, lost = dict[str, str](), dict[str, tuple[str, ...]]()
     readers = [
-        threading.Thread(target=target, args=(ref, plan, found), daemon=True)
-        for target, found in (
+        threading.Thread(target=target, args=(ref, plan, result), daemon=True)
+        for target, result in (
             (_find_adopted, adopted), (_find_repeated, repeated), (_find_dropped, lost),
         )
     ]  # fmt: skip
@@ -69,7 +69,7 @@ def observe_jobs(ref: StackRef, plan: Plan, *, offline: bool, bound: float = BOU
     )
 
 
-def _find_repeated(ref: StackRef, plan: Plan, found: dict[str, str]) -> None:
+def _find_repeated(ref: StackRef, plan: Plan, repeated: dict[str, str]) -> None:
     """Add requests that had a job before the one that is replaced: they write to its folder."""
     for step in plan.steps:
         if step.type not in JOBS or step.new is None or step.op not in ("create", "replace"):
@@ -92,10 +92,10 @@ def _find_repeated(ref: StackRef, plan: Plan, found: dict[str, str]) -> None:
             except (CommandError, OperatorError):
                 return
             if stored and stored.record.job_name:
-                found[request_id] = stored.record.job_name
+                repeated[request_id] = stored.record.job_name
 
 
-def _find_dropped(ref: StackRef, plan: Plan, found: dict[str, tuple[str, ...]]) -> None:
+def _find_dropped(ref: StackRef, plan: Plan, slots_by_job: dict[str, tuple[str, ...]]) -> None:
     """Add slots that are due by the deployed calendar, and that the new one never submits."""
     for step in plan.steps:
         if step.type != SCHEDULE or step.op != "update" or not (step.old and step.new):
@@ -106,12 +106,12 @@ def _find_dropped(ref: StackRef, plan: Plan, found: dict[str, tuple[str, ...]]) 
             new = DeployedSchedule.of(step.new.inputs)
             now = datetime.now(UTC).timestamp()
             if slots := dropped(old, new, lambda: connect(old), now):  # noqa: B023 - called at once
-                found[old.job] = tuple(slots)
+                slots_by_job[old.job] = tuple(slots)
         except (CommandError, OperatorError, KeyError, TypeError, ValueError):
             continue  # then `up` reports it
 
 
-def _find_adopted(ref: StackRef, plan: Plan, found: set[str]) -> None:
+def _find_adopted(ref: StackRef, plan: Plan, adopted: set[str]) -> None:
     """Add requests of new jobs that have a job already, as after an import of an older state."""
     new = [
         step.new.inputs
@@ -127,22 +127,22 @@ def _find_adopted(ref: StackRef, plan: Plan, found: set[str]) -> None:
             request_id = str(inputs.get("requestId"))
             kind = kind_of_submission(as_mapping(inputs.get("submission")))
             if jobs.is_adopted(request_id, kind):
-                found.add(request_id)
+                adopted.add(request_id)
     except (CommandError, OperatorError):
         return  # then `up` tells: it looks before it sends
 
 
 def observe_by_name(ref: StackRef, names: Sequence[str], *, bound: float = BOUND) -> Observations:
     """The jobs with these resource names, as they are. Raises nothing, as ``observe_jobs``."""
-    found: SimpleQueue[tuple[str, JobObservation] | str] = SimpleQueue()
+    results: SimpleQueue[tuple[str, JobObservation] | str] = SimpleQueue()
     waiting: SimpleQueue[str] = SimpleQueue()
     for name in names:
         waiting.put(name)
     look = CheckpointLook(ref.project, bound / 2)
     for _ in range(min(THREADS, len(names))):
-        arguments = (ref, waiting, found, look)
+        arguments = (ref, waiting, results, look)
         threading.Thread(target=_observe, args=arguments, daemon=True).start()
-    return _collect(found, names, time.monotonic() + bound)
+    return _collect(results, names, time.monotonic() + bound)
 
 
 def _names(plan: Plan) -> list[str]:
@@ -153,13 +153,13 @@ def _names(plan: Plan) -> list[str]:
 
 
 def _collect(
-    found: SimpleQueue[tuple[str, JobObservation] | str], names: Sequence[str], deadline: float
+    results: SimpleQueue[tuple[str, JobObservation] | str], names: Sequence[str], deadline: float
 ) -> Observations:
     jobs: dict[str, JobObservation] = {}
     reason = ""
     for _ in names:
         try:
-            answer = found.get(timeout=max(0.0, deadline - time.monotonic()))
+            answer = results.get(timeout=max(0.0, deadline - time.monotonic()))
         except Empty:
             reason = reason or "no answer in time"
             break
@@ -171,7 +171,7 @@ def _collect(
 
 
 def _observe(
-    ref: StackRef, waiting: SimpleQueue[str], found: SimpleQueue[Any], look: CheckpointLook
+    ref: StackRef, waiting: SimpleQueue[str], results: SimpleQueue[Any], look: CheckpointLook
 ) -> None:
     """Read jobs until none waits."""
     try:
@@ -179,13 +179,13 @@ def _observe(
         jobs, lines = Jobs(ref), logs.connect(ref.project)
     except (CommandError, OperatorError) as error:
         while _next(waiting):
-            found.put(str(error))
+            results.put(str(error))
         return
     while name := _next(waiting):
         try:
-            found.put((name, _observation(jobs, lines, look, name)))
+            results.put((name, _observation(jobs, lines, look, name)))
         except (CommandError, OperatorError) as error:
-            found.put(str(error))
+            results.put(str(error))
 
 
 def _next(waiting: SimpleQueue[str]) -> str:
@@ -216,12 +216,12 @@ def _observation(jobs: Jobs, lines: JobLogs, look: CheckpointLook, name: str) ->
 
 
 def _checkpoint(look: CheckpointLook, job: Any) -> CheckpointObservation | None:
-    found = look.newest(job)
-    if found is None:
+    checkpoint = look.newest(job)
+    if checkpoint is None:
         return None
-    newest = found.newest
+    newest = checkpoint.newest
     age = max(0.0, (datetime.now(UTC) - newest).total_seconds()) if newest else None
-    return CheckpointObservation(age, at_most=found.more)
+    return CheckpointObservation(age, at_most=checkpoint.more)
 
 
 def _last_words(jobs: Jobs, lines: JobLogs, job: Any) -> str:
@@ -234,7 +234,7 @@ def _last_words(jobs: Jobs, lines: JobLogs, job: Any) -> str:
 def _last_line(lines: JobLogs, job_id: str) -> str:
     """The last line of its log; empty if it has none, or nobody may read it."""
     try:
-        found = lines.tail(job_id, 1)
+        last = lines.tail(job_id, 1)
     except OperatorError:
         return ""
-    return str(redact(found[-1].text))[:LINE_LENGTH] if found else ""
+    return str(redact(last[-1].text))[:LINE_LENGTH] if last else ""

@@ -88,15 +88,15 @@ class Jobs:
         if len(states) == 1:
             terms.append(f'state="{PREFIX}{states[0]}"')
         list_ = self._all if all_stacks else self._own
-        found = [job for kind in KINDS for job in list_(terms, kind)]
+        jobs = [job for kind in KINDS for job in list_(terms, kind)]
         on_batch = self._on_batch(labels, all_stacks=all_stacks)
-        found += [job for job in on_batch if not live_only or enum_name(job.state) not in TERMINAL]
+        jobs += [job for job in on_batch if not live_only or enum_name(job.state) not in TERMINAL]
         if states:  # several: the service documents no filter for either of two states
             wanted = {PREFIX + state for state in states}
-            found = [job for job in found if enum_name(job.state) in wanted]
+            jobs = [job for job in jobs if enum_name(job.state) in wanted]
         if self._scripts:
-            found += self._scripts.list(live_only=live_only, states=states, labels=labels)
-        return sorted({job.name: job for job in found}.values(), key=_created, reverse=True)
+            jobs += self._scripts.list(live_only=live_only, states=states, labels=labels)
+        return sorted({job.name: job for job in jobs}.values(), key=_created, reverse=True)
 
     def of(self, job: AnyJob) -> Jobs:
         """Return the jobs of this job's own project: the stack's, or those of scripts."""
@@ -116,8 +116,8 @@ class Jobs:
         if wanted.isdecimal():
             refs = [self.ref, *([self._scripts.ref] if self._scripts else [])]
             names = [f"{ref.parent}/{kind.collection}/{wanted}" for ref in refs for kind in KINDS]
-            found = (self.get_if_exists(name) for name in names)
-            return next((job for job in found if job is not None), None) or self.get(names[0])
+            jobs = (self.get_if_exists(name) for name in names)
+            return next((job for job in jobs if job is not None), None) or self.get(names[0])
         own, name = self.list(), self.ref.first_key(wanted, "jobs", "tuning")
         for job in own:
             if wanted == job.name.rpartition("/")[2]:
@@ -137,7 +137,7 @@ class Jobs:
         return (kind_of(job) is TUNING_JOB and self.get_if_exists(job.name)) or job
 
     def is_adopted(self, request_id: str, kind: JobKind) -> bool:
-        """Whether a submission of the request adopts a job that is there, and sends nothing."""
+        """Return True if submitting the request would adopt an existing job and send nothing."""
         service = self._batch if kind is BATCH_JOB else VertexJobs(self._client, kind)
         return any(is_usable(job.state) for job in service.find(self.ref.parent, request_id))
 
@@ -194,7 +194,7 @@ class Jobs:
         """Jobs on Batch: the stack's own, or all. Says what could not be read, and goes on."""
         program = program_label(self.ref.pulumi_project, self.ref.stack)
         own = ({STACK_LABEL: self.ref.stack}, {PROGRAM_LABEL: program})
-        found: dict[str, AnyJob] = {}
+        by_name: dict[str, AnyJob] = {}
         for wanted in ({},) if all_stacks else own:
             terms = [f'labels.{key}="{value}"' for key, value in {**labels, **wanted}.items()]
             try:
@@ -203,8 +203,8 @@ class Jobs:
                 print_line(f"jobs on Batch are not in this: {error}")
                 return []
             jobs = [batch_service.as_custom_job(job) for job in listed]
-            found |= {job.name: job for job in jobs if all_stacks or labels_of(job)}
-        return list(found.values())
+            by_name |= {job.name: job for job in jobs if all_stacks or labels_of(job)}
+        return list(by_name.values())
 
     def _method(self, verb: str, kind: JobKind | None) -> Callable[..., Any]:
         """The client's method, like ``get_custom_job``."""
@@ -216,8 +216,8 @@ class Jobs:
         program = program_label(self.ref.pulumi_project, self.ref.stack)
         named = {STACK_LABEL: self.ref.stack, PROGRAM_LABEL: program}
         own = (f"labels.{kind.sent_label(label)}={value}" for label, value in named.items())
-        found = [job for each in own for job in self._all([*terms, each, has_request], kind)]
-        return list({job.name: job for job in found}.values())  # one may have both labels
+        jobs = [job for term in own for job in self._all([*terms, term, has_request], kind)]
+        return list({job.name: job for job in jobs}.values())  # one may have both labels
 
     def _all(self, terms: Sequence[str], kind: JobKind) -> list[AnyJob]:
         request = {"parent": self.ref.parent, "filter": " AND ".join(terms)}
@@ -237,7 +237,7 @@ def kind_of(job: AnyJob) -> JobKind:
 
 
 def labels_of(job: AnyJob) -> dict[str, str]:
-    """What the program said of a job, by the names that labels of CustomJobs have."""
+    """Return the labels that the program wrote, by the names that CustomJobs use."""
     return own_labels(kind_of(job).labels_of(job.labels))
 
 

@@ -62,14 +62,14 @@ def tensorboard(
     ref, scripts = stacks.find_with_scripts(stack)
     ref.connect_clients()
     jobs = Jobs(ref, scripts)
-    chosen = [jobs.find(each) for each in job] if job else jobs.list()[:NEWEST]
+    chosen = [jobs.find(name) for name in job] if job else jobs.list()[:NEWEST]
     with tempfile.TemporaryDirectory() as shown:
-        found = _collect(chosen, ref, Path(shown))
-        if not found:
-            names = ", ".join(view.title(each) for each in chosen) or "this stack has none"
+        collected = _collect(chosen, ref, Path(shown))
+        if not collected:
+            names = ", ".join(view.title(item) for item in chosen) or "this stack has none"
             hint = "a job writes them to $AIP_TENSORBOARD_LOG_DIR, which baseOutputDirectory sets"
             raise CommandError(f"no job has TensorBoard logs ({names}).", hint)
-        print_line(f"vt: TensorBoard on the logs of {', '.join(found)}")
+        print_line(f"vt: TensorBoard on the logs of {', '.join(collected)}")
         # -P: no module of the folder that this is called in.
         # The fast loader is a program of its own, which follows no links.
         command = [str(python), "-P", "-m", "tensorboard.main", "--load_fast=false"]
@@ -81,7 +81,7 @@ def tensorboard(
 
 def _collect(chosen: Sequence[AnyJob], ref: stacks.StackRef, shown: Path) -> list[str]:
     """Put the logs of each job into a folder of its name, below ``shown``; names of those."""
-    found: list[str] = []
+    collected: list[str] = []
     for job in chosen:
         where = view.spec_of(job).base_output_directory.output_uri_prefix.rstrip("/")
         if not where:
@@ -97,12 +97,12 @@ def _collect(chosen: Sequence[AnyJob], ref: stacks.StackRef, shown: Path) -> lis
         else:
             data.pull(f"{where}/{LOGS}", target, ref.stack)
         if target.is_dir() and any(target.iterdir()):
-            found.append(name)
-    return found
+            collected.append(name)
+    return collected
 
 
 def _cut(name: str) -> str:
-    """What a file system takes: 255 bytes at most, and a display name may have twice as many."""
+    """Shorten a name to fit a file system, which allows 255 bytes."""
     return name.encode()[:200].decode(errors="ignore")
 
 

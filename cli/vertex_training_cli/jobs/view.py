@@ -42,7 +42,7 @@ def job_id(job: AnyJob) -> str:
 
 
 def is_tuning(job: AnyJob) -> bool:
-    """Whether it is a tuning job, which has trials."""
+    """Return True if it is a tuning job, which has trials."""
     return kind_of(job) is TUNING_JOB
 
 
@@ -77,7 +77,7 @@ def rung(job: AnyJob) -> str:
 
 
 def is_rung(job: AnyJob) -> bool:
-    """Whether it is a rung of a ladder; another job may be the current one."""
+    """Return True if it is a rung of a ladder; another job may be the current one."""
     return bool(rung(job))
 
 
@@ -86,14 +86,14 @@ def run_texts(jobs: Sequence[AnyJob]) -> dict[str, str]:
 
     A run has several when its file was changed, or it was cancelled and asked for again.
     """
-    found, counts = dict[str, str](), Counter[tuple[str, ...]]()
-    for job in sorted(jobs, key=lambda each: type(each).pb(each).create_time.ToNanoseconds()):
+    texts, counts = dict[str, str](), Counter[tuple[str, ...]]()
+    for job in sorted(jobs, key=lambda entry: type(entry).pb(entry).create_time.ToNanoseconds()):
         project = job.name.split("/")[1]  # that of scripts has a stack of the same name
         key = project, stack(job), title(job), run(job), slot(job)  # a slot has one job
         counts[key] += 1
         more = counts[key] > 1 and run(job)
-        found[job.name] = f"{run(job)} #{counts[key]}" if more else run(job)
-    return found
+        texts[job.name] = f"{run(job)} #{counts[key]}" if more else run(job)
+    return texts
 
 
 def state(job: AnyJob) -> str:
@@ -102,7 +102,7 @@ def state(job: AnyJob) -> str:
 
 
 def has_ended(job: AnyJob) -> bool:
-    """Whether its state is final."""
+    """Return True if its state is final."""
     return enum_name(job.state) in TERMINAL
 
 
@@ -184,7 +184,7 @@ def _time(value: Any) -> str:
 
 
 def _duration(job: AnyJob, now: datetime) -> str:
-    """How long its code has run; empty before it does."""
+    """Return how long its code has run; empty before it starts."""
     began: Any = job.start_time
     ended_at: Any = job.end_time or now
     return format_duration((ended_at - began).total_seconds()) if began else ""
@@ -206,7 +206,7 @@ class Trial:
     metrics: Mapping[str, float]
     """Of its final measurement; empty while it has none."""
     reason: str
-    """Why it is infeasible, if it is."""
+    """The reason why the trial is infeasible; otherwise empty."""
     job: str
     """Id of the CustomJob that runs it; empty before there is one."""
 
@@ -218,10 +218,10 @@ class Trial:
 
 def trials_of(message: Mapping[str, Any]) -> list[Trial]:
     """The trials in a tuning job's message, the best first, then those without a result."""
-    found = [_trial(each) for each in message.get("trials", [])]
+    trials = [_trial(trial) for trial in message.get("trials", [])]
     metric, sign = _objective(message)
     return sorted(
-        found,
+        trials,
         key=lambda trial: (
             metric not in trial.metrics,
             sign * trial.metrics.get(metric, 0.0),
@@ -236,9 +236,9 @@ def find_trial(trials: Sequence[Trial], wanted: str) -> Trial:
     Raises:
         CommandError: there is none, or it runs nothing yet.
     """
-    trial = next((each for each in trials if each.id == wanted), None)
+    trial = next((item for item in trials if item.id == wanted), None)
     if trial is None:
-        known = ", ".join(each.id for each in sorted(trials, key=lambda each: each.number))
+        known = ", ".join(item.id for item in sorted(trials, key=lambda entry: entry.number))
         raise CommandError(f"there is no trial {wanted!r}.", f"there are: {known or 'none yet'}.")
     if not trial.job:
         raise CommandError(f"trial {wanted} runs nothing yet: it is {trial.state}.")
@@ -246,7 +246,7 @@ def find_trial(trials: Sequence[Trial], wanted: str) -> Trial:
 
 
 def trial_summary(message: Mapping[str, Any]) -> str:
-    """How many trials there are: ``7 of 12, 3 at once: 4 SUCCEEDED, 3 ACTIVE``."""
+    """Return the number of trials: ``7 of 12, 3 at once: 4 SUCCEEDED, 3 ACTIVE``."""
     states: dict[str, int] = {}
     for trial in message.get("trials", []):
         states[_trial_state(trial)] = states.get(_trial_state(trial), 0) + 1
@@ -258,19 +258,19 @@ def trial_summary(message: Mapping[str, Any]) -> str:
 
 def trial_table(message: Mapping[str, Any]) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
     """Heads and rows. Columns: trial, state, each metric, each parameter, the CustomJob's id."""
-    found = trials_of(message)
-    metrics = _names(each.metrics for each in found)
-    parameters = _names(each.parameters for each in found)
+    trials = trials_of(message)
+    metrics = _names(trial.metrics for trial in trials)
+    parameters = _names(trial.parameters for trial in trials)
     heads = (*TRIAL_COLUMNS, *metrics, *parameters, "id")
     rows = [
         (
-            each.id,
-            each.state,
-            *(shown(each.metrics.get(name)) for name in metrics),
-            *(shown(each.parameters.get(name)) for name in parameters),
-            each.job,
+            trial.id,
+            trial.state,
+            *(shown(trial.metrics.get(name)) for name in metrics),
+            *(shown(trial.parameters.get(name)) for name in parameters),
+            trial.job,
         )
-        for each in found
+        for trial in trials
     ]
     return heads, rows
 

@@ -49,12 +49,12 @@ def private_files() -> Iterator[int]:
 
 
 class PrebuiltImages(enum.StrEnum):
-    """What runs a job whose prebuilt image has a version that is not here."""
+    """The substitute for a prebuilt image whose version is not available here."""
 
     NEAREST = enum.auto()
-    """The nearest version that is."""
+    """The nearest available version."""
     EXACT = enum.auto()
-    """Nothing: the job is refused."""
+    """No substitute: the job is refused."""
 
 
 def start(
@@ -152,16 +152,16 @@ def take_down(home: Home, *, clean: bool, report: Callable[[str], None]) -> None
         for table, job in live:
             # The server ends a CANCELLING job as CANCELLED when it stops.
             table.move(job.job_id, JobState.CANCELLING, only_from=LIVE_STATES)
-        for each in of_batch:
-            batch.move(each.name, State.CANCELLING, ACTIVE)
+        for prediction in of_batch:
+            batch.move(prediction.name, State.CANCELLING, ACTIVE)
     stopped = lifecycle.stop(home)
     with _records_if_possible(report):
         for table, job in live:
             if table.move(job.job_id, JobState.CANCELLED, error=_CANCELLED):
                 report(f"job {job.display_name} ({job.job_id}) was cancelled")
-        for each in of_batch:
-            batch.move(each.name, State.CANCELLED, (State.CANCELLING,))
-            report(f"job {each.job_id} of Batch was cancelled")
+        for prediction in of_batch:
+            batch.move(prediction.name, State.CANCELLED, (State.CANCELLING,))
+            report(f"job {prediction.job_id} of Batch was cancelled")
     report("stopped" if stopped else "nothing was running")
     if clean:
         _check_removable(home)
@@ -219,16 +219,16 @@ def _stack_defaults(home: Home) -> dict[str, str]:
     A project that is chosen already, as in a shell inside of a shell, stays.
     """
     project = find_project(str(home.repo))
-    found: dict[str, str] = {}
+    defaults: dict[str, str] = {}
     if project is not None:
         file = os.path.join(project[0], file_name(DEFAULT_STACK))
         # A stack file with a mistake keeps nobody out of a shell; `pulumi` says what is wrong.
         with suppress(*_UNREADABLE), open(file, encoding="utf-8") as stack:
-            found = cloud_sdk.defaults(yaml.safe_load(stack)["config"])
+            defaults = cloud_sdk.defaults(yaml.safe_load(stack)["config"])
     chosen = os.environ.get(cloud_sdk.PROJECT, "")
-    found |= {cloud_sdk.PROJECT: chosen} if is_local(chosen) else {}
-    project = found.get(cloud_sdk.PROJECT, "")
-    return {**found, _CLIENTS_PROJECT: project} if is_local(project) else {}
+    defaults |= {cloud_sdk.PROJECT: chosen} if is_local(chosen) else {}
+    project = defaults.get(cloud_sdk.PROJECT, "")
+    return {**defaults, _CLIENTS_PROJECT: project} if is_local(project) else {}
 
 
 def enter_shell(home: Home, command: str | None, report: Callable[[str], None], umask: int) -> None:

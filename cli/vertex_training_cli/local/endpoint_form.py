@@ -120,21 +120,21 @@ def _with_images(
     report(f"{names} on this host, not in a container: {reason}")
     config = copy.deepcopy(dict(form.config))
     for model in config[_key("models")].values():
-        found = _IMAGE.fullmatch(str(model.get("container")))
-        if found and found[1] in form.images:
-            model["container"] = on_host(ref.root, config[_key("images")][found[1]])
+        match_ = _IMAGE.fullmatch(str(model.get("container")))
+        if match_ and match_[1] in form.images:
+            model["container"] = on_host(ref.root, config[_key("images")][match_[1]])
     return replace(form, config=config), {}
 
 
 def on_host(root: Path, image: Mapping[str, Any]) -> dict[str, Any]:
     """A serving container that runs the ENTRYPOINT of an image's Dockerfile on this host."""
     text = (root / image["context"] / image.get("dockerfile", "Dockerfile")).read_text("utf-8")
-    found = _ENTRYPOINT.search(text)
-    words = json.loads(found[1]) if found else []
+    match_ = _ENTRYPOINT.search(text)
+    words = json.loads(match_[1]) if match_ else []
     if words[:1] != ["python"]:
         text = f"{image['context']} starts no python, and nothing here runs its container."
         raise CommandError(text, "`make containers` says what to install")
-    folders = [(root / each).parent for each in image.get("include", ())]
+    folders = [(root / pattern).parent for pattern in image.get("include", ())]
     path = ":".join(str(fromkey) for fromkey in dict.fromkeys(folders))
     return {
         "image": _NO_IMAGE,
@@ -144,7 +144,7 @@ def on_host(root: Path, image: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _show_endpoints(home: Home, ref: StackRef, config: Mapping[str, Any]) -> int:
-    """What each endpoint answers, beside what the script said; 1 if they differ, else 0."""
+    """Print each endpoint's predictions beside the script's; return 1 if they differ, else 0."""
     from vertex_training_cli.serving import endpoints, service
 
     ref.connect_clients()
@@ -152,12 +152,12 @@ def _show_endpoints(home: Home, ref: StackRef, config: Mapping[str, Any]) -> int
     for key, entry in config[_key("endpoints")].items():
         model = entry.get("model", key)
         own = _own_predictions(home, ref, config[_key("models")][model], model)
-        found = service.Endpoints(ref).find(key)
-        facts = [("id", found.name.rpartition("/")[2])]
+        endpoint = service.Endpoints(ref).find(key)
+        facts = [("id", endpoint.name.rpartition("/")[2])]
         if own:
-            asked = endpoints.sender(ref, found)([each["instance"] for each in own])
+            asked = endpoints.sender(ref, endpoint)([row["instance"] for row in own])
             pairs = zip(asked, own, strict=True)
-            largest = max(abs(answer - each["prediction"]) for answer, each in pairs)
+            largest = max(abs(answer - row["prediction"]) for answer, row in pairs)
             equal = largest <= TOLERANCE
             differ += not equal
             verdict = "equal" if equal else "DIFFER FROM"

@@ -113,14 +113,14 @@ def find_form(root: Path, stack: str) -> ImageForm | None:
         return None
     images, changed = dict[str, str](), list[str]()
     for name, entry in jobs.items():
-        file, found = _image_file(root, entry, packages)
-        if found:
-            entry["file"], images = file, images | found
+        file, form = _image_file(root, entry, packages)
+        if form:
+            entry["file"], images = file, images | form
             changed.append(str(name))
     if not changed:
         return None
-    given = config.get(f"{NAMESPACE}:images") or {}
-    config[f"{NAMESPACE}:images"] = given | {n: {"context": c} for n, c in images.items()}
+    configured = config.get(f"{NAMESPACE}:images") or {}
+    config[f"{NAMESPACE}:images"] = configured | {n: {"context": c} for n, c in images.items()}
     for name in images:
         if not any(f"${{packages.{name}}}" in _read(root, job) for job in jobs.values()):
             del packages[name]
@@ -150,7 +150,7 @@ def _read(root: Path, entry: Any) -> str:
 
 
 def missing(home: Home) -> str:
-    """What this machine lacks; empty if it builds, keeps and runs images."""
+    """Return what this machine lacks to build, store and run images; empty if nothing."""
     if sys.platform != "linux":
         return "containers have the network of this machine on Linux alone"
     if registry_program.find_program() is None:
@@ -206,7 +206,7 @@ def built_pins(settings: Settings, form: ImageForm, ref: StackRef) -> Iterator[t
 
 
 def _is_built(settings: Settings, name: str, root: Path) -> bool:
-    """Whether the registry has the image of the context as it is."""
+    """Return True if the registry has the image of the current context."""
     source = pins.source_of(settings.images[name])
     assert source is not None  # each has a context
     at, path = registry.registry_of(settings.names.image(name))
@@ -215,12 +215,15 @@ def _is_built(settings: Settings, name: str, root: Path) -> bool:
 
 def _has_repository(home: Home, settings: Settings) -> bool:
     wanted = settings.names.image("x").split("/")[1:3]
-    found = Store(home.database).list(REPOSITORY)
-    return any([each.project, each.inputs.get("repositoryId")] == wanted for each in found)
+    repositories = Store(home.database).list(REPOSITORY)
+    return any(
+        [repository.project, repository.inputs.get("repositoryId")] == wanted
+        for repository in repositories
+    )
 
 
 def _obstacle(context: Path) -> str:
-    """What a Dockerfile needs and this machine does not reach, asked with a short bound."""
+    """Return why a Dockerfile cannot be built here; empty if its sources are reachable."""
     text = (context / "Dockerfile").read_text("utf-8", errors="replace")
     if _TORCH_INDEX not in text or _reaches_cpu_wheels():
         return ""

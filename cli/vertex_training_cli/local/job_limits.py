@@ -1,4 +1,4 @@
-"""What the job service refuses by the catalogue and the rules of images.
+"""Requests that the job service refuses by the catalogue and the rules of images.
 
 The local cloud calls it by the entry point ``localgcp.job_limits``: it has no such tables, and they
 stand in one place (decision 72).
@@ -52,8 +52,8 @@ def _message(rule: str, finding: Finding, job: Job) -> str:
     own = f"{finding.what}: {finding.value}." if finding.value else f"{finding.what}."
     machine = job.spec["workerPoolSpecs"][finding.path[2]].get("machineSpec", {})
     text = WORDS.get(rule, own.replace("{", "{{").replace("}", "}}"))
-    told = text.format(value=finding.value, machine=machine.get("machineType", ""))
-    return f"{told} ({finding.hint})" if finding.hint else told
+    detail = text.format(value=finding.value, machine=machine.get("machineType", ""))
+    return f"{detail} ({finding.hint})" if finding.hint else detail
 
 
 def _field(finding: Finding) -> str:

@@ -91,21 +91,21 @@ def show(
     """
     if "/" in replica or replica.startswith("."):
         raise LocalCloudError(f"{replica!r} is no name of a replica.", "write workerpool0-0.")
-    found, trial = _find(home, wanted, trial)
-    if not isinstance(found, TuningRecord):
+    shown, trial = _find(home, wanted, trial)
+    if not isinstance(shown, TuningRecord):
         if trial:
-            raise LocalCloudError(f"job {found.display_name} has no trials.", "leave --trial out.")
-        _show_one(home, found, replica, follow=follow)
+            raise LocalCloudError(f"job {shown.display_name} has no trials.", "leave --trial out.")
+        _show_one(home, shown, replica, follow=follow)
         return
-    jobs, every = JobTable(home.database), TuningTable(home.database).trials(found.job_id)
+    jobs, every = JobTable(home.database), TuningTable(home.database).trials(shown.job_id)
     if trial is None:
-        _show_all(home, found, every, replica, follow=follow)
+        _show_all(home, shown, every, replica, follow=follow)
         return
-    job = next((jobs.get(each.job_id) for each in every if str(each.number) == trial), None)
+    job = next((jobs.get(row.job_id) for row in every if str(row.number) == trial), None)
     if job is None:
-        known = ", ".join(str(each.number) for each in every)
+        known = ", ".join(str(row.number) for row in every)
         raise LocalCloudError(
-            f"tuning job {found.display_name} has no trial {trial!r}.",
+            f"tuning job {shown.display_name} has no trial {trial!r}.",
             f"there are: {known or 'none yet'}.",
         )
     _show_one(home, job, replica, follow=follow)
@@ -119,7 +119,7 @@ def _find(home: Home, wanted: str | None, trial: str | None) -> tuple[LocalJob, 
     tunings = [job for job in every if isinstance(job, TuningRecord)]
     if not wanted:
         every = tunings if trial else [job for job in every if not isinstance(job, TuningRecord)]
-    trials = {each.job_id for job in tunings for each in table.trials(job.job_id)}
+    trials = {row.job_id for job in tunings for row in table.trials(job.job_id)}
     try:
         in_stack = job_ids_named(home, wanted) if wanted else []
         return find_job(every, wanted, in_stack, trials), trial

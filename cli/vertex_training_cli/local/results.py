@@ -44,7 +44,7 @@ def metrics(job: LocalJob) -> dict[str, float]:
 
 
 def artifacts(home: Home, job: LocalJob) -> tuple[str, str] | None:
-    """Where the job's output is: (gs:// URI, folder of the emulator), or None.
+    """Return the location of the job's output: (gs:// URI, folder of the emulator), or None.
 
     Where nothing is, the second says so. A job outlives its buckets: after ``pulumi destroy`` the
     next ``up`` adopts it as the run it was asked for.
@@ -70,17 +70,17 @@ class JobRecords:
 
     def get(self, job_id: str) -> LocalJob | None:
         """The job, or None if its record was deleted."""
-        found = (table.get(job_id) for table in self._vertex)
+        jobs = (table.get(job_id) for table in self._vertex)
         on_batch = (job for job in self._batch.list() if job.job_id == job_id)
-        return next(filter(None, (*found, *on_batch)), None)
+        return next(filter(None, (*jobs, *on_batch)), None)
 
     def list(self) -> builtins.list[LocalJob]:
         """All jobs with the trials of tuning jobs, newest first."""
-        found = [*itertools.chain.from_iterable(each.list() for each in self._vertex)]
-        return sorted([*found, *self._batch.list()], key=lambda job: job.create_time, reverse=True)
+        jobs = [*itertools.chain.from_iterable(table.list() for table in self._vertex)]
+        return sorted([*jobs, *self._batch.list()], key=lambda job: job.create_time, reverse=True)
 
     def progress(self, job: LocalJob) -> str:
-        """How many trials or tasks are over: ``3/4``; empty for a job that has none."""
+        """Return the number of ended trials or tasks: ``3/4``; empty for a job that has none."""
         if isinstance(job, BatchJob):
             return f"{self._batch.counts(job.uid).get('SUCCEEDED', 0)}/{job.task_count}"
         if isinstance(job, TuningRecord):
@@ -90,18 +90,18 @@ class JobRecords:
 
 
 def noun(job: LocalJob) -> str:
-    """What people call a job of its kind."""
+    """Return the common name for a job of its kind."""
     return (kind_of_name(job.name) or CUSTOM_JOB).noun
 
 
 def is_named(job: LocalJob, text: str) -> bool:
-    """Whether a job is called so: its id, resource name or display name, or the uid of Batch."""
+    """Return True if ``text`` is the job's id, resource name, display name or Batch uid."""
     names = (job.job_id, job.name, job.display_name)
     return text in names or (isinstance(job, BatchJob) and text == job.uid)
 
 
 def why(job: LocalJob) -> str:
-    """Why it failed, or waits; empty if no record says so."""
+    """Return why the job failed or waits; empty if it is not recorded."""
     if isinstance(job, BatchJob) and job.state is State.QUEUED:
         return job.last_event
     return job.error_message or ""

@@ -88,27 +88,27 @@ def _show_jobs(home: Home, out: Console) -> None:
 
 def _show_endpoints(home: Home, out: Console) -> None:
     rows: list[tuple[str, ...]] = []
-    for each in Store(home.database).list(ENDPOINT):
-        split = json.loads(each.outputs.get("trafficSplit") or "{}")
+    for endpoint in Store(home.database).list(ENDPOINT):
+        split = json.loads(endpoint.outputs.get("trafficSplit") or "{}")
         deployed = [
-            f"{found['id']} (version {found.get('modelVersionId', '?')}): "
-            f"{split.get(found['id'], 0)} %"
-            for found in each.outputs.get("deployedModels") or []
+            f"{model['id']} (version {model.get('modelVersionId', '?')}): "
+            f"{split.get(model['id'], 0)} %"
+            for model in endpoint.outputs.get("deployedModels") or []
         ]
-        id_, title = each.id.rpartition("/")[2], str(each.outputs.get("displayName", ""))
+        id_, title = endpoint.id.rpartition("/")[2], str(endpoint.outputs.get("displayName", ""))
         rows.append((title, id_, "\n".join(deployed) or "nothing"))
     if rows:
         out.print(table("ENDPOINT", "ID", "DEPLOYED", rows=rows))
 
 
 def _show_notifications(home: Home, out: Console) -> None:
-    """What alerts would have sent, the last ones, and which alerts nobody judges here."""
-    store, found = Store(home.database), spool.read(home.notifications)
-    if found:
-        out.print(f"notifications: {len(found)} in {home.notifications} ({spool.STAND_IN})")
+    """Print the last notifications of alerts, and the alerts that are not evaluated locally."""
+    store, messages = Store(home.database), spool.read(home.notifications)
+    if messages:
+        out.print(f"notifications: {len(messages)} in {home.notifications} ({spool.STAND_IN})")
         rows = [
             (f"{n.time:%Y-%m-%d %H:%M:%S}", n.title, n.channel, n.labels.get("job_id", ""))
-            for n in found[-LAST:]
+            for n in messages[-LAST:]
         ]
         out.print(table("TIME", "ALERT", "WOULD TELL", "JOB", rows=rows))
     _, others = policies.read([*store.list(ALERT_POLICY), *store.list(BUDGET)])
@@ -119,8 +119,12 @@ def _show_notifications(home: Home, out: Console) -> None:
 def _show_reservations(home: Home, out: Console) -> None:
     store, jobs = Store(home.database), JobTable(home.database)
     rows = [
-        (each.path, str(each.shape), f"{jobs.used(each.path)}/{each.count}")
-        for each in reservations.everywhere(store)
+        (
+            reservation.path,
+            str(reservation.shape),
+            f"{jobs.used(reservation.path)}/{reservation.count}",
+        )
+        for reservation in reservations.everywhere(store)
     ]
     if rows:
         out.print(table("RESERVATION", "MACHINE", "USED", rows=rows))

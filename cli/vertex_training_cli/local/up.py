@@ -77,7 +77,7 @@ def up(
         then = partial(_bring_up, home, report=print_status)
         code = endpoint_form.run(home, stack, endpoints, train, then, print_status)
         served = f"{stack}{endpoint_form.SUFFIX}"
-        lists = [f"vt {each} list --stack {served}" for each in ("endpoints", "models")]
+        lists = [f"vt {command} list --stack {served}" for command in ("endpoints", "models")]
         show_next_steps([*lists, "vt local down"])
         raise typer.Exit(code)
 
@@ -174,7 +174,7 @@ def _job_rows(home: Home, job: StackJob, record: LocalJob | None) -> list[tuple[
 
 
 def _tuning_rows(home: Home, tuning: TuningRecord) -> list[tuple[str, str]]:
-    """How many trials are over, and the best one."""
+    """Return rows on a tuning job: the number of ended trials, and the best one."""
     trials = TuningTable(home.database).trials(tuning.job_id)
     over = sum(trial.state.over for trial in trials)
     rows = [("trials", f"{over} of {tuning.max_trials}")]
@@ -228,8 +228,8 @@ def tail(home: Home, record: LocalJob, lines: int) -> list[str]:
 def _live_jobs(
     home: Home, jobs: JobLookup, wanted: Sequence[StackJob]
 ) -> list[tuple[str, LocalJob]]:
-    found = [(job.name, record) for job in wanted if (record := jobs.get(job.job_id))]
-    live = [(name, record) for name, record in found if not record.state.terminal]
+    running = [(job.name, record) for job in wanted if (record := jobs.get(job.job_id))]
+    live = [(name, record) for name, record in running if not record.state.terminal]
     if live and lifecycle.running(home) is None:
         raise LocalCloudError(
             f"the local cloud ended while {len(live)} jobs had not.",
@@ -243,8 +243,8 @@ def _with_lines(home: Home, jobs: JobLookup, wanted: Sequence[StackJob]) -> None
 
     def show(name: str, record: LocalJob) -> None:
         if shown.get(name) != record.state:
-            found = substitutes.read(home, record.job_id) if record.state.terminal else []
-            state = substitutes.marked(record.state.word, found)
+            replaced = substitutes.read(home, record.job_id) if record.state.terminal else []
+            state = substitutes.marked(record.state.word, replaced)
             print(f"job {name} ({record.job_id}): {state}", flush=True)
             shown[name] = record.state
 

@@ -184,9 +184,9 @@ def _too_large(path: Path) -> str:
 def _specs_above(folder: Path) -> _Specs:
     """Return the patterns of the folders above, up to the top of the checkout."""
     above = folder.parents
-    top = next((each for each in (folder, *above) if (each / ".git").exists()), folder)
-    between = [each for each in reversed(above) if each.is_relative_to(top)]
-    return tuple(spec for each in between for spec in _specs_of(each))
+    top = next((parent for parent in (folder, *above) if (parent / ".git").exists()), folder)
+    between = [parent for parent in reversed(above) if parent.is_relative_to(top)]
+    return tuple(spec for parent in between for spec in _specs_of(parent))
 
 
 def _specs_of(folder: Path) -> Iterator[tuple[Path, GitIgnoreSpec]]:

@@ -145,8 +145,8 @@ def prepare(
 
 def _starter(requirements: Path | None, folder: Path) -> packages.Package:
     """Return the package that starts a script, with the requirements beside the script."""
-    with tempfile.TemporaryDirectory() as made:
-        package = Path(made) / MODULE
+    with tempfile.TemporaryDirectory() as directory:
+        package = Path(directory) / MODULE
         package.mkdir()
         (package / "__init__.py").touch()
         (package / "__main__.py").write_text(START)

@@ -82,11 +82,11 @@ def prepare(
         raise ConfigError(checked.errors)
     if over := stack.exceeded_limits({name: checked}):
         raise ConfigError(over)
-    used = [each for each in checked.request.used if each.startswith("packages.")]
-    packages = {each: stack.packages[each.partition(".")[2]] for each in used}
-    uploads = {str(table[each]): package.content for each, package in packages.items()}
-    told = stack.settings.notifications(key)
-    request = dataclasses.replace(checked.request, notifications=told)
+    used = [reference for reference in checked.request.used if reference.startswith("packages.")]
+    packages = {reference: stack.packages[reference.partition(".")[2]] for reference in used}
+    uploads = {str(table[reference]): package.content for reference, package in packages.items()}
+    notifications = stack.settings.notifications(key)
+    request = dataclasses.replace(checked.request, notifications=notifications)
     return PreparedRun(request, (*_warnings(checked), *_left_out(key, declared)), uploads)
 
 
@@ -130,7 +130,7 @@ def submit(run: PreparedRun, stack: Stack) -> str:
 
 
 def has_bucket(project: str, name: str, number: str) -> bool:
-    """Whether a bucket is there; what cannot be asked is told when it is written.
+    """Return True if a bucket exists, or if that is unknown: then writing to it fails.
 
     Raises:
         CommandError: it is not of the project with this number.
@@ -189,9 +189,9 @@ def _read(file: Path, words: Sequence[str]) -> tuple[bytes, str]:
 
 
 def _left_out(key: str, declared: Job | None) -> list[str]:
-    """What the stack asks of its job and nobody keeps for a run, which no stack has."""
-    given = {"ladder": declared.ladder, **declared.passed} if declared else {}
-    names = (name for name, value in given.items() if value and name != "onDelete")
+    """Return notes on settings of the stack's job that do not apply to a run."""
+    settings = {"ladder": declared.ladder, **declared.passed} if declared else {}
+    names = (name for name, value in settings.items() if value and name != "onDelete")
     return [f"job '{key}': a run has no {name}: it goes without" for name in names]
 
 
@@ -231,13 +231,13 @@ def with_words(args: Sequence[str], words: Sequence[str]) -> list[str]:
     >>> with_words(["--epochs=2", "--lr", "0.1", "train"], ["--epochs=3", "--lr=1", "--fast"])
     ['train', '--epochs=3', '--lr=1', '--fast']
     """
-    given = {_flag(word) for word in words if word.startswith("-")}
+    flags = {_flag(word) for word in words if word.startswith("-")}
     kept: list[str] = []
     index = 0
     while index < len(args):
         word = args[index]
         index += 1
-        if not word.startswith("-") or _flag(word) not in given:
+        if not word.startswith("-") or _flag(word) not in flags:
             kept.append(word)
         elif "=" not in word and index < len(args) and not args[index].startswith("-"):
             index += 1  # its value is a word of its own

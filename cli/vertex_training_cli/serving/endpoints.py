@@ -49,9 +49,13 @@ def list_(stack: SelectedStack = None, format_: FormatOption = Format.TEXT) -> N
     """List the stack's endpoints: traffic split, versions and reachability."""
     ref = service.connected(stack)
     runs = {
-        each.name: f"run {each.run}" for each in service.ModelReader(ref).versions() if each.run
+        version.name: f"run {version.run}"
+        for version in service.ModelReader(ref).versions()
+        if version.run
     }
-    entries = [_entry(key, each, runs) for key, each in service.Endpoints(ref).list().items()]
+    entries = [
+        _entry(key, endpoint, runs) for key, endpoint in service.Endpoints(ref).list().items()
+    ]
     if format_ is Format.JSON:
         print(json_document(entries))
         return
@@ -60,8 +64,14 @@ def list_(stack: SelectedStack = None, format_: FormatOption = Format.TEXT) -> N
         print_status(f"no endpoints in stack {ref.stack}{hint}")
         return
     cells = [
-        (each["endpoint"], split_text(each["split"]), each["reach"], each["address"], each["id"])
-        for each in entries
+        (
+            entry["endpoint"],
+            split_text(entry["split"]),
+            entry["reach"],
+            entry["address"],
+            entry["id"],
+        )
+        for entry in entries
     ]
     console().print(table("ENDPOINT", "SPLIT", "REACH", "ADDRESS", "ID", rows=cells))
 
@@ -80,20 +90,20 @@ def wait(
     Exit code: 0, or 124 after the deadline; the differences are printed.
     """
     limit, ref = seconds(deadline, "--deadline"), service.connected(stack)
-    declared, found = _declared(ref), service.Endpoints(ref)
-    if unknown := [each for each in endpoint if each not in declared]:
+    declared, endpoints = _declared(ref), service.Endpoints(ref)
+    if unknown := [key for key in endpoint if key not in declared]:
         hint = f"there are {', '.join(declared)}." if declared else ""
         raise CommandError(f"stack {ref.stack} declares no endpoint {unknown[0]!r}.", hint)
-    ends, told = time.monotonic() + limit, dict[str, list[str]]()
+    ends, reported = time.monotonic() + limit, dict[str, list[str]]()
     while True:
-        there = found.list()
-        left = {each: _missing(declared[each], there) for each in endpoint}
-        left = {each: texts for each, texts in left.items() if texts}
-        if left != told:
-            for each, texts in left.items():
-                if told.get(each) != texts:
-                    print_status(f"endpoint {each} {plain('; '.join(texts))}")
-            told = left
+        live = endpoints.list()
+        left = {key: _missing(declared[key], live) for key in endpoint}
+        left = {key: texts for key, texts in left.items() if texts}
+        if left != reported:
+            for key, texts in left.items():
+                if reported.get(key) != texts:
+                    print_status(f"endpoint {key} {plain('; '.join(texts))}")
+            reported = left
         if not left:
             return
         if time.monotonic() >= ends:
@@ -122,12 +132,12 @@ def predict(
     Example: `vt endpoints predict titanic -i - < rows.jsonl`.
     """
     ref = service.connected(stack)
-    found = service.Endpoints(ref).find(endpoint)
+    target = service.Endpoints(ref).find(endpoint)
     if str(input_) == "-":
-        done = _print_answers(ref, found, sys.stdin.buffer)
+        done = _print_answers(ref, target, sys.stdin.buffer)
     else:
         with input_.open("rb") as file:
-            done = _print_answers(ref, found, file)
+            done = _print_answers(ref, target, file)
     if not done:
         raise typer.Exit(1)
 
@@ -145,15 +155,15 @@ def _print_answers(ref: StackRef, endpoint: Any, file: IO[bytes]) -> bool:
             read = row.line
             yield row
 
-    for each in rows.answer(counted(), sender(ref, endpoint), most):
-        last = each.line
-        if each.problem:
+    for prediction in rows.answer(counted(), sender(ref, endpoint), most):
+        last = prediction.line
+        if prediction.problem:
             all_answered = False
-            text = plain(each.problem)
-            print_status(f"line {each.line}: {text}")
-            print(json_text({"error": text, "line": each.line}))
+            text = plain(prediction.problem)
+            print_status(f"line {prediction.line}: {text}")
+            print(json_text({"error": text, "line": prediction.line}))
         else:
-            print(json_text(each.value))
+            print(json_text(prediction.value))
     # The last batch may have held more rows than were answered.
     if read > last or next(source, None) is not None:
         print_status(f"{rows.MOST_FAILURES} rows failed, the last in line {last}: no more is sent")
@@ -161,7 +171,7 @@ def _print_answers(ref: StackRef, endpoint: Any, file: IO[bytes]) -> bool:
 
 
 def sender(ref: StackRef, endpoint: Any) -> rows.Send:
-    """What sends rows to an endpoint.
+    """Return the function that sends rows to an endpoint.
 
     Raises:
         CommandError: nothing is deployed there, or it is private.
@@ -202,7 +212,7 @@ def sender(ref: StackRef, endpoint: Any) -> rows.Send:
             raise rows.RowsRefusedError(str(error.cause)) from None
         except (GoogleAuthError, RequestException) as error:
             raise OperatorError(f"the endpoint did not answer: {error}") from None
-        return [rows.to_plain(each) for each in type(response).pb(response).predictions]
+        return [rows.to_plain(prediction) for prediction in type(response).pb(response).predictions]
 
     return send
 
@@ -212,16 +222,16 @@ def split_text(split: Mapping[str, int]) -> str:
     return ", ".join(f"{name}: {share}" for name, share in split.items()) or "no traffic"
 
 
-def _missing(declared: DeclaredEndpoint, there: Mapping[str, Any]) -> list[str]:
-    """What an endpoint lacks; models that somebody added by hand are no reason to wait."""
-    found = there.get(declared.key)
-    if found is None or found.name.rpartition("/")[2] != declared.id:
+def _missing(declared: DeclaredEndpoint, endpoints: Mapping[str, Any]) -> list[str]:
+    """Return what an endpoint lacks; models that were added by hand are no reason to wait."""
+    live = endpoints.get(declared.key)
+    if live is None or live.name.rpartition("/")[2] != declared.id:
         return ["is not there yet"]
-    runs = {each.id: f"run {run}" for run, each in declared.deployments.items()}
-    ids = {each.id for each in found.deployed_models}
+    runs = {deployment.id: f"run {run}" for run, deployment in declared.deployments.items()}
+    ids = {model.id for model in live.deployed_models}
     missing = [f"does not have {run} yet" for id_, run in runs.items() if id_ not in ids]
     wanted = {declared.deployments[run].id: share for run, share in declared.split.items() if share}
-    split = {id_: int(share) for id_, share in found.traffic_split.items() if share}
+    split = {id_: int(share) for id_, share in live.traffic_split.items() if share}
     if not missing and split != wanted:
         now = {runs.get(id_, f"model {id_}"): share for id_, share in split.items()}
         missing.append(f"has the split {split_text(now)}")
@@ -230,9 +240,9 @@ def _missing(declared: DeclaredEndpoint, there: Mapping[str, Any]) -> list[str]:
 
 def _declared(ref: StackRef) -> dict[str, DeclaredEndpoint]:
     """The endpoints of the stack file by their keys of today."""
-    found = declared_stacks.load(ref.root, ref.stack)
-    entries = found.settings.endpoints.items()
-    return {key: found.endpoints[renames.first_key(key, each)] for key, each in entries}
+    stacks = declared_stacks.load(ref.root, ref.stack)
+    entries = stacks.settings.endpoints.items()
+    return {key: stacks.endpoints[renames.first_key(key, endpoint)] for key, endpoint in entries}
 
 
 def _entry(key: str, endpoint: Any, runs: dict[str, str]) -> dict[str, Any]:

@@ -30,14 +30,21 @@ def list_(stack: SelectedStack = None, format_: FormatOption = Format.TEXT) -> N
     ref = connected(stack)
     versions = ModelReader(ref).versions()
     if format_ is Format.JSON:
-        print(json_document([asdict(each) for each in versions]))
+        print(json_document([asdict(version) for version in versions]))
     elif not versions:
         hint = declared_elsewhere(ref, "models", "vt models list")
         print_status(f"no models in stack {ref.stack}{hint}")
     else:
         cells = [
-            (each.model, each.number, each.run, each.job, each.created, shown_image(each.image))
-            for each in versions
+            (
+                version.model,
+                version.number,
+                version.run,
+                version.job,
+                version.created,
+                shown_image(version.image),
+            )
+            for version in versions
         ]
         console().print(table(*map(str.upper, COLUMNS), rows=cells))
 
@@ -46,22 +53,22 @@ def show_(
     model: ModelArgument, stack: SelectedStack = None, format_: FormatOption = Format.TEXT
 ) -> None:
     """Show the versions of a model: run, image, artifacts and aliases."""
-    found = ModelReader(connected(stack)).of_model(model)
+    versions = ModelReader(connected(stack)).of_model(model)
     if format_ is Format.JSON:
-        print(json_document([asdict(each) for each in found]))
+        print(json_document([asdict(version) for version in versions]))
         return
-    for number, each in enumerate(found):
+    for number, version in enumerate(versions):
         if number:
             console().print()
         facts = [
-            ("run", f"{each.job} {each.run}".strip()),
-            ("created", each.created),
-            ("image", each.image),
-            ("artifacts", each.artifacts),
-            ("aliases", ", ".join(each.aliases)),
-            ("name", each.name),
+            ("run", f"{version.job} {version.run}".strip()),
+            ("created", version.created),
+            ("image", version.image),
+            ("artifacts", version.artifacts),
+            ("aliases", ", ".join(version.aliases)),
+            ("name", version.name),
         ]
-        head = ("MODEL", f"{each.model} version {each.number}")
+        head = ("MODEL", f"{version.model} version {version.number}")
         show_facts(console(), head, [fact for fact in facts if fact[1]])
 
 
@@ -79,24 +86,24 @@ def compare_(
     """
     ref = connected(stack)
     versions = ModelReader(ref).of_model(model)
-    runs = sorted({each.run for each in versions}, key=lambda text: (len(text), text))
-    if unknown := [each for each in run or () if each not in runs]:
+    runs = sorted({version.run for version in versions}, key=lambda text: (len(text), text))
+    if unknown := [name for name in run or () if name not in runs]:
         hint = f"there are {', '.join(runs)}."
         raise CommandError(f"model {model} has no version of run {unknown[0]!r}.", hint)
     jobs, reader = Jobs(ref), MetricsReader(ref.project, print_status)
-    chosen = {each.run: each for each in versions if each.run in (run or runs)}
-    found = [_job(jobs, chosen[each]) for each in run or runs]
-    there = [job for job in found if job is not None]
-    if not there:
+    chosen = {version.run: version for version in versions if version.run in (run or runs)}
+    jobs_ = [_job(jobs, chosen[name]) for name in run or runs]
+    existing = [job for job in jobs_ if job is not None]
+    if not existing:
         raise CommandError(f"none of these runs of model {model} is in Vertex AI any more.")
-    each = [compare.compared(job, ref.region, reader) for job in there]
-    command.print_compared(each, as_json=format_ is Format.JSON)
+    sides = [compare.compared(job, ref.region, reader) for job in existing]
+    command.print_compared(sides, as_json=format_ is Format.JSON)
 
 
 def _job(jobs: Jobs, version: Version) -> AnyJob | None:
     """The newest job of a version's run that succeeded; None, said, if Vertex AI has none now."""
     labels = {JOB_LABEL: version.job, RUN_LABEL: version.run}
-    found = jobs.list(states=("SUCCEEDED",), labels=labels)
-    if not found:
+    jobs_ = jobs.list(states=("SUCCEEDED",), labels=labels)
+    if not jobs_:
         print_status(f"run {version.run} of job {version.job} is not in Vertex AI any more")
-    return found[0] if found else None
+    return jobs_[0] if jobs_ else None

@@ -83,9 +83,9 @@ def answer(rows: Iterable[InputRow], send: Send, most_bytes: int) -> Iterator[Pr
     """
     failed = 0
     for batch in _batches(rows, most_bytes):
-        for each in _of_batch(batch, send):
-            failed = failed + 1 if each.problem else 0
-            yield each
+        for prediction in _of_batch(batch, send):
+            failed = failed + 1 if prediction.problem else 0
+            yield prediction
             if failed >= MOST_FAILURES:
                 return
 
@@ -114,9 +114,9 @@ def _of_batch(batch: Sequence[InputRow], send: Send) -> Iterator[Prediction]:
         yield Prediction(first.line, problem=first.problem)
         return
     try:
-        found = send([row.value for row in batch])
-        if len(found) != len(batch):
-            raise RowsRefusedError(f"{len(found)} answers for {len(batch)} rows")
+        predictions = send([row.value for row in batch])
+        if len(predictions) != len(batch):
+            raise RowsRefusedError(f"{len(predictions)} answers for {len(batch)} rows")
     except RowsRefusedError as error:
         if len(batch) == 1:
             yield Prediction(first.line, problem=str(error))
@@ -125,7 +125,7 @@ def _of_batch(batch: Sequence[InputRow], send: Send) -> Iterator[Prediction]:
         yield from _of_batch(batch[:half], send)
         yield from _of_batch(batch[half:], send)
         return
-    for row, value in zip(batch, found, strict=True):
+    for row, value in zip(batch, predictions, strict=True):
         yield Prediction(row.line, value)
 
 
@@ -133,9 +133,9 @@ def to_plain(value: Value) -> Any:
     """A protobuf ``Value``, whose numbers are all floats: whole ones as integers."""
     match value.WhichOneof("kind"):
         case "struct_value":
-            return {key: to_plain(each) for key, each in value.struct_value.fields.items()}
+            return {key: to_plain(field) for key, field in value.struct_value.fields.items()}
         case "list_value":
-            return [to_plain(each) for each in value.list_value.values]
+            return [to_plain(item) for item in value.list_value.values]
         case "number_value" if value.number_value.is_integer() and abs(value.number_value) < 2**53:
             return int(value.number_value)
         case "number_value":

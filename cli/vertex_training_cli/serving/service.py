@@ -50,18 +50,18 @@ class ModelReader:
 
     def versions(self) -> list[Version]:
         """All versions of the stack's models, by model, the newest first."""
-        found = _listed(
+        models = _listed(
             self._client.list_models,
             {"parent": self.ref.parent, "filter": f"labels.{STACK_LABEL}={self.ref.stack}"},
         )
-        names = sorted({each.name.partition("@")[0] for each in found})
+        names = sorted({model.name.partition("@")[0] for model in models})
         versions = [
-            _version(each, name)
+            _version(version, name)
             for name in names
-            for each in _listed(self._client.list_model_versions, {"name": name})
+            for version in _listed(self._client.list_model_versions, {"name": name})
         ]
-        own = (each for each in versions if each.model)
-        return sorted(own, key=lambda each: (each.model, -_number(each.number)))
+        own = (version for version in versions if version.model)
+        return sorted(own, key=lambda version: (version.model, -_number(version.number)))
 
     def of_model(self, key: str) -> list[Version]:
         """The versions of one model, the newest first.
@@ -70,11 +70,11 @@ class ModelReader:
             CommandError: the stack has none.
         """
         every, first = self.versions(), self.ref.first_key(key, "models")
-        found = [each for each in every if each.model == first]
-        if not found:
-            hint = did_you_mean(key, {each.model for each in every})
+        versions = [version for version in every if version.model == first]
+        if not versions:
+            hint = did_you_mean(key, {version.model for version in every})
             raise CommandError(f"stack {self.ref.stack} has no model {key!r}.", hint)
-        return found
+        return versions
 
 
 class Endpoints:
@@ -90,10 +90,10 @@ class Endpoints:
         others wear; they go by their ids.
         """
         request = {"parent": self.ref.parent, "filter": f"labels.stack={self.ref.stack}"}
-        found = _listed(self._client.list_endpoints, request)
+        endpoints = _listed(self._client.list_endpoints, request)
         by_key = dict[str, Any]()
-        ids = {each.name.rpartition("/")[2]: each for each in found}
-        keys = {id_: self.key_of(each) for id_, each in ids.items()}
+        ids = {endpoint.name.rpartition("/")[2]: endpoint for endpoint in endpoints}
+        keys = {id_: self.key_of(endpoint) for id_, endpoint in ids.items()}
         for id_ in sorted(ids, key=lambda id_: (id_ != self._own_id(keys[id_]), id_)):
             by_key[id_ if keys[id_] in by_key else keys[id_]] = ids[id_]
         return dict(sorted(by_key.items(), key=lambda entry: entry[0]))
@@ -113,15 +113,15 @@ class Endpoints:
         Raises:
             CommandError: the stack has none, or one of that name that it did not make.
         """
-        found, first = self.list(), self.ref.first_key(wanted, "endpoints")
-        ids = {each.name.rpartition("/")[2]: each for each in found.values()}
+        endpoints, first = self.list(), self.ref.first_key(wanted, "endpoints")
+        ids = {item.name.rpartition("/")[2]: item for item in endpoints.values()}
         if (endpoint := ids.get(self._own_id(first)) or ids.get(wanted)) is not None:
             return endpoint
-        if (other := found.get(first)) is not None:
+        if (other := endpoints.get(first)) is not None:
             id_ = other.name.rpartition("/")[2]
             what = f"stack {self.ref.stack} did not make endpoint {id_}, named {wanted!r}."
             raise CommandError(what, f"to mean it, name its id: {id_}")
-        hint = did_you_mean(wanted, found) or "`vt endpoints list` shows those there are"
+        hint = did_you_mean(wanted, endpoints) or "`vt endpoints list` shows those there are"
         raise CommandError(f"stack {self.ref.stack} has no endpoint {wanted!r}.", hint)
 
 
@@ -143,9 +143,9 @@ def shares(endpoint: Any, runs: Mapping[str, str]) -> dict[str, int]:
     """Share by deployed model, 0 included: by its run if ``runs`` has the version, else its id."""
     split = dict(endpoint.traffic_split)
     return {
-        runs.get(f"{each.model.partition('@')[0]}@{each.model_version_id}")
-        or f"model {each.id}": int(split.get(each.id, 0))
-        for each in endpoint.deployed_models
+        runs.get(f"{model.model.partition('@')[0]}@{model.model_version_id}")
+        or f"model {model.id}": int(split.get(model.id, 0))
+        for model in endpoint.deployed_models
     }
 
 

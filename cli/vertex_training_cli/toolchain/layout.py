@@ -70,10 +70,10 @@ class Layout:
                 hint="python3 -m venv .venv, install this package there, and run its vt",
             )
         root, prefix = Path(__file__).resolve().parents[2], Path(sys.prefix)
-        found = cls(root, cache_home(), deploy, prefix, own_releases)
-        if not os.access(found.bin, os.W_OK):
-            raise SetupError(f"cannot write {found.bin}", hint="use an environment of your own")
-        return found
+        layout = cls(root, cache_home(), deploy, prefix, own_releases)
+        if not os.access(layout.bin, os.W_OK):
+            raise SetupError(f"cannot write {layout.bin}", hint="use an environment of your own")
+        return layout
 
     @property
     def venv(self) -> Path:

@@ -51,16 +51,16 @@ def main(arguments: Sequence[str]) -> int:
         layout = Layout.of_this_checkout(deploy=options.deploy)
         if os.name != "posix":
             raise SetupError("only Linux and macOS are supported", hint="use WSL on Windows")
-        found = installed(layout, source)
-        if found is None and options.check:
+        engine = installed(layout, source)
+        if engine is None and options.check:
             print("setup: .venv is missing or out of date. Hint: make setup")
             return 1
-        if found is None:
+        if engine is None:
             started = time.monotonic()
             print(f"Setting up {layout.venv} (cache: {layout.cache})", flush=True)
-            found = install(layout, source)
+            engine = install(layout, source)
             print(f"Done in {time.monotonic() - started:.0f} s. Next: source .venv/bin/activate")
-        print(report(found))
+        print(report(engine))
     except SetupError as error:
         print(error, file=sys.stderr)
         return 1
@@ -81,8 +81,8 @@ def install(layout: Layout, source: str) -> Pulumi:
     """
     check_source(source)
     with lock(layout.toolchain):
-        if found := installed(layout, source):  # by the setup that this one waited for
-            return found
+        if engine := installed(layout, source):  # by the setup that this one waited for
+            return engine
         layout.stamp.unlink(missing_ok=True)
         if layout.deploy:
             pinned_gcp_plugin(layout)  # before minutes of installing
@@ -105,15 +105,15 @@ def installed(layout: Layout, source: str) -> Pulumi | None:
     try:
         record = json.loads(layout.stamp.read_text())
         digest = record.pop("digest")
-        found = Pulumi(**record)
+        engine = Pulumi(**record)
     except (OSError, ValueError, TypeError, KeyError, AttributeError):
         return None  # no record, or one that another version wrote
     names = ("pulumi", *PLUGINS) if layout.environment else ("python", "vt", "pulumi", *PLUGINS)
     programs = all(os.access(layout.bin / name, os.X_OK) for name in names)
     whole = programs and has_policy_packages(layout)
-    return found if whole and digest == layout.inputs_digest(source) else None
+    return engine if whole and digest == layout.inputs_digest(source) else None
 
 
-def report(found: Pulumi) -> str:
+def report(engine: Pulumi) -> str:
     """Return lines that say which parts of Pulumi are official and which are not."""
-    return f"pulumi {found.version}: {found.engine}\nPython language host: {found.language_host}"
+    return f"pulumi {engine.version}: {engine.engine}\nPython language host: {engine.language_host}"

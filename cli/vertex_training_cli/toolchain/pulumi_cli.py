@@ -107,10 +107,10 @@ def link_from_path(layout: Layout) -> Pulumi:
     Raises:
         SubprocessError: PATH has none; the text lists those that were rejected.
     """
-    found = find_on_path(layout, "pulumi", "version", ENGINE_VERSION, _missing_plugin)
-    if isinstance(found, list):
-        raise SubprocessError("; ".join(found) or "no pulumi on PATH")
-    command, version = found
+    program = find_on_path(layout, "pulumi", "version", ENGINE_VERSION, _missing_plugin)
+    if isinstance(program, list):
+        raise SubprocessError("; ".join(program) or "no pulumi on PATH")
+    command, version = program
     for name in ("pulumi", *PLUGINS):
         link(command.resolve().parent / name, layout.bin / name)
     return Pulumi("path", version, f"{command}, official", "official")
@@ -248,9 +248,9 @@ def _unpack_engine(archive: str, sha256: str, folder: Path) -> None:
         ):
             shutil.copyfileobj(source, target)
         with file.open("rb") as opened:
-            found = hashlib.file_digest(opened, "sha256").hexdigest()
-        if sha256 and found != sha256:
-            raise SubprocessError(f"{archive}: SHA-256 is {found}, pinned is {sha256}")
+            digest = hashlib.file_digest(opened, "sha256").hexdigest()
+        if sha256 and digest != sha256:
+            raise SubprocessError(f"{archive}: SHA-256 is {digest}, pinned is {sha256}")
         with tarfile.open(file) as opened:
             opened.extractall(folder, filter="data")
         (folder / "pulumi").rename(folder / "bin")

@@ -30,10 +30,10 @@ _PINNED: Final = ("--require-hashes", "--only-binary", ":all:")
 def find_uv(*places: Path) -> Path | None:
     """Return the first new enough uv of these files and of PATH, or None."""
     on_path = shutil.which("uv")
-    for found in (*places, *([Path(on_path)] if on_path else [])):
+    for candidate in (*places, *([Path(on_path)] if on_path else [])):
         try:
-            if found.exists() and read_version(found, "--version") >= OLDEST_UV:
-                return found
+            if candidate.exists() and read_version(candidate, "--version") >= OLDEST_UV:
+                return candidate
         except SubprocessError:
             continue
     return None
@@ -150,6 +150,6 @@ def pinned_requirement(package: str, requirements: str) -> str:
         SetupError: the package is not in it.
     """
     form = rf"^{re.escape(package)}==\S+[^\n]*\\\n(?:\s+--hash=\S+(?: \\)?\n)+"
-    if found := re.search(form, requirements, re.MULTILINE):
-        return found[0].rstrip()
+    if match_ := re.search(form, requirements, re.MULTILINE):
+        return match_[0].rstrip()
     raise SetupError(f"{package} is not pinned in requirements/dev.txt", hint="restore the file")

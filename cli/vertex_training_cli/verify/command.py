@@ -65,14 +65,14 @@ def verify(
     ended = _run(run, keep=keep)
     rehearsed = resources.files(__package__ or "").joinpath("rehearsal.txt")
     before = rehearsed.read_text(encoding="utf-8").splitlines()
-    found = list(differences(before, run.observed))
+    changes = list(differences(before, run.observed))
     folder = (output or run.folder).absolute()
     folder.mkdir(parents=True, exist_ok=True)
-    for name, lines in (("observations", sorted(run.observed)), ("differences", found)):
+    for name, lines in (("observations", sorted(run.observed)), ("differences", changes)):
         text = "".join(f"{line}\n" for line in lines)
         (folder / f"{name}.txt").write_text(text, encoding="utf-8")
-    _log(f"{len(found)} lines differ: {folder / 'differences.txt'}")
-    raise typer.Exit(1 if ended else DIFFERS if found else 0)
+    _log(f"{len(changes)} lines differ: {folder / 'differences.txt'}")
+    raise typer.Exit(1 if ended else DIFFERS if changes else 0)
 
 
 def _log(text: str) -> None:

@@ -76,12 +76,12 @@ def shape(value: Any, path: str = "", depth: int = 0) -> set[str]:
         return set()
     if isinstance(value, Mapping) and not _OWN_KEYS.search(path.rpartition(".")[2]):
         if depth < _MAX_DEPTH:
-            found = (
+            shapes = (
                 shape(item, f"{path}.{key}" if path else str(key), depth + 1)
                 for key, item in value.items()
                 if not str(key).startswith("__")
             )
-            return set().union(*found)
+            return set().union(*shapes)
     elif isinstance(value, list):
         return set().union(*(shape(item, f"{path}[]", depth + 1) for item in value))
     return {f"{path}: {_kind(value)}"}

@@ -97,12 +97,16 @@ def price_refusals(subject: Subject, max_usd: float) -> list[Problem]:
 
 def state_refusals(ref: StackRef, deployment: Mapping[str, Any]) -> list[Problem]:
     """A stack that has something is none to throw away."""
-    found = [each for each in deployment.get("resources") or [] if each.get("custom")]
-    found = [each for each in found if not str(each["type"]).startswith("pulumi:")]
-    if not found:
+    resources = [
+        resource for resource in deployment.get("resources") or [] if resource.get("custom")
+    ]
+    resources = [
+        resource for resource in resources if not str(resource["type"]).startswith("pulumi:")
+    ]
+    if not resources:
         return []
     hint = f"if it is left from a run before: `{clean_command(ref)}`"
-    return [Problem(f"stack {ref.stack} has {len(found)} resources already", hint=hint)]
+    return [Problem(f"stack {ref.stack} has {len(resources)} resources already", hint=hint)]
 
 
 def job_refusals(ref: StackRef, subject: Subject, jobs: Sequence[Any]) -> list[Problem]:
@@ -181,8 +185,8 @@ def write_edit(
     (folder / f"{name}.yaml").write_text(text, encoding="utf-8")
     entry["file"] = str((folder / f"{name}.yaml").relative_to(ref.root))
     file = folder / f"Pulumi.{name}.yaml"
-    found = yaml.safe_dump({**content, **_encryption(deployment)}, sort_keys=False)
-    file.write_text(found, encoding="utf-8")
+    document = yaml.safe_dump({**content, **_encryption(deployment)}, sort_keys=False)
+    file.write_text(document, encoding="utf-8")
     return file
 
 

@@ -101,12 +101,12 @@ class Run:
 
     def resources(self) -> dict[str, Mapping[str, Any]]:
         """Return the resources that the state has, by URN. Raises CommandError."""
-        found = self.pulumi.export_deployment(self.ref.stack).get("resources") or []
+        exported = self.pulumi.export_deployment(self.ref.stack).get("resources") or []
         return {
-            each["urn"]: each
-            for each in found
-            if each.get("custom") and not each.get("delete")
-            and not str(each["type"]).startswith(PROVIDER)
+            resource["urn"]: resource
+            for resource in exported
+            if resource.get("custom") and not resource.get("delete")
+            and not str(resource["type"]).startswith(PROVIDER)
         }  # fmt: skip
 
     def job(self) -> str:
@@ -121,13 +121,15 @@ class Run:
     def watch(self, step: str, title: str, job: str, until: Callable[[Any], bool]) -> None:
         """Poll a job until a condition; note how it ended. Raises CommandError, OperatorError."""
         began = time.monotonic()
-        while not until(found := Jobs(self.ref).get(job)):
+        while not until(job_message := Jobs(self.ref).get(job)):
             if time.monotonic() - began > self.subject.timeout + QUEUE:
-                raise CommandError(f"job {title} is {view.state(found)} for too long.")
+                raise CommandError(f"job {title} is {view.state(job_message)} for too long.")
             time.sleep(PAUSE)
-        if view.has_ended(found):
-            document = view.message(found)
-            self.note(step, f"job {title}", f"state {view.state(found)}", *sorted(shape(document)))
+        if view.has_ended(job_message):
+            document = view.message(job_message)
+            self.note(
+                step, f"job {title}", f"state {view.state(job_message)}", *sorted(shape(document))
+            )
             if message := (document.get("error") or {}).get("message"):
                 self.note(step, f"job {title}", error_text(message, self.normalise))
 
@@ -144,10 +146,10 @@ def _listening(listeners: list[Any], listener: Any) -> Iterator[None]:
 def preflight(run: Run) -> None:
     """Ask what a deployment would be refused. The run goes on: it shows whether that is true."""
     with contextlib.suppress(*FAILURES), run.step("preflight"):
-        made, unread = context.connect(run.ref)
-        answers = [*unread, *command.ask_all(made)]
-        for each in answers:
-            run.note("preflight", f"asked {each.part}: {each.asked}", each.verdict.value)
+        clients, unread = context.connect(run.ref)
+        answers = [*unread, *command.ask_all(clients)]
+        for answer in answers:
+            run.note("preflight", f"asked {answer.part}: {answer.asked}", answer.verdict.value)
         run.log(f"preflight: {summary(answer.verdict for answer in answers)}")
 
 
@@ -188,14 +190,14 @@ def _content(resource: Mapping[str, Any] | None) -> Any:
 def drift(run: Run) -> None:
     """Compare the cloud with the state. The run goes on."""
     with contextlib.suppress(*FAILURES), run.step("drift"):
-        found = compare_stack(run.ref.stack)
-        run.note("drift", "outcome", found.outcome.name)
+        drifted = compare_stack(run.ref.stack)
+        run.note("drift", "outcome", drifted.outcome.name)
         run.note(
             "drift",
             "differs",
-            *(f"{difference.op} {difference.type}" for difference in found.differences),
+            *(f"{difference.op} {difference.type}" for difference in drifted.differences),
         )
-        run.note("drift", "errors", *(error_text(error, run.normalise) for error in found.errors))
+        run.note("drift", "errors", *(error_text(error, run.normalise) for error in drifted.errors))
 
 
 def edit(run: Run) -> str:
@@ -236,6 +238,6 @@ def _runs_or_ended(job: Any) -> bool:
 
 def run_steps(run: Run) -> str:
     """Run all steps but ``destroy``; return the last job. Raises what ends a step."""
-    for each in (preflight, up, train, up_again, drift):
-        each(run)
+    for step in (preflight, up, train, up_again, drift):
+        step(run)
     return edit(run)

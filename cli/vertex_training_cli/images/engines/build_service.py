@@ -77,7 +77,7 @@ class BuildService:
         return operation.metadata.build  # pyright: ignore[reportOptionalMemberAccess, reportAttributeAccessIssue]
 
     def get(self, name: str) -> cloudbuild_v1.Build:
-        """Return the build as it is now."""
+        """Return the current state of the build."""
         request = cloudbuild_v1.GetBuildRequest(**self._named(name))
         with explained("look at a build", self._names):
             return self._client.get_build(request, retry=_retry(), timeout=TIMEOUT)
@@ -91,7 +91,7 @@ class BuildService:
             return list(self._client.list_builds(request, retry=_retry(), timeout=TIMEOUT))
 
     def cancel(self, name: str) -> None:
-        """Request cancellation; one that has ended stays as it is."""
+        """Request cancellation; an ended build does not change."""
         request = cloudbuild_v1.CancelBuildRequest(**self._named(name))
         with explained("cancel a build", self._names):
             try:
@@ -112,7 +112,7 @@ def _retry() -> Retry:
 
 @contextmanager
 def explained(doing: str, names: Names) -> Iterator[None]:
-    """Raise ImageBuildError, with what is missing, where Google's clients refuse a call."""
+    """Raise ImageBuildError with the missing right if Google's clients refuse a call."""
     try:
         yield
     except CALL_ERRORS as error:
@@ -120,7 +120,7 @@ def explained(doing: str, names: Names) -> Iterator[None]:
 
 
 def code_of(error: Exception) -> str:
-    """Return the gRPC code's name; that of the exception where there is none."""
+    """Return the name of the gRPC code; the name of the exception if it has no code."""
     by_http = {403: "PERMISSION_DENIED", 429: "RESOURCE_EXHAUSTED"}  # of Cloud Storage
     if getattr(error, "grpc_status_code", None) is None:
         return by_http.get(int(getattr(error, "code", 0) or 0), type(error).__name__)

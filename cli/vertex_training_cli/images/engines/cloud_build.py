@@ -79,8 +79,8 @@ class CloudBuildEngine:
         source = build_service.upload(client, build.archive, names)
         wanted = build_message(build, names, source)
         run = _Run(build, wanted, service, names, self.poll_seconds, LastLines(write_log))
-        found, started = run.join_or_start()
-        return run.follow(found, BuildLog(entries, self.project, found.id), started=started)
+        current, started = run.join_or_start()
+        return run.follow(current, BuildLog(entries, self.project, current.id), started=started)
 
     def _names(self, build: Build) -> Names:
         """Names of the stack in whose repository the image lies."""
@@ -145,45 +145,45 @@ class _Run:
         if running := self._live():
             self._write(f"follows build {running[0].id}, which runs already")
             return running[0], False
-        made = self.service.create(self.wanted)
-        self._write(f"build {made.id}, {made.log_url}")
-        return self._first_of(made)
+        created = self.service.create(self.wanted)
+        self._write(f"build {created.id}, {created.log_url}")
+        return self._first_of(created)
 
     def _live(self) -> list[cloudbuild_v1.Build]:
         """Live builds that make the same image, earliest first."""
-        found = self.service.list_tagged(self.build.tag)
+        tagged = self.service.list_tagged(self.build.tag)
         same = [
-            each
-            for each in found
-            if enum_name(each.status) in LIVE and makes_the_same(each, self.wanted)
+            build
+            for build in tagged
+            if enum_name(build.status) in LIVE and makes_the_same(build, self.wanted)
         ]
-        return sorted(same, key=lambda each: (each.create_time, each.id))  # pyright: ignore
+        return sorted(same, key=lambda build: (build.create_time, build.id))  # pyright: ignore
 
-    def _first_of(self, made: cloudbuild_v1.Build) -> tuple[cloudbuild_v1.Build, bool]:
+    def _first_of(self, created: cloudbuild_v1.Build) -> tuple[cloudbuild_v1.Build, bool]:
         """Of builds that were started at once the earliest stays; the others are cancelled."""
-        first = next(iter(self._live()), made)
-        if first.id == made.id:
-            return made, True
-        self.service.cancel(_name(made, self.service))
-        self._write(f"build {first.id} was started before: {made.id} ends")
+        first = next(iter(self._live()), created)
+        if first.id == created.id:
+            return created, True
+        self.service.cancel(_name(created, self.service))
+        self._write(f"build {first.id} was started before: {created.id} ends")
         return first, False
 
-    def follow(self, found: cloudbuild_v1.Build, log: BuildLog, *, started: bool) -> str:
+    def follow(self, build: cloudbuild_v1.Build, log: BuildLog, *, started: bool) -> str:
         """Pass the log on until the build has ended; the digest of its image."""
         limit = self.build.timeout + QUEUE_SECONDS + CANCEL_SECONDS
-        deadline, name = Deadline(limit), _name(found, self.service)
+        deadline, name = Deadline(limit), _name(build, self.service)
         try:
-            while enum_name(found.status) in LIVE:
+            while enum_name(build.status) in LIVE:
                 if not deadline.seconds_left:
-                    raise self._failed(found, f"has not ended after {limit:g} s")
+                    raise self._failed(build, f"has not ended after {limit:g} s")
                 time.sleep(self.poll_seconds)
-                found = self.service.get(name)
+                build = self.service.get(name)
                 self._pass_log(log)
             self._pass_rest(log)
         except KeyboardInterrupt:
-            self._interrupted(found, started=started)
+            self._interrupted(build, started=started)
             raise
-        return self._digest(found)
+        return self._digest(build)
 
     def _pass_log(self, log: BuildLog) -> bool:
         """Pass new lines on; return whether there were any. An unreadable log stops no build."""
@@ -200,23 +200,23 @@ class _Run:
         return any_line
 
     def _pass_rest(self, log: BuildLog) -> None:
-        """Pass on what arrives after the end."""
+        """Pass on lines that arrive after the end."""
         quiet = 0
         while quiet < LAST_READS and not log.refused:
             quiet = 0 if self._pass_log(log) else quiet + 1
             if quiet < LAST_READS:
                 time.sleep(self.poll_seconds)
 
-    def _interrupted(self, found: cloudbuild_v1.Build, *, started: bool) -> None:
+    def _interrupted(self, build: cloudbuild_v1.Build, *, started: bool) -> None:
         if started:
-            self.cancel(found)
+            self.cancel(build)
             return
         # Another command waits for it: it is not this one's to end.
-        self._write(f"build {found.id} goes on; to end it: {self._cancel_command(found)}")
+        self._write(f"build {build.id} goes on; to end it: {self._cancel_command(build)}")
 
-    def cancel(self, found: cloudbuild_v1.Build) -> None:
+    def cancel(self, build: cloudbuild_v1.Build) -> None:
         """Cancel, and look until the build has ended."""
-        name, deadline = _name(found, self.service), Deadline(CANCEL_SECONDS)
+        name, deadline = _name(build, self.service), Deadline(CANCEL_SECONDS)
         with suppress(ImageBuildError):
             self.service.cancel(name)
             while (status := enum_name(self.service.get(name).status)) in LIVE:
@@ -224,12 +224,12 @@ class _Run:
                     break
                 time.sleep(min(self.poll_seconds, deadline.seconds_left))
             else:
-                self._write(f"build {found.id} is {status}")
+                self._write(f"build {build.id} is {status}")
                 return
-        self._write(f"build {found.id} may still run: {self._cancel_command(found)}")
+        self._write(f"build {build.id} may still run: {self._cancel_command(build)}")
 
-    def _cancel_command(self, found: cloudbuild_v1.Build) -> str:
-        return f"gcloud builds cancel {found.id} --region {self.names.region}"
+    def _cancel_command(self, build: cloudbuild_v1.Build) -> str:
+        return f"gcloud builds cancel {build.id} --region {self.names.region}"
 
     def _write(self, line: str) -> None:
         self.log.write(f"{self.build.name}: {line}")
@@ -310,13 +310,13 @@ def build_message(
     )
 
 
-def makes_the_same(found: cloudbuild_v1.Build, wanted: cloudbuild_v1.Build) -> bool:
-    """Return whether ``found`` makes the image of ``wanted``: same source, steps and account.
+def makes_the_same(build: cloudbuild_v1.Build, wanted: cloudbuild_v1.Build) -> bool:
+    """Return whether ``build`` makes the image of ``wanted``: same source, steps and account.
 
     A tag alone proves nothing: anybody who may build can set it. Labels may differ, since another
     commit can have the same context.
     """
-    return _essence(found) == _essence(wanted)
+    return _essence(build) == _essence(wanted)
 
 
 def _essence(build: cloudbuild_v1.Build) -> tuple[object, ...]:

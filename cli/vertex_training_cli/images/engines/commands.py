@@ -85,8 +85,8 @@ class CommandEngine:
                 if winner := at.digest_of(path, build.tag):
                     return winner
                 raise
-        if found := at.digest_of(path, build.tag):
-            return found
+        if digest := at.digest_of(path, build.tag):
+            return digest
         text = f"{build.name}: {self.name} pushed {local}, and the registry does not have it."
         raise ImageBuildError(text, log.lines)
 
@@ -220,7 +220,7 @@ def stand_ins(dockerfile: Path, build_args: Mapping[str, str] | None = None) -> 
         return {}
     values = _arguments(text, build_args or {})
     named = {
-        name: _VARIABLE.sub(lambda found: values.get(found[1] or found[2], ""), name)
+        name: _VARIABLE.sub(lambda match_: values.get(match_[1] or match_[2], ""), name)
         for name in _FROM.findall(text)
     }
     stood = {name: full for name, full in named.items() if _is_base(full, mirror.BASE)}
@@ -236,11 +236,11 @@ def _arguments(text: str, build_args: Mapping[str, str]) -> Mapping[str, str]:
 
 def _is_base(name: str, base: str) -> bool:
     tagged, _, digest = name.partition("@")
-    found = _HUB.match(tagged)
-    return found is not None and bool(digest) and f"docker.io/library/{found['name']}" == base
+    match_ = _HUB.match(tagged)
+    return match_ is not None and bool(digest) and f"docker.io/library/{match_['name']}" == base
 
 
-def stand_in_options(found: Mapping[str, str]) -> list[str]:
+def stand_in_options(replaced: Mapping[str, str]) -> list[str]:
     """Return options of buildah and podman. Some versions look for a name as it is written."""
-    names = dict.fromkeys([*found, *found.values()])
+    names = dict.fromkeys([*replaced, *replaced.values()])
     return [part for name in names for part in (OPTION, f"{name}=docker-image://{mirror.BASE}")]

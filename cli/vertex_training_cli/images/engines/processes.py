@@ -100,7 +100,7 @@ class _Lines:
         self._decoder = io.IncrementalNewlineDecoder(utf8, translate=True)
 
     def write_new(self, *, final: bool = False) -> None:
-        """Pass on what is new; with ``final`` also a line without an end."""
+        """Pass on new lines; with ``final`` also an incomplete last line."""
         while new := os.pread(self._file, _BLOCK, self._read):
             self._read += len(new)
             *lines, self._open = (self._open + self._decoder.decode(new)).split("\n")
@@ -112,14 +112,14 @@ class _Lines:
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """End what is left of the program's group: what it started first.
+    """End the remaining processes of the program's group, its children first.
 
     buildah undoes its mounts and containers if an instruction ends, not if it is ended itself.
     """
     for number in (signal.SIGTERM, signal.SIGKILL):
         if process.poll() is None and (started := descendants(process.pid)):
-            for each in started:
-                _signal(os.kill, each.pid, number)
+            for descendant in started:
+                _signal(os.kill, descendant.pid, number)
             with suppress(subprocess.TimeoutExpired):
                 process.wait(GRACE)
     for number in (signal.SIGTERM, signal.SIGKILL):
