@@ -98,7 +98,7 @@ class Alerting:
     def _judge(
         self, alert: LogAlert, job: JobRecord, before: list[Notification]
     ) -> list[Notification]:
-        """What one job's lines call for by one alert, written."""
+        """Return the notifications of one alert for one job's lines."""
         told = {
             frozenset(each.labels.items()): each.time for each in before if each.alert == alert.id
         }

@@ -25,7 +25,7 @@ _LABEL: Final = "X-Label-"
 
 @dataclass(frozen=True)
 class Notification:
-    """What one channel would have been sent."""
+    """A notification for one channel, written instead of sent."""
 
     time: datetime
     alert: str
@@ -34,7 +34,7 @@ class Notification:
     channel: str
     """Its type, and where it leads: ``email ml@example.com``."""
     labels: Mapping[str, str]
-    """What was extracted of the line, like ``job_id``."""
+    """Labels extracted from the line, like ``job_id``."""
     text: str = ""
 
 

@@ -1,4 +1,4 @@
-"""What Google's own client of an API knows: path, messages and rules of REST of each method.
+"""Methods of an API as Google's own client defines them: path, messages and REST rules.
 
 Nothing is written here for a single method: a method that a class has is served. A rule of
 ``google.api.http`` (google/api/http.proto) says which request of HTTP calls which method; its path
@@ -106,7 +106,7 @@ class Method:
         return kind.FromString(data) if _is_plain(kind) else kind.deserialize(data)
 
     def write(self, response: Any) -> bytes:
-        """What is sent of a response."""
+        """Serialize a response."""
         if isinstance(response, Message):
             return response.SerializeToString()
         return self.response.serialize(response)
@@ -120,7 +120,7 @@ class Method:
         return _plain(self.response)()
 
     def rules(self) -> list[HttpRule]:
-        """Which requests of HTTP call it, in the order in which they are tried."""
+        """HTTP rules of the method, in the order in which they are tried."""
         own = _OTHER_RULES.get(self.path)
         return [
             HttpRule(self, rule["method"].upper(), rule["uri"], rule.get("body", ""))
@@ -148,13 +148,13 @@ class _RecordingChannel:
 
 
 def _is_method(transport: type, name: str) -> bool:
-    """Whether the client's transport has a stub of this name."""
+    """True if the client's transport has a stub of this name."""
     found = getattr(transport, name, None)
     return isinstance(found, property) and name not in ("grpc_channel", "kind", "operations_client")
 
 
 def _is_plain(kind: Any) -> bool:
-    """Whether a message type is one of protobuf, not one of proto-plus, which wraps those."""
+    """True if a message type is plain protobuf, not a proto-plus wrapper."""
     return issubclass(kind, Message)
 
 

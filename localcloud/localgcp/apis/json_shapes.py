@@ -1,4 +1,4 @@
-"""Whether a document of JSON fits a message, with every mistake in it, in Google's words (pure).
+"""Check that a JSON document fits a message and report every mistake in Google's words (pure).
 
 Google's front end words them so for all of its APIs
 (https://protobuf.dev/programming-guides/json/ has the forms of values).
@@ -47,7 +47,7 @@ _RANGES: Final = {
 
 @dataclass(frozen=True)
 class Shape:
-    """What JSON may be at a place: a message, a list, a map or a value."""
+    """The JSON accepted at a place: a message, a list, a map or a value."""
 
     fields: Callable[[str], Shape | None] | None = None
     """Of a message: the field of a name, None if it has none."""
@@ -59,7 +59,7 @@ class Shape:
     name: str = ""
     """Of a message or an enum, for errors."""
     parses: Callable[[Any], bool] = lambda _value: True
-    """Whether a value of ``ANY`` is one of its type."""
+    """True if a value of ``ANY`` is valid for its type."""
 
 
 def check(found: Any, shape: Shape, path: str = "") -> Iterator[tuple[str, str]]:

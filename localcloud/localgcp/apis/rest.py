@@ -74,7 +74,7 @@ class RestFront:
         self._takes_beta = takes_beta
 
     def at(self, server: Path, port: int) -> HttpServer:
-        """What answers at ``port``, for the gRPC server at the Unix socket ``server``."""
+        """Return the REST server at ``port`` for the gRPC server at the Unix socket ``server``."""
         self.port, self._server = port, server
         return self.serve
 

@@ -101,7 +101,7 @@ def _mistakes(
 
 @cache
 def _message_shape(descriptor: Descriptor) -> Shape:
-    """What JSON may be a message."""
+    """Return the shape of JSON that is accepted as a message."""
     name = descriptor.full_name
     if name in _WELL_KNOWN:
         return Shape(name=name, parses=lambda found: _parses(found, descriptor))

@@ -1,4 +1,4 @@
-"""What a job of Batch cannot have now: it stays QUEUED, and its events say what is missing.
+"""Capacity that a Batch job lacks: it stays QUEUED, and its events report what is missing.
 
 Quota is that of Compute Engine, as ``regions.get`` answers it: a fault (``compute patch``) takes
 some away. Texts are as reported (github.com/nextflow-io/nextflow/issues/3061, DataBiosphere/dsub
@@ -33,7 +33,7 @@ class Capacity:
         self._stockouts: dict[str, tuple[int, float]] = {}
 
     def wanting(self, job: BatchJob) -> str:
-        """What is missing; empty if all is there."""
+        """Return the missing capacity; empty if all is available."""
         return next(self._missing(job), "")
 
     def _missing(self, job: BatchJob) -> Iterator[str]:
@@ -46,7 +46,7 @@ class Capacity:
         yield from self._reservation(job)
 
     def _is_over(self, job: BatchJob) -> bool:
-        """Whether the stock-out that the job met has ended, or was cleared."""
+        """True if the job's stock-out has ended or was cleared."""
         if job.uid not in self._stockouts:
             return True
         id_, until = self._stockouts[job.uid]

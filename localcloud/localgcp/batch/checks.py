@@ -1,4 +1,4 @@
-"""What Batch refuses at once, and who may call what.
+"""Requests that Batch rejects at once, and the permissions of callers.
 
 Rules: google-cloud-batch 0.22.4 (``types/job.py``, ``task.py``, ``volume.py``, ``batch.py``),
 doc:batch/quotas and release notes (``allowedLocations`` is of the job's region since 2026-07-31).
@@ -258,7 +258,7 @@ def _unserved(group: dict[str, Any]) -> Iterator[str]:
 
 
 def _not_here(job: dict[str, Any]) -> Iterator[str]:
-    """What Batch runs and this machine does not."""
+    """Yield features that Batch supports and this machine does not."""
     group = job["taskGroups"][0]
     spec, count = group["taskSpec"], int(group.get("taskCount", 0)) or 1
     if group.get("requireHostsFile") and count > WIDTH:

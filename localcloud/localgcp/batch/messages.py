@@ -23,7 +23,7 @@ _TYPES: Final = {"JOB": "JOB_STATE_CHANGED", "TASK": "TASK_STATE_CHANGED"}
 
 
 def problems(notifications: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, str]]:
-    """What Batch would refuse of ``notifications``: field and text."""
+    """Yield field and text of each error in ``notifications``."""
     for index, each in enumerate(notifications):
         if not _TOPIC.fullmatch(topic := each.get("pubsubTopic", "")):
             field = f"job.notifications[{index}].pubsub_topic"

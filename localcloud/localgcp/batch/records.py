@@ -109,7 +109,7 @@ class BatchJob:
 
     @property
     def error_message(self) -> str | None:
-        """Why it failed; None of another state."""
+        """Return the reason of the failure; None in another state."""
         return self.last_event or None if self.state is State.FAILED else None
 
     @property
@@ -125,7 +125,7 @@ class BatchJob:
 
     @property
     def spec(self) -> dict[str, Any]:
-        """What each task runs."""
+        """The runnables of each task."""
         return self.group["taskSpec"]
 
     @property
@@ -266,7 +266,7 @@ class BatchTable:
             return next(iter(_TASKS.select(db, "WHERE uid = ? AND number = ?", uid, number)), None)
 
     def counts(self, uid: str) -> dict[str, int]:
-        """How many tasks are in which state."""
+        """Return the number of tasks by state."""
         query = "SELECT state, count(*) FROM batch_tasks WHERE uid = ? GROUP BY state"
         with self._connect() as db:
             return {row[0]: row[1] for row in db.execute(query, (uid,))}

@@ -1,4 +1,4 @@
-"""What a runnable starts: an image, a command in place of one, or a script."""
+"""Processes that runnables start: an image, a command in place of one, or a script."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _SECRET: Final = re.compile(r"projects/([^/]+)/secrets/([^/]+)/versions/([^/]+)"
 
 @dataclass(frozen=True)
 class Machine:
-    """What the machine of one task has."""
+    """Resources of one task's machine."""
 
     job: BatchJob
     cloud: CloudHost

@@ -1,4 +1,4 @@
-"""Which job of Batch begins when, and what became of those of an earlier server.
+"""Start order of Batch jobs, and recovery of the jobs of an earlier server.
 
 QUEUED ends after two days, and a machine whose account may not report after 1,080 seconds of
 SCHEDULED (doc:batch/quotas, as reported: google_project_iam_member batch.agentReporter).

@@ -213,7 +213,7 @@ class BatchService:
         return job
 
     def _once(self, request: Any, target: str, act: Callable[[], Any]) -> Any:
-        """What ``act`` answers; its first answer if the request came before, within an hour."""
+        """Return the answer of ``act``; its first answer if the request is repeated within an hour."""
         if not request.request_id:
             return act()
         digest = hashlib.sha256(type(request).serialize(request)).hexdigest()
@@ -285,7 +285,7 @@ class Batch:
         self.service = BatchService(store, jobs, self.scheduler, cloud.containers.refusal)
 
     def entries(self) -> dict[str, Callable[[str, dict[str, str]], Iterator[types.LogEntry]]]:
-        """What Cloud Logging reads of jobs, by type of resource."""
+        """Return the readers of job logs for Cloud Logging, by resource type."""
         return {logs.RESOURCE: logs.entries_of(self._home, self._store, self._jobs)}
 
 

@@ -77,7 +77,7 @@ class Volumes:
                 delete_folder(mount.folder)
 
     def of(self, container: Mapping[str, Any] | None) -> dict[str, Path]:
-        """What a runnable finds at which path; None: a script."""
+        """Return a runnable's mounts by path; None for a script."""
         on_machine = {path: self.root / remote for path, remote in self._at.items()}
         if self.hosts_file.is_file():
             on_machine[HOSTS_FILE] = self.hosts_file
@@ -103,7 +103,7 @@ class Volumes:
                 yield target, found
 
     def view(self, at: Mapping[str, Path]) -> BucketView | None:
-        """What a program of this machine has at ``/gcs``; None if paths are replaced."""
+        """Return the ``/gcs`` of a program on this machine; None if paths are replaced."""
         if not hosts.has_mounts() or not any(self.is_gcs(*each) for each in at.items()):
             return None
         fixed = [m.bucket for m in self._mounts if not self._access.may_create(m.bucket)]
@@ -118,7 +118,7 @@ class Volumes:
         return text
 
     def is_gcs(self, path: str, at: Path) -> bool:
-        """Whether a path and its folder are those that ``/gcs`` has."""
+        """True if ``/gcs`` contains the path with this folder."""
         return at.parent == self.root and path == f"{MOUNT}/{at.name}"
 
     def gcs(self, at: Mapping[str, Path], empty: Path) -> Path:

@@ -80,7 +80,7 @@ ID_LABEL: Final = "resource.labels.build_id"
 
 
 def entries_of(builds: BuildTable) -> Callable[[str, dict[str, str]], Iterator[types.LogEntry]]:
-    """What reads the entries of a project's build, by the labels of a filter."""
+    """Return a reader of the log entries of a project's build, by the labels of a filter."""
 
     def read(project: str, equal: dict[str, str]) -> Iterator[types.LogEntry]:
         build = builds.get(equal.get(ID_LABEL, ""))

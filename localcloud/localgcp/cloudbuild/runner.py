@@ -61,7 +61,7 @@ IMAGE: Final = re.compile(
 
 @dataclass(frozen=True)
 class BuildAccess:
-    """What the account of one build may do."""
+    """Permissions of the account of one build."""
 
     store: Store
     project: str

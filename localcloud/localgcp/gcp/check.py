@@ -17,7 +17,7 @@ DEFAULTS: Final = "__defaults"
 
 @dataclass(frozen=True)
 class Place:
-    """Where a property stands: for the user (Pulumi), for messages (Terraform), for rules."""
+    """Location of a property: for the user (Pulumi), for messages (Terraform), for rules."""
 
     pulumi: str = ""
     tf: str = ""
@@ -195,7 +195,7 @@ RANDOM_LENGTH: Final = 7
 
 @dataclass(frozen=True)
 class Naming:
-    """What the engine says about names in one Check: the seed, and the stack's autonaming rule."""
+    """The engine's input for names in one Check: the seed, and the stack's autonaming rule."""
 
     seed: bytes = b""
     proposed: str = ""

@@ -1,4 +1,4 @@
-"""What every read and write of the local cloud goes through: guard, project, API, errors."""
+"""Access to the local cloud for every read and write: guard, project, API, errors."""
 
 from __future__ import annotations
 

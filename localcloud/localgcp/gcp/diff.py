@@ -1,4 +1,4 @@
-"""Which changes of a resource update it and which replace it, property by property.
+"""Changes of a resource that update it or replace it, property by property.
 
 The new inputs are compared with the old outputs, as the official plugin does: a value the service
 filled in is no change, and what was changed behind the program's back is.
@@ -234,5 +234,5 @@ def _replaces(prop: Property) -> bool:
 
 
 def _empty(value: Any) -> bool:
-    """Whether a value is missing or a zero value; Terraform does not distinguish them."""
+    """True if a value is missing or a zero value; Terraform does not distinguish them."""
     return value in (None, "", 0, False, [], {})

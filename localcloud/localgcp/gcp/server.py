@@ -39,7 +39,7 @@ _MESSAGE_BYTES: Final = 400 * 1024 * 1024
 
 @dataclass(frozen=True)
 class Call:
-    """What one RPC is about."""
+    """Subject of one RPC."""
 
     type: TypeSchema
     kind: ResourceType

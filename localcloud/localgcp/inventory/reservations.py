@@ -19,7 +19,7 @@ RESERVATION: Final = "gcp:compute/reservation:Reservation"
 
 @dataclass(frozen=True)
 class Shape:
-    """What one machine is: equal shapes fit each other."""
+    """Shape of one machine: equal shapes fit each other."""
 
     machine_type: str
     accelerator: str = ""

@@ -98,7 +98,7 @@ class Reads:
     def _answer(
         self, read: ReadMethod, request: Request, path: str, connection: str
     ) -> dict[str, Any]:
-        """What the method answers, with what faults make of it. Raises RefusedRequestError."""
+        """Return the method's answer, after faults. Raises RefusedRequestError."""
         id_ = request.method.id
         service, method = read.fault_of(id_)
         if service is Service.BIGQUERY:
@@ -132,7 +132,7 @@ class Reads:
         return answer
 
     def _meet(self, taken: list[Entry], when: str, path: str, connection: str) -> None:
-        """What happens to a call before or after it is answered.
+        """Apply faults to a call before or after it is answered.
 
         Raises RefusedRequestError for an error, ExchangeEndedError where no answer comes.
         """

@@ -1,4 +1,4 @@
-"""How much the accelerators of jobs do. Stand-in: there are none, so a fault says it.
+"""Utilization of the accelerators of jobs. Stand-in: there are none, so a fault sets it.
 
 https://docs.cloud.google.com/monitoring/api/ref_v3/rest/v3/projects.timeSeries/list
 """
@@ -32,7 +32,7 @@ class AskedJob:
 
     @property
     def subjects(self) -> list[str]:
-        """What the ``match`` of a fault is looked for in."""
+        """Return the text in which the ``match`` of a fault is searched."""
         job = self.record
         return [job.job_id, job.display_name, *job.labels.values()]
 

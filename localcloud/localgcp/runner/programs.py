@@ -61,7 +61,7 @@ class HostProgram:
     folders: Folders
     storage_url: str
     own_mount: bool = False
-    """Whether it has a ``/gcs`` of its own; else a folder stands for it in paths."""
+    """True if the program has its own ``/gcs``; else paths use a folder in its place."""
 
     @property
     def gcs(self) -> Path:

@@ -1,4 +1,4 @@
-"""What the services of models and endpoints refuse at once.
+"""Requests that the services of models and endpoints reject at once.
 
 Fields and rules are those of google-cloud-aiplatform 2.7.0 (``model.py``, ``model_service.py``,
 ``endpoint.py``, ``endpoint_service.py``, ``machine_resources.py``) and of
@@ -150,7 +150,7 @@ def _deployed_errors(deployed: Mapping[str, Any]) -> FieldErrors:
 
 
 def replica_errors(prefix: str, resources: Mapping[str, Any]) -> FieldErrors:
-    """What is wrong with the numbers of replicas."""
+    """Yield errors in the numbers of replicas."""
     at = f"{prefix}.dedicated_resources"
     least, most = replicas(resources), int(resources.get("maxReplicaCount", 0))
     if least < 1:
@@ -162,7 +162,7 @@ def replica_errors(prefix: str, resources: Mapping[str, Any]) -> FieldErrors:
 
 
 def replicas(resources: Mapping[str, Any]) -> int:
-    """How many replicas there are here: the smallest number that the service would have."""
+    """Return the number of local replicas: the smallest number that the service would have."""
     return int(resources.get("minReplicaCount", 0))
 
 

@@ -39,7 +39,7 @@ _LOGS: Final = "Model server logs can be found at"
 
 @dataclass(frozen=True)
 class Host:
-    """What containers take of this machine and of its local cloud."""
+    """Parts of this machine and its local cloud that containers use."""
 
     cloud: CloudHost
     choose_port: Callable[[], int]
@@ -60,7 +60,7 @@ class Deployment:
 
     @property
     def predict_route(self) -> str:
-        """Where its containers take requests."""
+        """Ports at which its containers accept requests."""
         return self._route("predictRoute", ":predict")
 
     def _route(self, field: str, suffix: str = "") -> str:
@@ -98,7 +98,7 @@ class Deployment:
 
     @property
     def available(self) -> int:
-        """How many replicas are healthy."""
+        """Return the number of healthy replicas."""
         return sum(each.healthy for each in self._replicas[:])
 
     @contextmanager
@@ -119,7 +119,7 @@ class Deployment:
 
     @property
     def closed(self) -> bool:
-        """Whether it takes no more requests, because it is undeployed."""
+        """True if it accepts no more requests, because it is undeployed."""
         return self._closed
 
     def close(self, *, drain: bool) -> None:
@@ -190,7 +190,7 @@ class Deployment:
         )
 
     def _variables(self, port: int) -> dict[str, str]:
-        """What the service sets (doc:predictions/custom-container-requirements)."""
+        """Return the variables that the service sets (doc:predictions/custom-container-requirements)."""
         machine = self.deployed["dedicatedResources"]["machineSpec"]
         return {
             "AIP_HTTP_PORT": str(port),

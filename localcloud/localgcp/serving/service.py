@@ -73,7 +73,7 @@ class PredictionService:
     def raw_predict(
         self, request: requests.RawPredictRequest, context: Any
     ) -> httpbody_pb2.HttpBody:
-        """What the container answers to a body as it is."""
+        """Return the container's answer to an unchanged body."""
         sent = request.http_body
         _, answer = self._ask(request.endpoint, sent.data, sent.content_type or _JSON, context)
         return httpbody_pb2.HttpBody(content_type=answer.content_type, data=answer.body)

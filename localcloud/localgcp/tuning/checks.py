@@ -1,4 +1,4 @@
-"""What the service refuses at once, at CreateHyperparameterTuningJob.
+"""Requests that the service rejects at once, at CreateHyperparameterTuningJob.
 
 Sources: google-cloud-aiplatform 2.7.0 (``hyperparameter_tuning_job.py``, ``study.py``: fields
 marked Required, bounds, what is "not supported by HyperparameterTuningJob"). The sentences are

@@ -143,7 +143,7 @@ class TuningDriver:
         return changed
 
     def _has_reported(self, trial: TrialRecord) -> bool:
-        """Whether the metric file has changed since the last call."""
+        """True if the metric file has changed since the last call."""
         try:
             found = self._metrics_file(trial).lstat()
         except OSError:
@@ -158,7 +158,7 @@ class TuningDriver:
         return metrics_file(self.home.jobs / trial.job_id / "gcs", PRIMARY)
 
     def _read(self, tuning: TuningRecord, trial: TrialRecord) -> Report:
-        """What a trial that began has reported, which is written to the table."""
+        """Return the reports of a started trial, and write them to the table."""
         began = datetime.fromisoformat(trial.start_time or now()).timestamp()
         report = read_report(
             self._metrics_file(trial),

@@ -27,12 +27,12 @@ _MOST_STEPS: Final = 1 << 63
 
 @dataclass(frozen=True)
 class Report:
-    """What a trial has reported."""
+    """The measurements that a trial reported."""
 
     measurement: Measurement | None
     """The one that counts; None if a metric is missing."""
     missing: str = ""
-    """Why there is no measurement."""
+    """The reason why there is no measurement."""
     measurements: tuple[Measurement, ...] = ()
     """All of them, by their steps; one may lack metrics that were not reported at its step."""
 
@@ -54,7 +54,7 @@ class _Reported:
 
     @classmethod
     def of(cls, known: Sequence[Measurement]) -> _Reported:
-        """What is known already."""
+        """Return the known measurements."""
         found = cls()
         for measurement in known:
             found.elapsed[measurement.step] = measurement.elapsed

@@ -141,7 +141,7 @@ class TuningTable(RecordTable[TuningRecord]):
             _TRIALS.update(db, trial, where, trial.tuning_id, trial.number, *over)
 
     def measurements(self, tuning_id: str) -> dict[int, list[Measurement]]:
-        """What the trials of a tuning job reported: by trial, each by its steps."""
+        """Return the reports of a tuning job by trial, each by its steps."""
         query = "SELECT * FROM measurements WHERE tuning_id = ? ORDER BY number, step"
         found: dict[int, list[Measurement]] = {}
         with self._connect() as db:

@@ -1,4 +1,4 @@
-"""What the service finds out when a job starts: the job is then FAILED with a message.
+"""Errors that the service detects when a job starts: the job is then FAILED with a message.
 
 A custom account needs its grants on the buckets themselves or on the project. Without a custom
 account the job runs as the Custom Code Service Agent, which can read and write all buckets of its
@@ -27,7 +27,7 @@ _OBJECT: Final = re.compile(r"gs://[a-z0-9][a-z0-9._-]*(?:/[^\s'\",;]*)?")
 
 
 class Access:
-    """What the account of one job may do with buckets."""
+    """Permissions of the account of one job on buckets."""
 
     def __init__(self, store: Store, project: str, account: str | None) -> None:
         self.store = store

@@ -23,13 +23,13 @@ ANY, SPECIFIC = "ANY_RESERVATION", "SPECIFIC_RESERVATION"
 
 @dataclass
 class Plan:
-    """What a job would take: machines by reservation, how many there are, and what to log."""
+    """Demand of a job: machines by reservation, their total number, and the log text."""
 
     wanted: dict[str, int] = field(default_factory=dict)
     limits: dict[str, int] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     short: str = ""
-    """What is used up, if the job has to wait."""
+    """The exhausted capacity, if the job has to wait."""
 
     def take(self, at: str, found: Iterable[Reservation], left: int, jobs: JobTable | None) -> int:
         """Take up to ``left`` machines of reservations, in order; return how many are missing."""

@@ -1,4 +1,4 @@
-"""What the service refuses at once, at CreateCustomJob.
+"""Requests that the service rejects at once, at CreateCustomJob.
 
 ``localgcp.apis.field_rules`` has checked required fields and labels before. What the service finds
 out only when the job starts is in ``localgcp.vertex.admission``.
@@ -164,7 +164,7 @@ def _pool(at: str, pool: dict[str, Any]) -> FieldErrors:
 
 
 def env_errors(at: str, message: Mapping[str, Any]) -> FieldErrors:
-    """What is wrong with the variables of a container."""
+    """Yield errors in the variables of a container."""
     names = [variable.get("name", "") for variable in message.get("env", [])]
     for name in names:
         if not _ENV_NAME.fullmatch(name):

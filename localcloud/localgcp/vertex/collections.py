@@ -60,13 +60,13 @@ class Collection:
     message: Any
     """The client's type of its resources."""
     noun: str
-    """What methods and fields call one of them: ``training_pipeline``."""
+    """Singular in methods and fields: ``training_pipeline``."""
     segment: str
-    """What names call them: ``trainingPipelines``."""
+    """Plural in resource names: ``trainingPipelines``."""
     requests: ModuleType
     """The client's types of requests and responses."""
     id: str = r"[a-z0-9-]{1,128}"
-    """Which ids a client may choose."""
+    """Pattern of the ids that a client may choose."""
     creation: Any = None
     """The type of the metadata of the operation that creates one, if an operation does."""
     mutable: Sequence[str] = ()
@@ -76,14 +76,14 @@ class Collection:
 
 
 class ReadTable(Protocol):
-    """Where resources of a collection are read."""
+    """Reader of the resources of a collection."""
 
     def get(self, name: str) -> Body | None: ...
     def list(self, parent: str) -> list[Body]: ...
 
 
 class Table(ReadTable, Protocol):
-    """Where resources of a collection are kept."""
+    """Store of the resources of a collection."""
 
     def put(self, body: Body) -> None: ...
     def delete(self, name: str) -> None: ...

@@ -1,4 +1,4 @@
-"""What a job on a peered network, or with a Private Service Connect interface, needs to start.
+"""Requirements of a job on a peered network or with a Private Service Connect interface.
 
 Sources: doc:general/vpc-peering, doc:training/using-private-ip and doc:general/vpc-psc-i-setup,
 which grants compute.networkUser and dns.peer on the projects; a grant on the attachment's

@@ -78,17 +78,17 @@ class ResourceType(Traits):
     message: str = ""
     """The API's message, as the discovery documents name it; "": it has none of its own."""
     needs_project: bool = True
-    """Whether it lies in a project, which must be one of this cloud."""
+    """True if the resource lies in a project, which must be one of this cloud."""
     collection: str = ""
-    """Where the service chooses the resource's number: the collection of its id."""
+    """Collection of the resource's id, if the service chooses its number."""
     exists: str = "{title} {id} already exists"
     """Text of the 409; ``conflict`` lists its variables."""
     overwrites: bool = False
-    """Whether creating an existing resource is no conflict."""
+    """True if creating an existing resource is no conflict."""
     outlives: bool = False
-    """Whether it stays in the cloud when its resource is deleted."""
+    """True if the cloud keeps the resource after its deletion."""
     verifies_updates: bool = False
-    """Whether an update is verified as a creation is."""
+    """True if an update is verified like a creation."""
 
     # -- what previews need: no store, no network ---------------------------------------------
 
@@ -103,7 +103,7 @@ class ResourceType(Traits):
         return []
 
     def refuse(self, inputs: Mapping[str, Any]) -> str | None:
-        """What the plugin refuses while planning (later than in Check), or None."""
+        """Return the plugin's error while planning (later than in Check), or None."""
         del inputs
         return None
 
@@ -220,7 +220,7 @@ class ResourceType(Traits):
         return match.group(1) if match else cloud.settings.project
 
     def outlives_deletion(self, olds: Mapping[str, Any]) -> bool:
-        """Whether it stays in the cloud when its resource is deleted."""
+        """True if the cloud keeps the resource after its deletion."""
         del olds
         return self.outlives
 

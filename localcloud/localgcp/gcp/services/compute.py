@@ -1,4 +1,4 @@
-"""What all services of Compute Engine share: names, links, references, resources in use."""
+"""Shared code of the Compute Engine services: names, links, references, resources in use."""
 
 from __future__ import annotations
 

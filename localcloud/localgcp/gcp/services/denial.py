@@ -135,7 +135,7 @@ class TagBinding(ResourceType):
 
 
 def _has_account(cloud: Cloud, project: str, account: str) -> bool:
-    """Whether the project has the account, which its unique id or its address names."""
+    """True if the project has the account with this unique id or address."""
     return any(
         account in (text(row.outputs, "uniqueId"), text(row.outputs, "email"))
         for row in cloud.store.list(ACCOUNT, project)

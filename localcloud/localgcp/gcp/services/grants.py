@@ -37,7 +37,7 @@ Rewrite = Callable[[tuple[Binding, ...]], tuple[Binding, ...]]
 
 @dataclass(frozen=True)
 class Target:
-    """Where a kind of grant goes: the policy's path, and how messages call the resource."""
+    """Target of a kind of grant: the policy's path, and the resource's name in messages."""
 
     property: str
     path: str
@@ -167,7 +167,7 @@ class Grant(ResourceType):
 
 
 def _is_local_role(role: str) -> bool:
-    """Whether this is a custom role of a local project."""
+    """True if this is a custom role of a local project."""
     collection, _, path = role.partition("/")
     return collection == "projects" and is_local(path)
 

@@ -144,7 +144,7 @@ class Connection(ResourceType):
 
 
 class PeeringRoutes(Compute):
-    """Which routes cross the peering (``gcp.compute.NetworkPeeringRoutesConfig``).
+    """Routes that cross the peering (``gcp.compute.NetworkPeeringRoutesConfig``).
 
     The settings are part of the peering: deleting the resource leaves them as they are.
     """

@@ -168,7 +168,7 @@ def _need_end_of_retention(name: str, olds: Values) -> None:
 
 
 def _folder(cloud: Cloud, name: str) -> Path:
-    """Where the emulator keeps the bucket's objects, as plain files."""
+    """Return the emulator's folder of the bucket's objects, as plain files."""
     return cloud.store.path.parent / "storage" / name
 
 
@@ -329,7 +329,7 @@ class Repository(ResourceType):
 
 
 def _wrong_policies(policies: list[Values]) -> Iterator[str]:
-    """Why clean-up policies are refused. Here none is ever carried out: nothing is deleted."""
+    """Return why clean-up policies are rejected. The local cloud never deletes images by policy."""
     if len(policies) > _MOST_POLICIES:
         yield f"a repository has at most {_MOST_POLICIES} cleanup policies"
     for policy in policies:
