@@ -120,7 +120,7 @@ class Method:
         return _plain(self.response)()
 
     def rules(self) -> list[HttpRule]:
-        """HTTP rules of the method, in the order in which they are tried."""
+        """Return the HTTP rules of the method, in order of precedence."""
         own = _OTHER_RULES.get(self.path)
         return [
             HttpRule(self, rule["method"].upper(), rule["uri"], rule.get("body", ""))

@@ -125,7 +125,7 @@ class BatchJob:
 
     @property
     def spec(self) -> dict[str, Any]:
-        """The runnables of each task."""
+        """The specification of each task."""
         return self.group["taskSpec"]
 
     @property

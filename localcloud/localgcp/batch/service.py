@@ -213,7 +213,7 @@ class BatchService:
         return job
 
     def _once(self, request: Any, target: str, act: Callable[[], Any]) -> Any:
-        """Return the answer of ``act``; its first answer if the request is repeated within an hour."""
+        """Return the answer of ``act``; the first one if the request repeats within an hour."""
         if not request.request_id:
             return act()
         digest = hashlib.sha256(type(request).serialize(request)).hexdigest()

@@ -118,7 +118,7 @@ class Volumes:
         return text
 
     def is_gcs(self, path: str, at: Path) -> bool:
-        """True if ``/gcs`` contains the path with this folder."""
+        """True if the path and its folder belong to ``/gcs``."""
         return at.parent == self.root and path == f"{MOUNT}/{at.name}"
 
     def gcs(self, at: Mapping[str, Path], empty: Path) -> Path:

@@ -60,7 +60,7 @@ class Deployment:
 
     @property
     def predict_route(self) -> str:
-        """Ports at which its containers accept requests."""
+        """Path at which its containers accept predictions."""
         return self._route("predictRoute", ":predict")
 
     def _route(self, field: str, suffix: str = "") -> str:
@@ -190,7 +190,7 @@ class Deployment:
         )
 
     def _variables(self, port: int) -> dict[str, str]:
-        """Return the variables that the service sets (doc:predictions/custom-container-requirements)."""
+        """Return the service's variables (doc:predictions/custom-container-requirements)."""
         machine = self.deployed["dedicatedResources"]["machineSpec"]
         return {
             "AIP_HTTP_PORT": str(port),

@@ -105,7 +105,7 @@ def reason_to_stop(
     by_time = bool(study[MEDIAN].get("useElapsedDuration"))
 
     def points(reported: Sequence[Measurement]) -> list[tuple[float, float]]:
-        """Return the step and the quality of each value of the metric."""
+        """Return step (or time) and quality of each value of the metric."""
         return [
             (each.elapsed if by_time else each.step, sign * each.metrics[name])
             for each in reported

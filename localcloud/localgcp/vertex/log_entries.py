@@ -148,7 +148,7 @@ class LogService:
             yield from filter(query.test, self._of_service(query, job))
 
     def _of_service(self, query: _Query, job: JobRecord) -> Iterator[types.LogEntry]:
-        """Return the service's own entry: a job failed. Observed of Google's, at INFO."""
+        """Yield the service's own entry: a job failed. Observed of Google's, at INFO."""
         is_wanted = query.equal.get("resource.labels.task_name", _SERVICE) == _SERVICE
         of_project = query.project in (job.project, project_number(job.project))
         if is_wanted and of_project and job.state is JobState.FAILED and job.end_time:

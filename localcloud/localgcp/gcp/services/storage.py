@@ -329,7 +329,7 @@ class Repository(ResourceType):
 
 
 def _wrong_policies(policies: list[Values]) -> Iterator[str]:
-    """Return why clean-up policies are rejected. The local cloud never deletes images by policy."""
+    """Yield errors in clean-up policies. The local cloud never deletes images by policy."""
     if len(policies) > _MOST_POLICIES:
         yield f"a repository has at most {_MOST_POLICIES} cleanup policies"
     for policy in policies:
