@@ -178,8 +178,8 @@ class _Storage:
         self._lock = threading.Lock()
 
     def _make_bucket(self, request: StorageRequest) -> None:
-        found = _BUCKET.match(request.target)
-        name = unquote(found[1]) if found else ""
+        match = _BUCKET.match(request.target)
+        name = unquote(match[1]) if match else ""
         with self._lock:  # clients look at a bucket while they write to it
             if name not in self._known and _BUCKET_NAME.fullmatch(name):
                 self._send(name)

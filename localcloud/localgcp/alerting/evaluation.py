@@ -102,7 +102,7 @@ class Alerting:
         told = {
             frozenset(each.labels.items()): each.time for each in before if each.alert == alert.id
         }
-        found = list[Notification]()
+        notifications = list[Notification]()
         for log_filter, extractors in alert.filters:
             for entry in self._entries(job.project, log_filter, job.job_id):
                 time = _timestamp(entry)
@@ -116,8 +116,8 @@ class Alerting:
                 if key in told and time < told[key] + alert.pause:
                     continue
                 told[key] = time
-                found += self._notify(alert, entry, time, labels)
-        return found
+                notifications += self._notify(alert, entry, time, labels)
+        return notifications
 
     def _notify(
         self, alert: LogAlert, entry: types.LogEntry, time: datetime, labels: Mapping[str, str]
@@ -136,12 +136,12 @@ class Alerting:
 
 def _where(store: Store, channel: str) -> str:
     """Type and address of a channel."""
-    found = store.get(CHANNEL, channel)
-    if found is None:
+    resource = store.get(CHANNEL, channel)
+    if resource is None:
         return f"nobody: {channel} is not there" if channel else "nobody: it names no channel"
-    values: dict[str, Any] = found.inputs.get("labels") or {}
-    off = "" if found.inputs.get("enabled") is not False else "nobody, it is off: "
-    return f"{off}{found.inputs.get('type')} {' '.join(map(str, values.values()))}"
+    values: dict[str, Any] = resource.inputs.get("labels") or {}
+    off = "" if resource.inputs.get("enabled") is not False else "nobody, it is off: "
+    return f"{off}{resource.inputs.get('type')} {' '.join(map(str, values.values()))}"
 
 
 def _filled_in(text: str, labels: Mapping[str, str], resource: Mapping[str, str]) -> str:

@@ -58,7 +58,7 @@ def write(folder: Path, note: Notification, name: str) -> None:
 
 def read(folder: Path) -> list[Notification]:
     """All notifications without their texts, oldest first."""
-    found = list[Notification]()
+    notifications = list[Notification]()
     for file in folder.glob(f"*{_SUFFIX}"):
         with file.open("rb") as content:
             head = BytesHeaderParser(policy=default).parse(content)
@@ -67,7 +67,7 @@ def read(folder: Path) -> list[Notification]:
             for name, value in head.items()
             if name.startswith(_LABEL)
         }
-        found.append(
+        notifications.append(
             Notification(
                 time=head["Date"].datetime,
                 alert=str(head["X-Alert"]),
@@ -76,7 +76,7 @@ def read(folder: Path) -> list[Notification]:
                 labels=labels,
             )
         )
-    return sorted(found, key=lambda each: (each.time, each.alert, each.channel))
+    return sorted(notifications, key=lambda each: (each.time, each.alert, each.channel))
 
 
 def _line(text: str) -> str:

@@ -64,9 +64,9 @@ class DescribedMethod:
 
     def parts(self, path: str) -> tuple[str, str]:
         """Name of the resource in the path of a request, and what follows it."""
-        found = self._pattern.fullmatch(path)
-        assert found is not None, path
-        return unquote(found["name"]), found["rest"]
+        match = self._pattern.fullmatch(path)
+        assert match is not None, path
+        return unquote(match["name"]), match["rest"]
 
     def variables(self, path: str) -> tuple[str, ...]:
         """The variables in the path of a request, in the order of the template."""

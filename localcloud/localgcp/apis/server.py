@@ -184,8 +184,8 @@ def checker(method: Method) -> Callable[[Any], None]:
         paths = [*plain.update_mask.paths] if is_update else []
         named = {field_rules.json_name(path) for path in paths}
         only = named if paths and "*" not in paths else None
-        found = [*field_rules.errors(schema, json_format.MessageToDict(sent), at, only)]
-        if found:
-            raise invalid_fields(found)
+        errors = [*field_rules.errors(schema, json_format.MessageToDict(sent), at, only)]
+        if errors:
+            raise invalid_fields(errors)
 
     return check

@@ -73,8 +73,8 @@ class Capacity:
         if name in ("", "NO_RESERVATION"):
             return
         path = name if "projects/" in name else f"projects/{job.project}/{name}"
-        found = reservations.find(self._store, path) if path.count("/") >= 5 else None
-        if found is None or not found.open_to(job.project):
+        resource = reservations.find(self._store, path) if path.count("/") >= 5 else None
+        if resource is None or not resource.open_to(job.project):
             yield f"The reservation {name} does not exist, or is not shared with the project."
             return
         policy = job.policy
@@ -82,20 +82,23 @@ class Capacity:
             {
                 "machineType": policy.get("machineType"),
                 "guestAccelerators": [
-                    {"acceleratorType": each["type"], "acceleratorCount": each["count"]}
-                    for each in policy.get("accelerators", [])
+                    {
+                        "acceleratorType": accelerator["type"],
+                        "acceleratorCount": accelerator["count"],
+                    }
+                    for accelerator in policy.get("accelerators", [])
                 ],
             }
         )
-        if found.shape != shape:
-            yield f"The reservation {name} is of {found.shape}, the job asks for {shape}."
+        if resource.shape != shape:
+            yield f"The reservation {name} is of {resource.shape}, the job asks for {shape}."
         used = sum(
             _machines(other)
             for other in self._jobs.list(states=ACTIVE)
             if other.state is not State.QUEUED and other.policy.get("reservation") == name
         )
-        if _machines(job) > found.count - used:
-            yield f"The reservation {name} is used up: {used} of {found.count} machines."
+        if _machines(job) > resource.count - used:
+            yield f"The reservation {name} is used up: {used} of {resource.count} machines."
 
 
 def _machines(job: BatchJob) -> int:
@@ -107,7 +110,8 @@ def _quotas(job: BatchJob) -> dict[str, float]:
     count, policy = _machines(job), job.policy
     found: dict[str, float] = {"CPUS": count * int(job.spec["computeResource"]["cpuMilli"]) / 1000}
     gpus: list[tuple[str, Any]] = [
-        (each["type"], each["count"]) for each in policy.get("accelerators", [])
+        (accelerator["type"], accelerator["count"])
+        for accelerator in policy.get("accelerators", [])
     ]
     if built_in := machines.BUILT_IN_GPUS.get(policy.get("machineType", "")):
         gpus.append(built_in)

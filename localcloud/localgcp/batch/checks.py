@@ -234,8 +234,8 @@ def _location(allowed: list[str], region: str) -> FieldErrors:
 def _instance(at: str, policy: dict[str, Any]) -> FieldErrors:
     if policy.get("bootDisk", {}).get("snapshot"):
         yield f"{at}.boot_disk.snapshot", "Is not supported for boot disks."
-    for each in policy.get("accelerators", []):
-        if not each.get("type") or int(each.get("count", 0)) < 1:
+    for accelerator in policy.get("accelerators", []):
+        if not accelerator.get("type") or int(accelerator.get("count", 0)) < 1:
             yield f"{at}.accelerators", "Both type and count are required."
     model, reservation = policy.get("provisioningModel", ""), policy.get("reservation", "")
     if model in ("SPOT", "PREEMPTIBLE", "FLEX_START") and reservation not in ("", "NO_RESERVATION"):

@@ -194,8 +194,8 @@ class BatchService:
         if parts["gid"] != GROUP or parts["task"]:
             raise _not_found(request.parent)
         test = _test(request.filter, _TASK_FIELDS)
-        found = [task for task in self.jobs.tasks(job.uid) if test(task)]
-        page, token = _page(found, request, f"{request.parent}?{request.filter}")
+        matching_tasks = [task for task in self.jobs.tasks(job.uid) if test(task)]
+        page, token = _page(matching_tasks, request, f"{request.parent}?{request.filter}")
         return batch.ListTasksResponse(
             tasks=[_task_message(job, task) for task in page], next_page_token=token
         )

@@ -100,7 +100,7 @@ def query(request: Mapping[str, Any]) -> dict[str, Any]:
 def load(request: Mapping[str, Any]) -> dict[str, Any]:
     """Files of CSV, JSON or Parquet as a file of a table."""
     database, config = _database(_folder(request)), request["config"]
-    fields = [_canonical(each) for each in request["schema"]]
+    fields = [_canonical(column) for column in request["schema"]]
     files = f"[{', '.join(map(_text, request['files']))}]"
     kind = config.get("sourceFormat") or "CSV"
     columns = "{" + ", ".join(f"{_text(f['name'])}: {_text(sql_type(f))}" for f in fields) + "}"
@@ -171,10 +171,10 @@ def _parsed(sql: str) -> Any:
     except sqlglot.errors.SqlglotError as error:
         raise RefusedError(f"Syntax error: {_words(error)}") from None
     # Between two semicolons there is nothing, or a comment behind the first.
-    found = [part for part in parts if not isinstance(part, exp.Semicolon | None)]
-    if len(found) != 1 or not isinstance(found[0], exp.Query):
+    statements = [part for part in parts if not isinstance(part, exp.Semicolon | None)]
+    if len(statements) != 1 or not isinstance(statements[0], exp.Query):
         raise RefusedError("the local cloud runs one query at a time: no script, DDL or DML")
-    return found[0]
+    return statements[0]
 
 
 def _fill_in(tree: Any, given: Mapping[str, Any]) -> None:
@@ -372,7 +372,8 @@ def _rest(value: Any, field: Field, *, exact: bool) -> Any:
 def _source(table: Mapping[str, Any]) -> str:
     """Return the SQL source of a table's rows."""
     columns = ", ".join(
-        f"CAST(NULL AS {sql_type(each)}) AS {_quoted(each['name'])}" for each in table["schema"]
+        f"CAST(NULL AS {sql_type(column)}) AS {_quoted(column['name'])}"
+        for column in table["schema"]
     )
     if not table["files"]:
         return f"(SELECT {columns or '1'} WHERE false)"

@@ -502,8 +502,8 @@ def _write(store: Store, rows: Rows, job: Body, made: Mapping[str, Any], file: s
             raise BigQueryError("notFound", f"Not found: Table {label}")
         table = new_table(place, location, {"schema": {"fields": made["schema"]}, **expires})
     elif how == "WRITE_APPEND" and table.get("schema"):
-        wanted = [(each["name"].lower(), each["type"]) for each in table["schema"]["fields"]]
-        if wanted != [(each["name"].lower(), each["type"]) for each in made["schema"]]:
+        wanted = [(column["name"].lower(), column["type"]) for column in table["schema"]["fields"]]
+        if wanted != [(column["name"].lower(), column["type"]) for column in made["schema"]]:
             raise BigQueryError("invalid", f"Provided Schema does not match Table {label}.")
         if before := version_of(table, None):
             sums = {key: size + made["bytes"][key] for key, size in before.bytes.items()}

@@ -250,10 +250,10 @@ def _compare_severities(sign: str, value: str) -> Test:
 
 def parse_time(text: str) -> datetime:
     """An RFC 3339 time; digits beyond microseconds are cut off. Raises FilterError."""
-    found = _TIME.fullmatch(text)
-    if found is None:
+    match = _TIME.fullmatch(text)
+    if match is None:
         raise FilterError(f"Unparseable filter: {text!r} is no time.")
     try:
-        return datetime.fromisoformat(text if found[1] else f"{text}Z").astimezone(UTC)
+        return datetime.fromisoformat(text if match[1] else f"{text}Z").astimezone(UTC)
     except (ValueError, OverflowError) as error:
         raise FilterError(f"Unparseable filter: {text!r}: {error}.") from None

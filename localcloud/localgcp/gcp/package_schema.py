@@ -71,29 +71,29 @@ def _properties(
     return {name: _type_of(token, each, types) for name, each in properties.items()}
 
 
-def _type_of(token: str, found: Property, types: dict[str, Any]) -> dict[str, Any]:
+def _type_of(token: str, property_: Property, types: dict[str, Any]) -> dict[str, Any]:
     """The type of one property; nested objects become entries of ``types``."""
-    outer, _, inner = found.type.removesuffix(">").partition("<")
+    outer, _, inner = property_.type.removesuffix(">").partition("<")
     if outer == "map":
         return {"type": "object", "additionalProperties": {"type": _SCALARS[inner]}}
     if outer == "asset":
         return {"$ref": "pulumi.json#/Asset"}
     one = inner or outer
-    item = _object(token, found, types) if one == "object" else {"type": _SCALARS[one]}
-    return {"type": "array", "items": item} if found.is_collection else item
+    item = _object(token, property_, types) if one == "object" else {"type": _SCALARS[one]}
+    return {"type": "array", "items": item} if property_.is_collection else item
 
 
-def _object(token: str, found: Property, types: dict[str, Any]) -> dict[str, Any]:
-    if found.open and not found.children:
+def _object(token: str, property_: Property, types: dict[str, Any]) -> dict[str, Any]:
+    if property_.open and not property_.children:
         return {"$ref": "pulumi.json#/Any"}
     module, _, name = token.rpartition(":")
-    path = f"{name}{found.name[0].upper()}{found.name[1:]}"
+    path = f"{name}{property_.name[0].upper()}{property_.name[1:]}"
     # As the official package names them: gcp:storage/BucketCors:BucketCors.
     nested = f"{module.partition('/')[0]}/{path}:{path}"
     types[nested] = {
         "type": "object",
-        "properties": _properties(nested, found.children, types),
-        "required": sorted(key for key, each in found.children.items() if each.required),
+        "properties": _properties(nested, property_.children, types),
+        "required": sorted(key for key, each in property_.children.items() if each.required),
     }
     return {"$ref": f"#/types/{nested}"}
 

@@ -111,8 +111,8 @@ class Provider(provider_pb2_grpc.ResourceProviderServicer):
             olds, news = decode(request.olds), decode(request.news)
             wire.ignore_changes(request.ignoreChanges, news, decode(request.old_inputs))
             _refuse(call.kind, news, f"diffing {request.urn}")
-            found = diff.changes(call.type, news, olds, self._settings, call.kind.changed)
-            return wire.diff_response(call.type, news, found)
+            changes = diff.changes(call.type, news, olds, self._settings, call.kind.changed)
+            return wire.diff_response(call.type, news, changes)
 
         return self._guarded(request, context, run)
 
@@ -162,8 +162,8 @@ class Provider(provider_pb2_grpc.ResourceProviderServicer):
             olds, news = decode(request.olds), decode(request.news)
             wire.ignore_changes(request.ignoreChanges, news, decode(request.old_inputs))
             if request.preview:
-                found = diff.changes(call.type, news, olds, self._settings, call.kind.changed)
-                later = {c.top: UNKNOWN for c in found if not call.type.properties[c.top].input}
+                changes = diff.changes(call.type, news, olds, self._settings, call.kind.changed)
+                later = {c.top: UNKNOWN for c in changes if not call.type.properties[c.top].input}
                 later = {k: v for k, v in later.items() if k not in plan.LABEL_OUTPUTS}
                 outputs = plan.updated(call.type, news, olds, self._settings, later, planning=True)
             else:

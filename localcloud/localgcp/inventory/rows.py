@@ -51,9 +51,9 @@ class Rows(Generic[T]):
         query = f"UPDATE {self.table} SET {sets} WHERE {where}"
         return db.execute(query, [*new, *values]).rowcount == 1
 
-    def _row(self, found: sqlite3.Row) -> T:
+    def _row(self, row: sqlite3.Row) -> T:
         return self.type(**{
-            name: _decoded(kind, found[name]) for name, (kind, _) in self._kinds.items()
+            name: _decoded(kind, row[name]) for name, (kind, _) in self._kinds.items()
         })  # fmt: skip
 
 
@@ -75,6 +75,6 @@ def _decoded(kind: Any, value: Any) -> Any:
         return value
     if isinstance(kind, type) and issubclass(kind, Enum):
         return kind(value)
-    found = json.loads(value)
+    document = json.loads(value)
     make: Any = kind if dataclasses.is_dataclass(kind) else dict
-    return make(**found) if isinstance(found, dict) else found
+    return make(**document) if isinstance(document, dict) else document

@@ -144,10 +144,10 @@ def secret_version(request: Request) -> dict[str, Any]:
     """A version of a secret: there and enabled, or not there."""
     project, secret, version = request.variables
     folder = request.store.path.parent / "secrets"
-    found = secretmanager.find_version(request.store, folder, project, secret, version)
-    if found is None:
+    stored = secretmanager.find_version(request.store, folder, project, secret, version)
+    if stored is None:
         raise RefusedRequestError(404, f"Secret Version [{request.name}] not found.")
-    name = f"projects/{local_project_number(project)}/secrets/{secret}/versions/{found[0]}"
+    name = f"projects/{local_project_number(project)}/secrets/{secret}/versions/{stored[0]}"
     return {"name": name, "state": "ENABLED"}
 
 

@@ -115,7 +115,7 @@ def _exists(store: Store, name: str) -> bool:
     project = name.split("/")[1]
     if name == f"projects/{project}":
         return is_local(project) or project in store.projects()
-    return any(each.id == name for each in store.list(project=project))
+    return any(resource.id == name for resource in store.list(project=project))
 
 
 def policy(request: Request) -> dict[str, Any]:
@@ -134,7 +134,7 @@ def list_in_project(store: Store, project: str, collection: str) -> list[dict[st
 
     https://docs.cloud.google.com/vpc/docs/routes: to the internet, and one for each subnet.
     """
-    found = [_to_rest(store, each) for each in store.list(_LISTED[collection], project)]
+    found = [_to_rest(store, resource) for resource in store.list(_LISTED[collection], project)]
     if collection == "routes":
         found += _routes_of_networks(store, project)
     return found
@@ -142,8 +142,8 @@ def list_in_project(store: Store, project: str, collection: str) -> list[dict[st
 
 def read_network(store: Store, path: str) -> dict[str, Any]:
     """A network, with its peerings."""
-    found = store.get(vpc.NETWORK, path)
-    if found is None:
+    resource = store.get(vpc.NETWORK, path)
+    if resource is None:
         raise RefusedRequestError(404, f"The resource '{path}' was not found")
     names = [
         str(each.outputs["peering"])
@@ -152,7 +152,7 @@ def read_network(store: Store, path: str) -> dict[str, Any]:
     ]
     names += [each.outputs["name"] for each in vpc.in_network(store, PEERING, path)]
     peerings = [{"name": name, "state": "ACTIVE"} for name in names]
-    return {**_to_rest(store, found), "peerings": peerings}
+    return {**_to_rest(store, resource), "peerings": peerings}
 
 
 def read_resource(store: Store, name: str) -> dict[str, Any]:
@@ -167,18 +167,18 @@ def get(request: Request) -> dict[str, Any]:
 
 def change(request: Request) -> dict[str, Any]:
     """Change fields of a resource."""
-    found = _find(request.store, request.name)
-    _change(request.store, found, request.body)
+    resource = _find(request.store, request.name)
+    _change(request.store, resource, request.body)
     return _done(request) if _is_compute(request) else get(request)
 
 
 def delete(request: Request) -> dict[str, Any]:
     """Delete a resource, with its IAM policy; what an account was granted goes with it."""
-    found = _find(request.store, request.name)
-    request.store.delete(found.type, found.id)
-    request.store.delete_policy(found.id)
-    if found.type == ACCOUNT:
-        request.store.delete_member(f"serviceAccount:{found.outputs.get('email')}")
+    resource = _find(request.store, request.name)
+    request.store.delete(resource.type, resource.id)
+    request.store.delete_policy(resource.id)
+    if resource.type == ACCOUNT:
+        request.store.delete_member(f"serviceAccount:{resource.outputs.get('email')}")
     return _done(request)
 
 
@@ -232,7 +232,7 @@ def create_account(request: Request) -> dict[str, Any]:
 def list_accounts(request: Request) -> dict[str, Any]:
     """Service accounts of a project."""
     project = request.project
-    found = [_to_rest(request.store, each) for each in request.store.list(ACCOUNT, project)]
+    found = [_to_rest(request.store, resource) for resource in request.store.list(ACCOUNT, project)]
     if request.store.service_enabled(project, "compute.googleapis.com"):
         # https://docs.cloud.google.com/compute/docs/access/service-accounts#default_service_account
         email = f"{project_number(project)}-compute@developer.gserviceaccount.com"
@@ -240,7 +240,7 @@ def list_accounts(request: Request) -> dict[str, Any]:
         found.append(
             {**name, "email": email, "displayName": "Compute Engine default service account"}
         )
-    return {"accounts": sorted(found, key=lambda each: each["email"])}
+    return {"accounts": sorted(found, key=lambda resource: resource["email"])}
 
 
 def disable_account(request: Request) -> dict[str, Any]:
@@ -267,23 +267,29 @@ def disable(request: Request) -> dict[str, Any]:
 def _find(store: Store, name: str) -> StoredResource:
     """Raises RefusedRequestError (404)."""
     if name.startswith("b/"):
-        found = store.get(BUCKET, name.removeprefix("b/"))
-        if found is None:
+        stored = store.get(BUCKET, name.removeprefix("b/"))
+        if stored is None:
             raise RefusedRequestError(404, "The specified bucket does not exist.")
-        return found
-    for each in store.list():
-        if name in (each.id, f"projects/-/serviceAccounts/{each.outputs.get('email')}"):
-            return each
+        return stored
+    for resource in store.list():
+        if name in (resource.id, f"projects/-/serviceAccounts/{resource.outputs.get('email')}"):
+            return resource
     raise RefusedRequestError(404, f"The resource '{name}' was not found")
 
 
-def _change(store: Store, found: StoredResource, body: Mapping[str, Any]) -> None:
+def _change(store: Store, resource: StoredResource, body: Mapping[str, Any]) -> None:
     fields = _from_rest(dict(body))
     for name, value in (fields.pop("iamConfiguration", None) or {}).items():
         fields[name] = value["enabled"] if isinstance(value, dict) else value
     if "labels" in fields:
         fields["effectiveLabels"] = fields["labels"]
-    store.put(found.type, found.id, found.project, found.inputs, {**found.outputs, **fields})
+    store.put(
+        resource.type,
+        resource.id,
+        resource.project,
+        resource.inputs,
+        {**resource.outputs, **fields},
+    )
 
 
 def _routes_of_networks(store: Store, project: str) -> Iterator[dict[str, Any]]:

@@ -61,14 +61,14 @@ class SecretService:
             )
             raise ApiError(_CODE.PERMISSION_DENIED, f"{text} (or it may not exist).{who}")
         name = f"projects/{project_number(project)}/secrets/{secret}"
-        found = find_version(self.store, self.home.secrets, project, secret, version)
-        if found is None:
+        resource = find_version(self.store, self.home.secrets, project, secret, version)
+        if resource is None:
             text = f"Secret [{name}] not found or has no versions."
             if version != LATEST:
                 text = f"Secret Version [{name}/versions/{version}] not found."
             hint = f"Give it a value: vt local secret set {secret}"
             raise ApiError(_CODE.NOT_FOUND, f"{text} {hint}")
-        number, value = found
+        number, value = resource
         return types.AccessSecretVersionResponse(
             name=f"{name}/versions/{number}",
             payload=types.SecretPayload(data=value, data_crc32c=google_crc32c.value(value)),

@@ -88,9 +88,9 @@ def nearest_to(image_uri: str) -> str | None:
         return None
 
     def distance(name: str) -> int:
-        found = _VERSION.match(name)
-        assert found is not None  # as the rows of the table are written
-        return abs(100 * (int(found[3]) - int(asked[3])) + int(found[4]) - int(asked[4]))
+        match = _VERSION.match(name)
+        assert match is not None  # as the rows of the table are written
+        return abs(100 * (int(match[3]) - int(asked[3])) + int(match[4]) - int(asked[4]))
 
     same = [name for name in names() if name.partition("-")[0] == asked[1]]
     near = min(same, key=distance, default=None)
@@ -192,17 +192,17 @@ def _python(executor: Executor) -> tuple[str, str]:
     find = ("python", "find", "--no-python-downloads", "--no-project", "--system")
     error = ""
     for wanted in (*candidates, executor.python):
-        found = subprocess.run(
+        process = subprocess.run(
             uv_command(*find, wanted),
             env=installer_environment(),
             capture_output=True,
             text=True,
             check=False,
         )
-        path = found.stdout.strip()
-        if found.returncode == 0 and (version := version_of(path)):
+        path = process.stdout.strip()
+        if process.returncode == 0 and (version := version_of(path)):
             return path, version
-        error = found.stderr.strip()
+        error = process.stderr.strip()
     raise ExecutorError(
         f"{executor.name} needs Python {executor.python}, and this machine has none "
         f"(vt runs on {running}). Install Python {IMAGE_PYTHON}."
@@ -213,14 +213,14 @@ def _python(executor: Executor) -> tuple[str, str]:
 def version_of(python: str) -> str | None:
     """Minor version of an interpreter that can be started, else None."""
     code = "import sys; print('%d.%d' % sys.version_info[:2])"
-    found = subprocess.run(
+    process = subprocess.run(
         [python, "-I", "-c", code],
         env=installer_environment(),
         capture_output=True,
         text=True,
         check=False,
     )
-    return found.stdout.strip() or None if found.returncode == 0 else None
+    return process.stdout.strip() or None if process.returncode == 0 else None
 
 
 def uv_command(*arguments: str) -> list[str]:

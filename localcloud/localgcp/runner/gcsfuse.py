@@ -162,8 +162,8 @@ class Mount:
         return storage_client(self.cloud.storage_url)
 
 
-def _stamp(found: os.stat_result) -> Stamp:
-    return found.st_mtime_ns, found.st_size, found.st_ino
+def _stamp(status: os.stat_result) -> Stamp:
+    return status.st_mtime_ns, status.st_size, status.st_ino
 
 
 def storage_client(url: str) -> Any:

@@ -38,12 +38,12 @@ def check_model(store: Store, project: str, region: str, body: Mapping[str, Any]
     if bad := [*_model_errors(body, region)]:
         raise invalid_fields(bad)
     agent = service_agent(project)
-    found = _IMAGE.fullmatch(body["containerSpec"]["imageUri"])
-    if found and registry_path(found[0]) and found["project"] != project:
-        repository = found[0].split("/")[2]
-        place = f"projects/{found['project']}/locations/{found['place']}/repositories/{repository}"
-        if not has_role(store, agent, _IMAGE_READERS, f"projects/{found['project']}", place):
-            text = f"{agent} does not have permission to pull {found[0]}."
+    match = _IMAGE.fullmatch(body["containerSpec"]["imageUri"])
+    if match and registry_path(match[0]) and match["project"] != project:
+        repository = match[0].split("/")[2]
+        place = f"projects/{match['project']}/locations/{match['place']}/repositories/{repository}"
+        if not has_role(store, agent, _IMAGE_READERS, f"projects/{match['project']}", place):
+            text = f"{agent} does not have permission to pull {match[0]}."
             raise permission_denied(f"{text} Grant roles/artifactregistry.reader on {place}.")
     if uri := body.get("artifactUri"):
         _check_bucket(store, project, region, uri)
@@ -84,11 +84,11 @@ def _model_errors(body: Mapping[str, Any], region: str) -> FieldErrors:
 
 def _container_errors(at: str, container: Mapping[str, Any], region: str) -> FieldErrors:
     image = container["imageUri"]
-    found = _IMAGE.fullmatch(image)
-    if found is None:
+    match = _IMAGE.fullmatch(image)
+    if match is None:
         yield f"{at}.image_uri", f"{image!r} is no image of Artifact Registry."
-    elif found["place"] not in (region, region.partition("-")[0]):
-        text = f"{image} is in {found['place']}; it must be in the region of the model, {region}."
+    elif match["place"] not in (region, region.partition("-")[0]):
+        text = f"{image} is in {match['place']}; it must be in the region of the model, {region}."
         yield f"{at}.image_uri", text
     yield from env_errors(at, container)
     for name in (variable.get("name", "") for variable in container.get("env", [])):

@@ -106,7 +106,7 @@ class EndpointService(ResourceService):
         with self._lock:
             found = self.find(sent.name, context)
             if not mask or {"*", "trafficSplit", "traffic_split"}.intersection(mask):
-                known = [each["id"] for each in found["deployedModels"]]
+                known = [deployed["id"] for deployed in found["deployedModels"]]
                 checks.check_split(sent.traffic_split, known)
             return super().update(sent, mask, context)
 
@@ -193,7 +193,9 @@ class EndpointService(ResourceService):
         with self._lock:
             found = self.find(request.endpoint, context)
             id_ = request.deployed_model_id
-            others = [each["id"] for each in found["deployedModels"] if each["id"] != id_]
+            others = [
+                deployed["id"] for deployed in found["deployedModels"] if deployed["id"] != id_
+            ]
             self._deployed(found, id_)
             self._refuse_busy(found["name"])
             split = dict(request.traffic_split) or found.get("trafficSplit", {})
@@ -224,8 +226,10 @@ class EndpointService(ResourceService):
             found = self.find(request.endpoint, context)
             deployed = self._deployed(found, sent.get("id", ""))
             self._refuse_busy(found["name"])
-            given = sent.get("dedicatedResources", {})
-            of_replicas = {key: given.get(key) for key in fields if key in _OF_REPLICAS}
+            dedicated_resources = sent.get("dedicatedResources", {})
+            of_replicas = {
+                key: dedicated_resources.get(key) for key in fields if key in _OF_REPLICAS
+            }
             resources = {**deployed["dedicatedResources"], **of_replicas}
             resources = {key: value for key, value in resources.items() if value is not None}
             if bad := [*checks.replica_errors("deployed_model", resources)]:
@@ -250,9 +254,9 @@ class EndpointService(ResourceService):
         return requests.MutateDeployedModelResponse(deployed_model=_message(deployed))
 
     def _deployed(self, found: Body, id_: str) -> Body:
-        for each in found["deployedModels"]:
-            if each["id"] == id_:
-                return each
+        for deployed in found["deployedModels"]:
+            if deployed["id"] == id_:
+                return deployed
         text = f"DeployedModel {id_!r} does not exist in {found['name']}."
         raise ApiError(grpc.StatusCode.NOT_FOUND, text)
 

@@ -73,10 +73,10 @@ class ModelService(ResourceService):
         """A version, with what is deployed of it."""
         found = super().find(name, context)
         uses = [
-            {"endpoint": endpoint["name"], "deployedModelId": each["id"]}
+            {"endpoint": endpoint["name"], "deployedModelId": deployed["id"]}
             for endpoint in self._endpoints.all()
-            for each in endpoint["deployedModels"]
-            if (each["model"].partition("@")[0], each["modelVersionId"])
+            for deployed in endpoint["deployedModels"]
+            if (deployed["model"].partition("@")[0], deployed["modelVersionId"])
             == (found["name"], found["versionId"])
         ]
         return {**found, "deployedModels": uses}
@@ -128,7 +128,7 @@ class ModelService(ResourceService):
             raise ServerStoppingError
         with self._lock:
             others = self._versions.versions(asked["name"])
-            made = next((each for each in others if each.get(BEGUN_BY) == name), None)
+            made = next((other for other in others if other.get(BEGUN_BY) == name), None)
             if made is None:
                 if bool(others) is asked["new"]:
                     target: str = asked["name"]

@@ -28,17 +28,24 @@ class VersionTable:
     def versions(self, name: str) -> list[Body]:
         """All versions of the model ``…/models/ID``, oldest first."""
         base = name.partition("@")[0]
-        found = [each for each in self._table.list(base.rpartition("/")[0]) if _base(each) == base]
-        return sorted((_to_api(each) for each in found), key=lambda each: int(each["versionId"]))
+        found = [
+            resource
+            for resource in self._table.list(base.rpartition("/")[0])
+            if _base(resource) == base
+        ]
+        return sorted(
+            (_to_api(resource) for resource in found),
+            key=lambda resource: int(resource["versionId"]),
+        )
 
     def get(self, name: str) -> Body | None:
         """``…/models/ID``, its version ``@3`` or the one with the alias ``@champion``."""
         wanted = name.partition("@")[2] or DEFAULT
         return next(
             (
-                each
-                for each in self.versions(name)
-                if wanted == each["versionId"] or wanted in each.get("versionAliases", [])
+                version
+                for version in self.versions(name)
+                if wanted == version["versionId"] or wanted in version.get("versionAliases", [])
             ),
             None,
         )
@@ -94,16 +101,16 @@ class EndpointTable:
 
     def get(self, name: str) -> Body | None:
         """The endpoint, or None."""
-        found = self._store.get(ENDPOINT, self._id(name))
-        return found and self._to_api(name, found.outputs)
+        resource = self._store.get(ENDPOINT, self._id(name))
+        return resource and self._to_api(name, resource.outputs)
 
     def list(self, parent: str) -> list[Body]:
         """Endpoints of a location, ``…/endpoints``."""
         place = self._id(parent)
         return [
-            self._to_api(f"{parent}/{each.id.rpartition('/')[2]}", each.outputs)
-            for each in self._store.list(ENDPOINT)
-            if each.id.rpartition("/")[0] == place
+            self._to_api(f"{parent}/{resource.id.rpartition('/')[2]}", resource.outputs)
+            for resource in self._store.list(ENDPOINT)
+            if resource.id.rpartition("/")[0] == place
         ]
 
     def put(self, body: Body) -> None:
@@ -134,9 +141,11 @@ class EndpointTable:
     def all(self) -> list[Body]:
         """All endpoints."""
         found: list[Body] = []
-        for each in self._store.list(ENDPOINT):
-            name = each.id.replace(f"/{each.project}/", f"/{project_number(each.project)}/", 1)
-            found.append(self._to_api(name, each.outputs))
+        for resource in self._store.list(ENDPOINT):
+            name = resource.id.replace(
+                f"/{resource.project}/", f"/{project_number(resource.project)}/", 1
+            )
+            found.append(self._to_api(name, resource.outputs))
         return found
 
     def add_deployed(self, name: str, deployed: Body, split: dict[str, int] | None) -> None:

@@ -83,16 +83,16 @@ class Replica:
 
     def start(self) -> None:
         """Begin; ``healthy`` says when it is ready."""
-        for each in self._threads:
-            each.start()
+        for thread in self._threads:
+            thread.start()
 
     def stop(self) -> None:
         """End the process, and wait for its end. Repeatable."""
         self.healthy = False
         self.stopped.set()
-        for each in self._threads:
-            if each.is_alive():
-                each.join()
+        for thread in self._threads:
+            if thread.is_alive():
+                thread.join()
 
     def _run(self) -> None:
         while not self.stopped.is_set():

@@ -60,8 +60,8 @@ class PredictionService:
             model_display_name=used.version["displayName"],
         )
         try:
-            found = json.loads(answer.body, parse_constant=_refuse_constant)
-            kept = {key: found[key] for key in ("predictions", "metadata") if key in found}
+            document = json.loads(answer.body, parse_constant=_refuse_constant)
+            kept = {key: document[key] for key in ("predictions", "metadata") if key in document}
             if not isinstance(kept["predictions"], list):
                 raise TypeError("predictions must be a list")
             json_format.ParseDict(kept, requests.PredictResponse.pb(response))

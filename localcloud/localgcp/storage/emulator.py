@@ -175,8 +175,8 @@ _LAYOUT: Final = re.compile(
 
 def layout_source(verb: str, target: str) -> str | None:
     """Return the path to get for a request of a bucket's layout or managed folders, else None."""
-    found = _LAYOUT.fullmatch(target) if verb == "GET" else None
-    return found["bucket"] if found else None
+    match = _LAYOUT.fullmatch(target) if verb == "GET" else None
+    return match["bucket"] if match else None
 
 
 def completed(verb: str, target: str, answer: Answer) -> Answer:
@@ -190,10 +190,10 @@ def completed(verb: str, target: str, answer: Answer) -> Answer:
             [header for header in headers if not header[0].lower().startswith("content-")],
             b"",
         )
-    found = _LAYOUT.fullmatch(target) if verb == "GET" else None
-    if found is None:
+    match = _LAYOUT.fullmatch(target) if verb == "GET" else None
+    if match is None:
         return answer
-    if found["what"] == "managedFolders":
+    if match["what"] == "managedFolders":
         return status, headers, b'{"kind": "storage#managedFolders"}'
     bucket = json.loads(body)
     layout = {

@@ -293,15 +293,15 @@ def describe(verb: str, path: str, body: bytes = b"") -> tuple[str, str]:
     """Name of the API's method, and BUCKET/OBJECT as far as the request names them."""
     parts = urlsplit(path)
     query = parse_qs(parts.query)
-    found = _PATH.match(parts.path)
-    if found is None:  # XML API and signed URLs: /BUCKET/OBJECT
+    match = _PATH.match(parts.path)
+    if match is None:  # XML API and signed URLs: /BUCKET/OBJECT
         return ("objects.download" if verb == "GET" else "objects.other"), unquote(parts.path[1:])
-    bucket = unquote(found["bucket"] or "")
-    name = unquote(found["object"] or "")
-    if found["upload"] or (verb in ("POST", "PUT") and not name and "/o" in parts.path):
+    bucket = unquote(match["bucket"] or "")
+    name = unquote(match["object"] or "")
+    if match["upload"] or (verb in ("POST", "PUT") and not name and "/o" in parts.path):
         return "objects.insert", f"{bucket}/{(query.get('name') or [_name_in(body)])[0]}"
     if name:
-        media = query.get("alt") == ["media"] or found["download"]
+        media = query.get("alt") == ["media"] or match["download"]
         reads = "objects.download" if media else "objects.get"
         method = {"GET": reads, "HEAD": reads, "DELETE": "objects.delete"}.get(verb)
         return method or "objects.other", f"{bucket}/{name}"

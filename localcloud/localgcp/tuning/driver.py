@@ -86,7 +86,7 @@ class TuningDriver:
 
     def advance(self) -> bool:
         """Take each tuning job as far as it goes now; False if all are over."""
-        live = [each for each in self.table.list() if not each.state.terminal]
+        live = [resource for resource in self.table.list() if not resource.state.terminal]
         for tuning in reversed(live):
             try:
                 self._advance(tuning)

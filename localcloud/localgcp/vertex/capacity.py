@@ -99,26 +99,28 @@ def _named(store: Store, job: JobRecord, at: str, pool: dict[str, Any]) -> Itera
     Raises StartRefusedError for one that cannot serve it.
     """
     for value in _values(pool):
-        found = reservations.find(store, value)
-        if found is None:
+        resource = reservations.find(store, value)
+        if resource is None:
             text = f"{at}: the reservation {value} does not exist (or cannot be seen)."
             raise StartRefusedError(RpcCode.NOT_FOUND, text)
         agent = agents.service_agent(job.project)
-        if not agents.has_role(store, agent, agents.VIEWER, f"projects/{found.project}"):
+        if not agents.has_role(store, agent, agents.VIEWER, f"projects/{resource.project}"):
             text = (
                 f"{agent} does not have compute.reservations.get on {value}. Grant it "
-                f"roles/compute.viewer in project {found.project}."
+                f"roles/compute.viewer in project {resource.project}."
             )
             raise StartRefusedError(RpcCode.PERMISSION_DENIED, text)
-        if reason := _why_not(found, job, by_name=True):
+        if reason := _why_not(resource, job, by_name=True):
             raise StartRefusedError(
                 RpcCode.FAILED_PRECONDITION, f"{at}: the reservation {value} {reason}."
             )
         shape = _shape(pool)
-        if found.shape != shape:
-            text = f"{at}: the reservation {value} is of {found.shape}, the job asks for {shape}."
+        if resource.shape != shape:
+            text = (
+                f"{at}: the reservation {value} is of {resource.shape}, the job asks for {shape}."
+            )
             raise StartRefusedError(RpcCode.FAILED_PRECONDITION, text)
-        yield found
+        yield resource
 
 
 def _why_not(found: Reservation, job: JobRecord, *, by_name: bool = False) -> str:

@@ -88,9 +88,9 @@ def check_custom_job(
     ``spec_field``: what a message of another type calls its ``job_spec``; ``more``: further bad
     fields of that message.
     """
-    found = [*_fields(job), *placement_errors(job, region)]
-    found += [error for limits in _installed_limits() for error in limits(job, region)]
-    named = [(re.sub("^job_spec", spec_field, field), text) for field, text in found]
+    errors = [*_fields(job), *placement_errors(job, region)]
+    errors += [error for limits in _installed_limits() for error in limits(job, region)]
+    named = [(re.sub("^job_spec", spec_field, field), text) for field, text in errors]
     if bad := [*named, *more]:
         raise invalid_fields(bad)
     check_network(store, jobs, job, project, region)
@@ -250,14 +250,20 @@ def _interface(spec: dict[str, Any], region: str) -> FieldErrors:
     if config is None:
         return
     at = "job_spec.psc_interface_config"
-    given = config.get("networkAttachment", "")
-    match = _ATTACHMENT.match(given)
-    if not given:
+    network_attachment = config.get("networkAttachment", "")
+    match = _ATTACHMENT.match(network_attachment)
+    if not network_attachment:
         yield f"{at}.network_attachment", "Required field is not set."
     elif match is None:
-        yield f"{at}.network_attachment", f"Not the name of a network attachment: {given!r}."
+        yield (
+            f"{at}.network_attachment",
+            f"Not the name of a network attachment: {network_attachment!r}.",
+        )
     elif match["region"] not in (None, region):
-        message = f"The network attachment must be in the job's region {region}, got {given}."
+        message = (
+            f"The network attachment must be in the job's region {region}, "
+            f"got {network_attachment}."
+        )
         yield f"{at}.network_attachment", message
     for index, peering in enumerate(config.get("dnsPeeringConfigs", [])):
         here = f"{at}.dns_peering_configs[{index}]"

@@ -195,8 +195,8 @@ def _may_use_host(store: Store, job: JobRecord, attachment: StoredResource, subn
 
 
 def _usable(store: Store, subnet: str) -> None:
-    found = store.get(SUBNETWORK, subnet)
-    cidr = found.outputs.get("ipCidrRange") if found else None
+    resource = store.get(SUBNETWORK, subnet)
+    cidr = resource.outputs.get("ipCidrRange") if resource else None
     for range_ in _UNUSABLE if cidr else ():
         if Block(cidr).overlaps(range_):
             text = f"The subnetwork {subnet} has {cidr}; {range_} cannot be used by an interface."

@@ -132,8 +132,8 @@ def _job_of(sent: Body) -> custom_job.CustomJob:
         raise invalid_argument(f"training_task_inputs: {error}") from None
     # The pipeline's own message has the job as a value of any type.
     body = json_format.MessageToDict(custom_job.CustomJob.pb(job))
-    if found := [*field_rules.errors("aiplatform.v1.GoogleCloudAiplatformV1CustomJob", body)]:
-        raise invalid_fields(found)
+    if errors := [*field_rules.errors("aiplatform.v1.GoogleCloudAiplatformV1CustomJob", body)]:
+        raise invalid_fields(errors)
     return job
 
 

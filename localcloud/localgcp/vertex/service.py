@@ -268,8 +268,8 @@ class InstanceTable:
 
     def get(self, name: str) -> Body | None:
         """The instance, or None."""
-        found = self._store.get(TENSORBOARD, name)
-        return found and _instance(found)
+        resource = self._store.get(TENSORBOARD, name)
+        return resource and _instance(resource)
 
     def list(self, parent: str) -> list[Body]:
         """Instances whose names are ``parent`` with one more part."""
@@ -277,7 +277,7 @@ class InstanceTable:
         return [_instance(each) for each in found if each.id.rpartition("/")[0] == parent]
 
 
-def _instance(found: StoredResource) -> Body:
+def _instance(resource: StoredResource) -> Body:
     """An instance without what the plugin notes as empty: a number is none in JSON."""
-    given = {key: value for key, value in found.outputs.items() if value not in ("", None)}
-    return {**given, "name": found.id}
+    given = {key: value for key, value in resource.outputs.items() if value not in ("", None)}
+    return {**given, "name": resource.id}

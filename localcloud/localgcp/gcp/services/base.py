@@ -134,19 +134,19 @@ class ResourceType(Traits):
             raise RefusedError(f"{cloud.type.token}: {tf}: required field is not set")
         return str(given)
 
-    def import_id(self, cloud: Cloud, given: str) -> str:
+    def import_id(self, cloud: Cloud, id_to_import: str) -> str:
         """The id for what a person may write after ``pulumi import``."""
         if self.collection:
             prefix = f"projects/{cloud.settings.project}/{self.collection}/"
-            return given if given.startswith("projects/") else prefix + given
-        given = normal_project(given, cloud.settings.project)
+            return id_to_import if id_to_import.startswith("projects/") else prefix + id_to_import
+        id_to_import = normal_project(id_to_import, cloud.settings.project)
         for template in cloud.type.import_ids:
             pattern = re.sub(r"{{(\w+)}}", r"(?P<\1>[^/]+)", template)
-            match = re.fullmatch(pattern, given)
+            match = re.fullmatch(pattern, id_to_import)
             if match:
                 parts = {cloud.type.by_tf(tf).name: v for tf, v in match.groupdict().items()}
                 return self.id(cloud, parts)
-        return given
+        return id_to_import
 
     # -- life -----------------------------------------------------------------------------------
 
@@ -172,8 +172,10 @@ class ResourceType(Traits):
     def read(self, cloud: Cloud, id_: str) -> ExistingResource | None:
         """The resource as it is now, or None if it is gone."""
         self.guard(cloud, self.owner(cloud, id_))
-        found = cloud.store.get(cloud.type.token, self.import_id(cloud, id_))
-        return ExistingResource(found.id, found.inputs, found.outputs) if found else None
+        resource = cloud.store.get(cloud.type.token, self.import_id(cloud, id_))
+        return (
+            ExistingResource(resource.id, resource.inputs, resource.outputs) if resource else None
+        )
 
     def update(self, cloud: Cloud, id_: str, inputs: Values, olds: Values) -> Values:
         """Change the resource; its new outputs. Raises CloudError or RefusedError."""
@@ -236,10 +238,10 @@ class ResourceType(Traits):
     def check_fields(self, cloud: Cloud, inputs: Values, doing: str) -> None:
         """Raise CloudError for fields that break a rule of the API's message."""
         document = self.document(cloud, inputs)
-        found = list(field_rules.errors(self.message, document)) if self.message else []
-        found += place_errors(inputs, regional=self.message.startswith("aiplatform."))
-        if found:
-            reason = " ".join(f"{field}: {text}" for field, text in found)
+        errors = list(field_rules.errors(self.message, document)) if self.message else []
+        errors += place_errors(inputs, regional=self.message.startswith("aiplatform."))
+        if errors:
+            reason = " ".join(f"{field}: {text}" for field, text in errors)
             raise CloudError(doing, 400, reason, "badRequest")
 
     def document(self, cloud: Cloud, inputs: Values) -> Values:

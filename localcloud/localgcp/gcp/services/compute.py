@@ -82,13 +82,13 @@ def own_network(cloud: Cloud, project: str, inputs: Mapping[str, Any], doing: st
 
     Raises CloudError unless the project owns it.
     """
-    given = text(inputs, "network")
-    path = resource_paths.resolve(cloud.store, given, "networks", project=project)
+    network = text(inputs, "network")
+    path = resource_paths.resolve(cloud.store, network, "networks", project=project)
     if resource_paths.project_of(path) != project:
         reason = "Cross project referencing is not allowed for this resource."
-        raise invalid(doing, "network", given, reason)
+        raise invalid(doing, "network", network, reason)
     if cloud.store.get(NETWORK, path) is None:
-        raise invalid(doing, "network", given, "The referenced network resource cannot be found.")
+        raise invalid(doing, "network", network, "The referenced network resource cannot be found.")
     return path
 
 
@@ -114,10 +114,10 @@ def _references(resource: StoredResource, collection: str) -> list[str]:
         field = collection.removesuffix("s")
         return [each[field] for each in values.get("networkInterfaces") or [] if each.get(field)]
     if collection == "networks":
-        found = values.get("network")
-        return [found] if found else []
-    found = values.get("subnetworks") or []
-    return [each["name"] if isinstance(each, dict) else each for each in found]
+        subnetworks = values.get("network")
+        return [subnetworks] if subnetworks else []
+    subnetworks = values.get("subnetworks") or []
+    return [each["name"] if isinstance(each, dict) else each for each in subnetworks]
 
 
 def _path(resource: StoredResource) -> str:

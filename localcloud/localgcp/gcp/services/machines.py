@@ -104,13 +104,13 @@ class Reservation(Compute):
         }
 
     def read(self, cloud: Cloud, id_: str) -> ExistingResource | None:
-        found = super().read(cloud, id_)
-        if found is None or reservations.over(found.outputs):
+        resource = super().read(cloud, id_)
+        if resource is None or reservations.over(resource.outputs):
             return None
-        used = JobTable(cloud.store.path).used(found.id)
-        specific = {**found.outputs["specificReservation"], "inUseCount": used}
+        used = JobTable(cloud.store.path).used(resource.id)
+        specific = {**resource.outputs["specificReservation"], "inUseCount": used}
         return ExistingResource(
-            found.id, found.inputs, {**found.outputs, "specificReservation": specific}
+            resource.id, resource.inputs, {**resource.outputs, "specificReservation": specific}
         )
 
     def remake(self, cloud: Cloud, id_: str, inputs: Values, olds: Values) -> Values:

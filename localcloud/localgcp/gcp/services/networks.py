@@ -260,15 +260,15 @@ class NetworkAttachment(Compute):
         if host != project and not attached(cloud.store, host, project):
             reason = "Cross project referencing is not allowed for this resource."
             raise invalid(doing, field, given, reason)
-        found = cloud.store.get(SUBNETWORK, path)
-        if found is None:
+        resource = cloud.store.get(SUBNETWORK, path)
+        if resource is None:
             reason = "The referenced subnetwork resource cannot be found."
             raise invalid(doing, field, given, reason)
-        if resource_paths.short_name(found.outputs["region"]) != region:
+        if resource_paths.short_name(resource.outputs["region"]) != region:
             reason = f"The subnetwork must be in region {region}."
             raise invalid(doing, field, given, reason)
         return resource_paths.resolve(
-            cloud.store, text(found.outputs, "network"), "networks", project=host
+            cloud.store, text(resource.outputs, "network"), "networks", project=host
         )
 
 
@@ -278,20 +278,22 @@ class HostProject(Compute):
     def owner(self, cloud: Cloud, id_: str) -> str:
         return id_
 
-    def import_id(self, cloud: Cloud, given: str) -> str:
-        return given
+    def import_id(self, cloud: Cloud, id_to_import: str) -> str:
+        return id_to_import
 
     def verify(self, cloud: Cloud, project: str, inputs: Values, doing: str) -> None:
-        for host in (each.outputs["hostProject"] for each in cloud.store.list(SERVICE_PROJECT)):
+        for host in (
+            resource.outputs["hostProject"] for resource in cloud.store.list(SERVICE_PROJECT)
+        ):
             if attached(cloud.store, host, project):
                 reason = f"The project '{project}' is a service project of the host '{host}'."
                 raise CloudError(doing, 400, reason, "invalidResourceUsage")
 
     def unmake(self, cloud: Cloud, id_: str, olds: Values) -> None:
-        for each in cloud.store.list(SERVICE_PROJECT):
-            if each.outputs["hostProject"] == id_:
+        for resource in cloud.store.list(SERVICE_PROJECT):
+            if resource.outputs["hostProject"] == id_:
                 doing = f"Error disabling {self.title} {id_!r}"
-                service = each.outputs["serviceProject"]
+                service = resource.outputs["serviceProject"]
                 reason = f"The host project '{id_}' still has the service project '{service}'."
                 raise CloudError(doing, 400, reason, "resourceInUseByAnotherResource")
 
@@ -305,8 +307,8 @@ class ServiceProject(Compute):
     def owner(self, cloud: Cloud, id_: str) -> str:
         return id_.partition("/")[0]
 
-    def import_id(self, cloud: Cloud, given: str) -> str:
-        return given
+    def import_id(self, cloud: Cloud, id_to_import: str) -> str:
+        return id_to_import
 
     def verify(self, cloud: Cloud, project: str, inputs: Values, doing: str) -> None:
         service = text(inputs, "serviceProject")
@@ -317,18 +319,21 @@ class ServiceProject(Compute):
         if cloud.store.get(HOST_PROJECT, service):
             reason = f"The project '{service}' is a Shared VPC host itself."
             raise CloudError(doing, 400, reason, "invalidResourceUsage")
-        for each in cloud.store.list(SERVICE_PROJECT):
-            if each.outputs["serviceProject"] == service and each.outputs["hostProject"] != project:
-                host = each.outputs["hostProject"]
+        for resource in cloud.store.list(SERVICE_PROJECT):
+            if (
+                resource.outputs["serviceProject"] == service
+                and resource.outputs["hostProject"] != project
+            ):
+                host = resource.outputs["hostProject"]
                 reason = f"The project '{service}' is attached to the host '{host}' already."
                 raise CloudError(doing, 400, reason, "invalidResourceUsage")
 
     def unmake(self, cloud: Cloud, id_: str, olds: Values) -> None:
         host, _, service = id_.partition("/")
-        for each in cloud.store.list(ATTACHMENT, service):
-            for path in subnetworks_of(cloud.store, each):
+        for resource in cloud.store.list(ATTACHMENT, service):
+            for path in subnetworks_of(cloud.store, resource):
                 if resource_paths.project_of(path) == host:
-                    reason = f"The resource '{each.id}' still uses the shared '{path}'."
+                    reason = f"The resource '{resource.id}' still uses the shared '{path}'."
                     doing = f"Error detaching {self.title} {id_!r}"
                     raise CloudError(doing, 400, reason, "resourceInUseByAnotherResource")
 

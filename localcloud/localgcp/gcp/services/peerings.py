@@ -95,8 +95,8 @@ class Connection(ResourceType):
     def id(self, cloud: Cloud, inputs: Mapping[str, Any]) -> str:
         return f"{quote(self._network(cloud, inputs), safe='')}:{text(inputs, 'service')}"
 
-    def import_id(self, cloud: Cloud, given: str) -> str:
-        path, _, service = unquote(given).rpartition(":")
+    def import_id(self, cloud: Cloud, id_to_import: str) -> str:
+        path, _, service = unquote(id_to_import).rpartition(":")
         home = {"project": cloud.settings.project}
         network = resource_paths.resolve(cloud.store, path, "networks", **home)
         return f"{quote(network, safe='')}:{service}"
@@ -190,9 +190,9 @@ def _need_ranges(cloud: Cloud, network: str, inputs: Mapping[str, Any], doing: s
 def _block(cloud: Cloud, network: str, inputs: Mapping[str, Any]) -> Block | None:
     """The addresses asked for; with no address given, the first free ones."""
     prefix = int(inputs["prefixLength"])
-    given = text(inputs, "address")
-    if given:
-        return Block(f"{given}/{prefix}", strict=False)
+    address = text(inputs, "address")
+    if address:
+        return Block(f"{address}/{prefix}", strict=False)
     return free_block(cloud.store, network, prefix)
 
 

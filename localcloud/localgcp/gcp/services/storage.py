@@ -68,8 +68,8 @@ class Bucket(ResourceType):
             return [Change("retentionPolicy.isLocked", UPDATE, replace=True)]
         return []
 
-    def import_id(self, cloud: Cloud, given: str) -> str:
-        return given.rpartition("/")[2]
+    def import_id(self, cloud: Cloud, id_to_import: str) -> str:
+        return id_to_import.rpartition("/")[2]
 
     def owner(self, cloud: Cloud, id_: str) -> str:
         return id_.partition("/")[0] if "/" in id_ else cloud.settings.project
@@ -116,8 +116,8 @@ class Bucket(ResourceType):
         return {"location": olds["location"], "updated": now(), "softDeletePolicy": soft}
 
     def read(self, cloud: Cloud, id_: str) -> ExistingResource | None:
-        found = super().read(cloud, id_)
-        return found if found and Emulator.of(cloud).has_bucket(found.id) else None
+        resource = super().read(cloud, id_)
+        return resource if resource and Emulator.of(cloud).has_bucket(resource.id) else None
 
     def unmake(self, cloud: Cloud, id_: str, olds: Values) -> None:
         emulator, folder = Emulator.of(cloud), _folder(cloud, id_)
@@ -186,8 +186,10 @@ def legal_name(name: str) -> bool:
 
 
 def _soft_delete(inputs: Values, time: str) -> Values:
-    given = (inputs.get("softDeletePolicy") or {}).get("retentionDurationSeconds")
-    seconds = _WEEK if given is None else given
+    retention_duration_seconds = (inputs.get("softDeletePolicy") or {}).get(
+        "retentionDurationSeconds"
+    )
+    seconds = _WEEK if retention_duration_seconds is None else retention_duration_seconds
     return {"retentionDurationSeconds": seconds, "effectiveTime": time if seconds else ""}
 
 
@@ -229,18 +231,18 @@ class BucketObject(ResourceType):
         return _upload(cloud, inputs)
 
     def read(self, cloud: Cloud, id_: str) -> ExistingResource | None:
-        found = super().read(cloud, id_)
-        if found is None:
+        resource = super().read(cloud, id_)
+        if resource is None:
             return None
-        bucket, name = text(found.outputs, "bucket"), text(found.outputs, "name")
+        bucket, name = text(resource.outputs, "bucket"), text(resource.outputs, "name")
         record = Emulator.of(cloud).object(bucket, name)
         if record is None:
             return None
-        outputs = {**found.outputs, **_recorded(bucket, name, record)}
-        if outputs["md5hash"] != found.outputs["md5hash"] and outputs.get("source"):
+        outputs = {**resource.outputs, **_recorded(bucket, name, record)}
+        if outputs["md5hash"] != resource.outputs["md5hash"] and outputs.get("source"):
             # Somebody wrote over it: no longer the file the program named.
             outputs["source"] = Asset("", ())
-        return ExistingResource(found.id, found.inputs, outputs)
+        return ExistingResource(resource.id, resource.inputs, outputs)
 
     def unmake(self, cloud: Cloud, id_: str, olds: Values) -> None:
         Emulator.of(cloud).delete_object(text(olds, "bucket"), text(olds, "name"))

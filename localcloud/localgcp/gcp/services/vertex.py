@@ -53,8 +53,8 @@ class AiEndpoint(ResourceType):
         return {**made, "etag": re.sub(r"\D", "", made["createTime"]), "trafficSplit": split}
 
     def remake(self, cloud: Cloud, id_: str, inputs: Values, olds: Values) -> Values:
-        found = cloud.store.get(cloud.type.token, id_)
-        current = found.outputs if found else {}
+        resource = cloud.store.get(cloud.type.token, id_)
+        current = resource.outputs if resource else {}
         deployed = current.get("deployedModels") or []
         self._check_split(inputs, deployed, f"Error updating Endpoint {id_!r}")
         split = text(inputs, "trafficSplit") or current.get("trafficSplit") or "{}"
@@ -77,8 +77,8 @@ class AiEndpoint(ResourceType):
             raise CloudError(doing, 400, f"traffic_split must sum to 100: {split}", "badRequest")
 
     def unmake(self, cloud: Cloud, id_: str, olds: Values) -> None:
-        found = cloud.store.get(cloud.type.token, id_)
-        if deployed := (found.outputs.get("deployedModels") or []) if found else []:
+        resource = cloud.store.get(cloud.type.token, id_)
+        if deployed := (resource.outputs.get("deployedModels") or []) if resource else []:
             names = ", ".join(each["id"] for each in deployed)
             reason = f"Endpoint {id_} has deployed models: {names}. Undeploy them first."
             raise CloudError(f"Error deleting Endpoint {id_!r}", 400, reason, "failedPrecondition")
@@ -99,8 +99,8 @@ class Tensorboard(ResourceType):
         number = project_number(project)
         return f"projects/{number}/locations/{region}/tensorboards/{new_number()}"
 
-    def import_id(self, cloud: Cloud, given: str) -> str:
-        _, _, rest = given.partition("/")
+    def import_id(self, cloud: Cloud, id_to_import: str) -> str:
+        _, _, rest = id_to_import.partition("/")
         project, _, place = rest.partition("/")
         return f"projects/{project if project.isdigit() else project_number(project)}/{place}"
 
@@ -141,8 +141,8 @@ class Dashboard(ResourceType):
         return json.loads(text(inputs, "dashboardJson") or "{}")
 
     def verify(self, cloud: Cloud, project: str, inputs: Values, doing: str) -> None:
-        if found := discovery.shape_errors(self.message, self.document(cloud, inputs)):
-            raise CloudError(doing, 400, "; ".join(each for _, each in found), "badRequest")
+        if errors := discovery.shape_errors(self.message, self.document(cloud, inputs)):
+            raise CloudError(doing, 400, "; ".join(each for _, each in errors), "badRequest")
 
 
 class Budget(ResourceType):
@@ -165,8 +165,8 @@ class Budget(ResourceType):
         account = text(inputs, "billingAccount")
         return f"billingAccounts/{account}/budgets/{secrets.token_hex(8)}"
 
-    def import_id(self, cloud: Cloud, given: str) -> str:
-        return given
+    def import_id(self, cloud: Cloud, id_to_import: str) -> str:
+        return id_to_import
 
     def make(self, cloud: Cloud, project: str, id_: str, inputs: Values) -> Values:
         return {"name": id_.rpartition("/")[2]}
