@@ -233,7 +233,7 @@ def enter_network(args: list[str]) -> None:
 
     values = [*os.environ.values(), *(arg.rpartition("=")[2] for arg in args)]
     match = (_LOOPBACK.match(value) for value in values)
-    engine_network.enter({int(each[1]) for each in match if each and int(each[1]) < 1 << 16})
+    engine_network.enter({int(port[1]) for port in match if port and int(port[1]) < 1 << 16})
 
 
 _CHANGE = "change-secrets-provider"

@@ -100,7 +100,9 @@ class Alerting:
     ) -> list[Notification]:
         """Return the notifications of one alert for one job's lines."""
         told = {
-            frozenset(each.labels.items()): each.time for each in before if each.alert == alert.id
+            frozenset(notification.labels.items()): notification.time
+            for notification in before
+            if notification.alert == alert.id
         }
         notifications = list[Notification]()
         for log_filter, extractors in alert.filters:
@@ -145,9 +147,9 @@ def _where(store: Store, channel: str) -> str:
 
 
 def _filled_in(text: str, labels: Mapping[str, str], resource: Mapping[str, str]) -> str:
-    def value(found: re.Match[str]) -> str:
-        values = labels if found[1] == "log.extracted_label" else resource
-        return values.get(found[2], found[0])
+    def value(placeholder: re.Match[str]) -> str:
+        values = labels if placeholder[1] == "log.extracted_label" else resource
+        return values.get(placeholder[2], placeholder[0])
 
     return _VARIABLE.sub(value, text)
 

@@ -76,7 +76,10 @@ def read(folder: Path) -> list[Notification]:
                 labels=labels,
             )
         )
-    return sorted(notifications, key=lambda each: (each.time, each.alert, each.channel))
+    return sorted(
+        notifications,
+        key=lambda notification: (notification.time, notification.alert, notification.channel),
+    )
 
 
 def _line(text: str) -> str:

@@ -51,12 +51,12 @@ class Api:
         transport = self._transport("grpc", "GrpcTransport")
         made, channel = transport.__new__(transport), _RecordingChannel()
         made._stubs, made._logged_channel = {}, channel
-        found = [name for name in dir(implementation) if _is_method(transport, name)]
-        for name in found:
+        names = [name for name in dir(implementation) if _is_method(transport, name)]
+        for name in names:
             getattr(made, name)
         return [
             Method(self, path.removeprefix("/"), name, request, response)
-            for name, (path, request, response) in zip(found, channel.recorded, strict=True)
+            for name, (path, request, response) in zip(names, channel.recorded, strict=True)
         ]
 
     def http_options(self, name: str) -> list[Mapping[str, str]]:
@@ -149,8 +149,12 @@ class _RecordingChannel:
 
 def _is_method(transport: type, name: str) -> bool:
     """True if the client's transport has a stub of this name."""
-    found = getattr(transport, name, None)
-    return isinstance(found, property) and name not in ("grpc_channel", "kind", "operations_client")
+    attribute = getattr(transport, name, None)
+    return isinstance(attribute, property) and name not in (
+        "grpc_channel",
+        "kind",
+        "operations_client",
+    )
 
 
 def _is_plain(kind: Any) -> bool:
@@ -175,23 +179,27 @@ class HttpRule:
     @cached_property
     def fields(self) -> tuple[str, ...]:
         """Paths of the fields that the template has."""
-        return tuple(each[1] for each in _VARIABLE.finditer(self.template))
+        return tuple(variable[1] for variable in _VARIABLE.finditer(self.template))
 
     @cached_property
     def _pattern(self) -> re.Pattern[str]:
         text, end = "", 0
-        for each in _VARIABLE.finditer(self.template):
-            text += re.escape(self.template[end : each.start()]) + f"({_segments(each[2] or '*')})"
-            end = each.end()
+        for variable in _VARIABLE.finditer(self.template):
+            text += (
+                re.escape(self.template[end : variable.start()])
+                + f"({_segments(variable[2] or '*')})"
+            )
+            end = variable.end()
         return re.compile(text + re.escape(self.template[end:]))
 
     def match(self, verb: str, path: str) -> dict[str, str] | None:
         """Values of the template's fields; None if the request is another one."""
-        found = self._pattern.fullmatch(path) if verb == self.verb else None
-        if found is None:
+        path_match = self._pattern.fullmatch(path) if verb == self.verb else None
+        if path_match is None:
             return None
         return {
-            name: _decoded(value) for name, value in zip(self.fields, found.groups(), strict=True)
+            name: _decoded(value)
+            for name, value in zip(self.fields, path_match.groups(), strict=True)
         }
 
 
@@ -212,7 +220,9 @@ def find_rule(
 
     ``:read`` at the end of a path is a verb where a rule has it, and else part of a name.
     """
-    for rule in sorted(rules, key=lambda each: ":" not in each.template.rpartition("}")[2]):
+    for rule in sorted(
+        rules, key=lambda candidate: ":" not in candidate.template.rpartition("}")[2]
+    ):
         fields = rule.match(verb, path)
         if fields is not None:
             return rule, fields

@@ -56,8 +56,8 @@ class Capacity:
     def _quota(self, job: BatchJob) -> Iterator[str]:
         target = f"/compute/v1/projects/{job.project}/regions/{job.region}"
         limits = {
-            each.get("metric"): (float(each.get("limit", 0)), float(each.get("usage", 0)))
-            for each in json.loads(self._ask("GET", target, b"") or b"{}").get("quotas", [])
+            quota.get("metric"): (float(quota.get("limit", 0)), float(quota.get("usage", 0)))
+            for quota in json.loads(self._ask("GET", target, b"") or b"{}").get("quotas", [])
         }
         for metric, wanted in _quotas(job).items():
             if metric not in limits:
@@ -108,7 +108,7 @@ def _machines(job: BatchJob) -> int:
 def _quotas(job: BatchJob) -> dict[str, float]:
     """Metric -> how much all machines of a job take of it."""
     count, policy = _machines(job), job.policy
-    found: dict[str, float] = {"CPUS": count * int(job.spec["computeResource"]["cpuMilli"]) / 1000}
+    demand: dict[str, float] = {"CPUS": count * int(job.spec["computeResource"]["cpuMilli"]) / 1000}
     gpus: list[tuple[str, Any]] = [
         (accelerator["type"], accelerator["count"])
         for accelerator in policy.get("accelerators", [])
@@ -118,5 +118,5 @@ def _quotas(job: BatchJob) -> dict[str, float]:
     spot = "PREEMPTIBLE_" if policy.get("provisioningModel") in ("SPOT", "PREEMPTIBLE") else ""
     for name, number in gpus:
         metric = name.upper().replace("-", "_").replace("TESLA_", "")
-        found[f"{spot}{metric}_GPUS"] = count * int(number)
-    return found
+        demand[f"{spot}{metric}_GPUS"] = count * int(number)
+    return demand

@@ -134,14 +134,14 @@ class Machine:
 
     def _variables(self, runnable: Mapping[str, Any]) -> dict[str, str]:
         """Those of the task and of the runnable, which win; secrets are read now."""
-        found: dict[str, str] = {}
+        variables: dict[str, str] = {}
         own = runnable.get("environment", {})
-        found |= self.job.spec.get("environments", {})
-        for each in (self.job.spec.get("environment", {}), own):
-            found |= each.get("variables", {})
-            for name, secret in each.get("secretVariables", {}).items():
-                found[name] = self._secret(secret)
-        return found
+        variables |= self.job.spec.get("environments", {})
+        for environment in (self.job.spec.get("environment", {}), own):
+            variables |= environment.get("variables", {})
+            for name, secret in environment.get("secretVariables", {}).items():
+                variables[name] = self._secret(secret)
+        return variables
 
     def _secret(self, name: str) -> str:
         """The value of a secret's version; it stands in no record. Raises PreparationError."""

@@ -120,12 +120,10 @@ class BatchService:
         if (field and field not in _ORDERS) or down not in ("", "desc"):
             raise invalid_argument(f"Invalid order_by: {request.order_by[:80]!r}.")
         test = _test(request.filter, _JOB_FIELDS)
-        found = [
-            job for job in self.jobs.list(project) if region in ("-", job.region) and test(job)
-        ]
+        jobs = [job for job in self.jobs.list(project) if region in ("-", job.region) and test(job)]
         if field:
-            found.sort(key=_ORDERS[field], reverse=bool(down))
-        page, token = _page(found, request, f"{parent}?{request.filter}?{request.order_by}")
+            jobs.sort(key=_ORDERS[field], reverse=bool(down))
+        page, token = _page(jobs, request, f"{parent}?{request.filter}?{request.order_by}")
         return batch.ListJobsResponse(
             jobs=[self._message(each) for each in page], next_page_token=token
         )
@@ -365,7 +363,7 @@ def _test(text: str, fields: filters.Fields) -> Callable[[Any], bool]:
         raise invalid_argument(str(error)) from error
 
 
-def _page(found: Sequence[_T], request: Any, query: str) -> tuple[Sequence[_T], str]:
+def _page(rows: Sequence[_T], request: Any, query: str) -> tuple[Sequence[_T], str]:
     """The page that is asked for, and the token of the next one."""
     tag = hashlib.sha256(query.encode()).hexdigest()[:16]
     begin = 0
@@ -377,4 +375,4 @@ def _page(found: Sequence[_T], request: Any, query: str) -> tuple[Sequence[_T], 
     if request.page_size < 0:
         raise invalid_argument(f"page_size must not be negative, got {request.page_size}.")
     end = begin + min(request.page_size or _PAGE, _MAX_PAGE)
-    return found[begin:end], f"{tag}:{end}" if end < len(found) else ""
+    return rows[begin:end], f"{tag}:{end}" if end < len(rows) else ""

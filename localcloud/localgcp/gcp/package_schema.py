@@ -41,20 +41,26 @@ def package_schema(version: str) -> dict[str, Any]:
     for token in tokens():
         found = find(token)
         assert found is not None  # it is one of the tokens
-        inputs = {name: each for name, each in found.properties.items() if each.input}
+        inputs = {
+            name: property_ for name, property_ in found.properties.items() if property_.input
+        }
         resources[token] = {
             "inputProperties": _properties(token, inputs, types),
             # Pulumi names what has no name; the official schema does not require it either.
             "requiredInputs": sorted(
-                name for name, each in inputs.items() if each.required and not each.auto_name
+                name
+                for name, property_ in inputs.items()
+                if property_.required and not property_.auto_name
             ),
             "properties": _properties(token, found.properties, types),
-            "required": sorted(name for name, each in found.properties.items() if each.required),
+            "required": sorted(
+                name for name, property_ in found.properties.items() if property_.required
+            ),
         }
     return {
         "name": "gcp",
         "version": version,
-        "config": {"variables": {each: _TEXT for each in ("project", "region")}},
+        "config": {"variables": {property_: _TEXT for property_ in ("project", "region")}},
         "provider": {
             "inputProperties": {
                 name: type_ for type_, names in _OF_PROVIDER for name in names.split()
@@ -68,7 +74,7 @@ def package_schema(version: str) -> dict[str, Any]:
 def _properties(
     token: str, properties: Mapping[str, Property], types: dict[str, Any]
 ) -> dict[str, Any]:
-    return {name: _type_of(token, each, types) for name, each in properties.items()}
+    return {name: _type_of(token, property_, types) for name, property_ in properties.items()}
 
 
 def _type_of(token: str, property_: Property, types: dict[str, Any]) -> dict[str, Any]:
@@ -93,7 +99,7 @@ def _object(token: str, property_: Property, types: dict[str, Any]) -> dict[str,
     types[nested] = {
         "type": "object",
         "properties": _properties(nested, property_.children, types),
-        "required": sorted(key for key, each in property_.children.items() if each.required),
+        "required": sorted(key for key, child in property_.children.items() if child.required),
     }
     return {"$ref": f"#/types/{nested}"}
 
@@ -111,7 +117,7 @@ def version() -> str:
     was measured by.
     """
     try:
-        found = importlib.metadata.version("pulumi-gcp")
+        installed = importlib.metadata.version("pulumi-gcp")
     except importlib.metadata.PackageNotFoundError:
         return MEASURED
-    return found if found.startswith(_SERVED) else MEASURED
+    return installed if installed.startswith(_SERVED) else MEASURED

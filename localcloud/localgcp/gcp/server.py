@@ -84,10 +84,10 @@ class Provider(provider_pb2_grpc.ResourceProviderServicer):
         return provider_pb2.DiffResponse(changes=kind)
 
     def Configure(self, request: Any, context: Any) -> Any:
-        given = plain(decode(request.args))
+        arguments = plain(decode(request.args))
         for key, value in request.variables.items():
-            given.setdefault(key.rpartition(":")[2], value)
-        self._settings = wire.settings(given, self._environment)
+            arguments.setdefault(key.rpartition(":")[2], value)
+        self._settings = wire.settings(arguments, self._environment)
         return provider_pb2.ConfigureResponse(
             acceptSecrets=True,
             supportsPreview=True,
@@ -126,10 +126,10 @@ class Provider(provider_pb2_grpc.ResourceProviderServicer):
                 return provider_pb2.CreateResponse(
                     properties=encode(wire.with_meta(call.type, outputs))
                 )
-            found = call.kind.create(call.cloud, inputs)
-            outputs = {**found.outputs, "id": found.id}
+            created = call.kind.create(call.cloud, inputs)
+            outputs = {**created.outputs, "id": created.id}
             return provider_pb2.CreateResponse(
-                id=found.id, properties=encode(wire.with_meta(call.type, outputs))
+                id=created.id, properties=encode(wire.with_meta(call.type, outputs))
             )
 
         return self._guarded(request, context, run)
@@ -137,20 +137,20 @@ class Provider(provider_pb2_grpc.ResourceProviderServicer):
     def Read(self, request: Any, context: Any) -> Any:
         def run(call: Call) -> Any:
             before = decode(request.properties)
-            found = call.kind.read(call.cloud.in_project_of(request.id, before), request.id)
-            if found is None:
+            state = call.kind.read(call.cloud.in_project_of(request.id, before), request.id)
+            if state is None:
                 return provider_pb2.ReadResponse()
-            outputs = {**found.outputs, "id": found.id}
+            outputs = {**state.outputs, "id": state.id}
             if before:  # a refresh; otherwise an import
                 outputs = {k: wire.known_asset(v, before.get(k)) for k, v in outputs.items()}
                 inputs = decode(request.inputs)
                 inputs = wire.drifted(call.type, inputs, outputs, self._settings)
             else:
-                inputs = {k: v for k, v in found.inputs.items() if not wire.is_placeholder(v)}
+                inputs = {k: v for k, v in state.inputs.items() if not wire.is_placeholder(v)}
                 inputs = wire.mark_secrets(call.type, inputs)
             outputs = wire.mark_secrets(call.type, outputs)
             return provider_pb2.ReadResponse(
-                id=found.id,
+                id=state.id,
                 properties=encode(wire.with_meta(call.type, outputs)),
                 inputs=encode(inputs),
             )

@@ -48,7 +48,10 @@ def subnetworks_of(store: Store, attachment: StoredResource) -> list[str]:
     """Paths of an attachment's subnetworks, which may lie in a host project."""
     home = {"project": attachment.project, "region": attachment.outputs["region"]}
     subnetworks = attachment.outputs.get("subnetworks") or []
-    return [resource_paths.resolve(store, each, "subnetworks", **home) for each in subnetworks]
+    return [
+        resource_paths.resolve(store, subnetwork, "subnetworks", **home)
+        for subnetwork in subnetworks
+    ]
 
 
 Block = ipaddress.IPv4Network

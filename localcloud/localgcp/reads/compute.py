@@ -59,15 +59,17 @@ def reservation(request: Request) -> dict[str, Any]:
     stored = request.store.get(reservations.RESERVATION, resource.path)
     values = dict(stored.outputs) if stored else {}
     share = values.get("shareSettings") or {}
-    maps = {each["id"]: {"projectId": each["id"]} for each in share.get("projectMaps") or ()}
+    maps = {
+        project["id"]: {"projectId": project["id"]} for project in share.get("projectMaps") or ()
+    }
     shared = {"shareType": resource.share_type} | ({"projectMap": maps} if maps else {})
     machines = {
         **values["specificReservation"],
         "count": str(resource.count),
     }  # int64, as JSON has it
     same = {key: values[key] for key in _SAME if key in values}
-    given = {"shareSettings": shared, "specificReservation": machines, "status": "READY"}
-    return {**read_resource(request.store, resource.path), **same, **given}
+    fields = {"shareSettings": shared, "specificReservation": machines, "status": "READY"}
+    return {**read_resource(request.store, resource.path), **same, **fields}
 
 
 def network(request: Request) -> dict[str, Any]:
@@ -86,9 +88,9 @@ def listed(request: Request) -> dict[str, Any]:
     if not request.rest.startswith("/aggregated/"):
         return {"kind": f"{kind}List", "selfLink": link, "items": resources}
     items: dict[str, Any] = {}
-    for each in resources:
-        region = f"regions/{each['region'].rpartition('/')[2]}"
-        items.setdefault(region, {}).setdefault(collection, []).append(each)
+    for resource in resources:
+        region = f"regions/{resource['region'].rpartition('/')[2]}"
+        items.setdefault(region, {}).setdefault(collection, []).append(resource)
     return {"kind": f"{kind}AggregatedList", "selfLink": link, "items": items}
 
 
@@ -118,16 +120,16 @@ def connections(request: Request) -> dict[str, Any]:
     if not given.startswith("projects/"):
         raise RefusedRequestError(400, "network must be projects/NUMBER/global/networks/NAME.")
     path = resource_paths.canonical(request.store, given)
-    found = [
+    connections_of_network = [
         {
             "network": given,
-            "peering": each.outputs.get("peering"),
-            "reservedPeeringRanges": each.outputs.get("reservedPeeringRanges") or [],
+            "peering": connection.outputs.get("peering"),
+            "reservedPeeringRanges": connection.outputs.get("reservedPeeringRanges") or [],
             "service": "services/servicenetworking.googleapis.com",
         }
-        for each in vpc.in_network(request.store, vpc.CONNECTION, path)
+        for connection in vpc.in_network(request.store, vpc.CONNECTION, path)
     ]
-    return {"connections": found} if found else {}
+    return {"connections": connections_of_network} if connections_of_network else {}
 
 
 def zones(request: Request) -> dict[str, Any]:
@@ -177,9 +179,9 @@ def project_of_compute(request: Request) -> dict[str, Any]:
     """A project of Compute Engine, with what it uses in all regions."""
     name = request.project
     used = Counter({m: len(request.store.list(type_, name)) for type_, m in _OF_A_PROJECT.items()})
-    found = {"kind": "compute#project", "name": name, "quotas": _quotas(used)}
+    document = {"kind": "compute#project", "name": name, "quotas": _quotas(used)}
     is_host = request.store.get(vpc.HOST_PROJECT, name) is not None
-    return {**found, "xpnProjectStatus": "HOST"} if is_host else found
+    return {**document, "xpnProjectStatus": "HOST"} if is_host else document
 
 
 def _quotas(used: Counter[str]) -> list[dict[str, Any]]:

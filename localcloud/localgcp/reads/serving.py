@@ -181,13 +181,13 @@ def merged(value: object, patch: Mapping[str, Any]) -> dict[str, Any]:
     >>> merged({"a": 1, "b": {"c": 2}}, {"a": None, "b": {"d": 3}})
     {'b': {'c': 2, 'd': 3}}
     """
-    found = dict(value) if isinstance(value, dict) else {}
+    document = dict(value) if isinstance(value, dict) else {}
     for name, new in patch.items():
         if new is None:
-            found.pop(name, None)
+            document.pop(name, None)
         else:
-            found[name] = merged(found.get(name), new) if isinstance(new, dict) else new
-    return found
+            document[name] = merged(document.get(name), new) if isinstance(new, dict) else new
+    return document
 
 
 def _document(body: bytes) -> Mapping[str, Any]:
@@ -203,7 +203,9 @@ def _document(body: bytes) -> Mapping[str, Any]:
 def _without_nulls(value: Any) -> Any:
     """A field that is null is one that is not set (https://protobuf.dev/programming-guides/json)."""
     if isinstance(value, list):
-        return [_without_nulls(each) for each in value]
+        return [_without_nulls(element) for element in value]
     if isinstance(value, dict):
-        return {key: _without_nulls(each) for key, each in value.items() if each is not None}
+        return {
+            key: _without_nulls(element) for key, element in value.items() if element is not None
+        }
     return value

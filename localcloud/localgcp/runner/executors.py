@@ -230,10 +230,10 @@ def uv_command(*arguments: str) -> list[str]:
     of the user and the machine and none of a checkout. Raises ExecutorError if it is not installed.
     """
     beside = Path(sys.executable).with_name("uv")
-    found = str(beside) if beside.exists() else shutil.which("uv")
-    if found is None:
+    path = str(beside) if beside.exists() else shutil.which("uv")
+    if path is None:
         raise ExecutorError("uv is not installed. Hint: python -m pip install uv")
-    return [found, "--directory", "/", *arguments]
+    return [path, "--directory", "/", *arguments]
 
 
 def _run(command: list[str], report: Report) -> None:

@@ -180,13 +180,13 @@ def _terminate_first(child: processes.ChildProcess) -> bool:
         below = psutil.Process(child.pid).children(recursive=True)
     except psutil.Error:
         return False
-    found = False
+    terminated = False
     for process in below:
         try:
             parent = process.parent()
             if parent and parent.cmdline()[:1] == [_BUILDAH_PARENT]:
                 process.terminate()
-                found = True
+                terminated = True
         except psutil.Error:
             continue
-    return found
+    return terminated

@@ -149,8 +149,8 @@ def _python_here(executor: executors.Executor | None, named: set[str]) -> str:
         with suppress(ExecutorError):  # told when the job starts, and of packages
             return executors.python_version(executor)
         return ""
-    found = shutil.which(min(named))
-    return executors.version_of(found) or "" if found else ""
+    path = shutil.which(min(named))
+    return executors.version_of(path) or "" if path else ""
 
 
 def no_stand_in(image: str) -> tuple[str, str]:

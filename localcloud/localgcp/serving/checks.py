@@ -51,16 +51,16 @@ def check_model(store: Store, project: str, region: str, body: Mapping[str, Any]
 
 def _check_bucket(store: Store, project: str, region: str, uri: str) -> None:
     bucket = uri.removeprefix("gs://").partition("/")[0]
-    found = store.bucket(bucket)
-    if found is None:
+    resource = store.bucket(bucket)
+    if resource is None:
         raise invalid_argument(f"The specified bucket does not exist: gs://{bucket} (in {uri}).")
-    owner, agent = found.get("project"), service_agent(project)
+    owner, agent = resource.get("project"), service_agent(project)
     if owner not in (project, None) and not has_role(
         store, agent, _BUCKET_READERS, f"b/{bucket}", f"projects/{owner}"
     ):
         text = f"{agent} does not have storage.objects.list access to the bucket gs://{bucket}."
         raise permission_denied(f"{text} Grant roles/storage.objectViewer on it.")
-    location = str(found.get("location") or region).lower()
+    location = str(resource.get("location") or region).lower()
     if location != region:
         text = f"The artifact_uri {uri} is in a bucket of location {location};"
         raise invalid_argument(f"{text} it must be in the region of the model, {region}.")
@@ -111,15 +111,15 @@ def _container_errors(at: str, container: Mapping[str, Any], region: str) -> Fie
 
 def merged_aliases(held: Iterable[str], changes: Iterable[str]) -> list[str]:
     """Aliases of a version after MergeVersionAliases. Raises ApiError."""
-    found, changes = set(held), list(changes)
+    aliases, changes = set(held), list(changes)
     for change in changes:
         name = change.removeprefix("-")
         if not _ALIAS.fullmatch(name):
             raise invalid_argument(f"Invalid version alias {name!r}: not {_ALIAS.pattern}.")
-        if change == "-default" and "default" in found:
+        if change == "-default" and "default" in aliases:
             raise invalid_argument("The alias default cannot be removed, only given to another.")
-        (found.discard if change.startswith("-") else found.add)(name)
-    return sorted(found)
+        (aliases.discard if change.startswith("-") else aliases.add)(name)
+    return sorted(aliases)
 
 
 def check_deployed_model(store: Store, deployed: Mapping[str, Any]) -> None:

@@ -105,16 +105,18 @@ class Deployment:
     def replica(self) -> Iterator[Replica | None]:
         """The healthy replica with the fewest requests, for one more of them; None if none is."""
         with self._changed:
-            able = [each for each in self._replicas if each.healthy and not self._closed]
-            found = min(able, key=lambda each: each.busy, default=None)
-            if found is not None:
-                found.busy += 1
+            able = [
+                candidate for candidate in self._replicas if candidate.healthy and not self._closed
+            ]
+            least_busy = min(able, key=lambda candidate: candidate.busy, default=None)
+            if least_busy is not None:
+                least_busy.busy += 1
         try:
-            yield found
+            yield least_busy
         finally:
-            if found is not None:
+            if least_busy is not None:
                 with self._changed:
-                    found.busy -= 1
+                    least_busy.busy -= 1
                     self._changed.notify_all()
 
     @property
@@ -235,9 +237,9 @@ class Deployments:
 
     def end(self, endpoint: str, id_: str, *, drain: bool = True) -> None:
         """End the containers of a DeployedModel, if there are any."""
-        found = self.get(endpoint, id_)
-        if found is not None:
-            found.close(drain=drain)  # ``stop`` ends it, too, should that come in between
+        deployment = self.get(endpoint, id_)
+        if deployment is not None:
+            deployment.close(drain=drain)  # ``stop`` ends it, too, should that come in between
             with self._lock:
                 self._found.pop((endpoint, id_), None)
 
@@ -245,11 +247,11 @@ class Deployments:
         """End all containers."""
         with self._lock:
             self._stopped, keys = True, list(self._found)
-        ends = [make_thread(partial(self.end, *each, drain=False)) for each in keys]
-        for each in ends:
-            each.start()
-        for each in ends:
-            each.join()
+        ends = [make_thread(partial(self.end, *thread, drain=False)) for thread in keys]
+        for thread in ends:
+            thread.start()
+        for thread in ends:
+            thread.join()
 
 
 def log_path(home: Home, endpoint: str, id_: str, index: int) -> Path:

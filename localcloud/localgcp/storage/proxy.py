@@ -165,9 +165,9 @@ class _Exchange(LocalHandler):
     ) -> tuple[int, list[tuple[str, str]]]:
         """Answer a request of a policy or a resumable upload; forward every other one."""
         if _POLICY.fullmatch(request.target.partition("?")[0]):
-            found = self.front.policies(request.verb, request.target, request.body or b"")
-            if found is not None:
-                answer.write(found)
+            policies = self.front.policies(request.verb, request.target, request.body or b"")
+            if policies is not None:
+                answer.write(policies)
                 return 200, [("Content-Type", "application/json")]
         uploads = self.front.uploads
         if bucket := uploads.begins(request):
@@ -239,12 +239,12 @@ class _Exchange(LocalHandler):
         target = storage.layout_source(request.verb, request.target) or request.target
         try:
             connection.request(request.verb, target, body, headers)
-            found = connection.getresponse()
-            shutil.copyfileobj(found, answer, _BLOCK)
+            response = connection.getresponse()
+            shutil.copyfileobj(response, answer, _BLOCK)
             if request.verb != "DELETE" and target == request.target:
-                return found.status, found.getheaders()
+                return response.status, response.getheaders()
             answer.seek(0)
-            got = found.status, found.getheaders(), answer.read()
+            got = response.status, response.getheaders(), answer.read()
             status, given, text = storage.completed(request.verb, request.target, got)
             _rewrite(answer, text)
             return status, given

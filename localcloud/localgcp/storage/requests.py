@@ -165,10 +165,13 @@ def _check_segments(text: str) -> None:
 
 def _decodings(text: str) -> list[str]:
     """The text, decoded again and again."""
-    found = [text]
-    while len(found) <= _ROUNDS and (decoded := unquote(found[-1], errors="replace")) != found[-1]:
-        found.append(decoded)
-    return found
+    decodings = [text]
+    while (
+        len(decodings) <= _ROUNDS
+        and (decoded := unquote(decodings[-1], errors="replace")) != decodings[-1]
+    ):
+        decodings.append(decoded)
+    return decodings
 
 
 def _upload(request: StorageRequest, pairs: list[tuple[str, str]]) -> str:

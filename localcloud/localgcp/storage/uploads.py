@@ -153,9 +153,11 @@ class UploadSessions:
         """Store what of ``content`` is new; whether the object is whole now."""
         size = content.seek(0, 2)
         stored = self._part(identity).stat().st_size
-        given = request.headers.get("content-range")
-        match = _RANGE.fullmatch(given if given is not None else f"bytes 0-{size - 1}/{size}")
-        if given is None and not size:
+        content_range = request.headers.get("content-range")
+        match = _RANGE.fullmatch(
+            content_range if content_range is not None else f"bytes 0-{size - 1}/{size}"
+        )
+        if content_range is None and not size:
             return stored == 0
         if match is None:
             raise RefusedRequestError(400, "Content-Range is not of the form bytes A-B/SIZE.")
@@ -256,8 +258,8 @@ def _check_hashes(content: Path, expected: set[str]) -> None:
     with content.open("rb") as file:
         for _ in checksum.consume(file, _BLOCK):
             pass
-    found = base64.b64encode(checksum.digest()).decode()
-    if expected != {found}:
+    digest = base64.b64encode(checksum.digest()).decode()
+    if expected != {digest}:
         content.unlink()
         content.with_suffix(".json").unlink()
-        raise RefusedRequestError(400, f"the CRC32C of what arrived is {found}.")
+        raise RefusedRequestError(400, f"the CRC32C of what arrived is {digest}.")

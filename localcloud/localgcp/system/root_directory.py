@@ -262,5 +262,5 @@ def is_gits(name: str) -> bool:
     >>> is_gits(".git"), is_gits(".GIT "), is_gits("git~1"), is_gits(".github")
     (True, True, True, False)
     """
-    seen = "".join(each for each in name if unicodedata.category(each) != "Cf")
+    seen = "".join(character for character in name if unicodedata.category(character) != "Cf")
     return seen.partition(":")[0].rstrip(". ").casefold() in (".git", "git~1")

@@ -82,7 +82,7 @@ def _parameters(
 
 def _parameter(at: str, parameter: Mapping[str, Any], grid: bool, depth: int) -> FieldErrors:
     yield from _id(f"{at}.parameter_id", parameter.get("parameterId", ""))
-    kind = next((each for each in Kind if each in parameter), None)
+    kind = next((candidate for candidate in Kind if candidate in parameter), None)
     if kind is None:
         yield at, "One of the value specs must be set."
         return

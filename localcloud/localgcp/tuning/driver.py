@@ -145,10 +145,10 @@ class TuningDriver:
     def _has_reported(self, trial: TrialRecord) -> bool:
         """True if the metric file has changed since the last call."""
         try:
-            found = self._metrics_file(trial).lstat()
+            status = self._metrics_file(trial).lstat()
         except OSError:
             return False
-        seen = (found.st_mtime_ns, found.st_size)
+        seen = (status.st_mtime_ns, status.st_size)
         if self._seen.get(trial.job_id) == seen:
             return False
         self._seen[trial.job_id] = seen

@@ -46,14 +46,14 @@ class Access:
         return self._holds(bucket, WRITERS)
 
     def _holds(self, bucket: str, roles: frozenset[str]) -> bool:
-        found = self.store.bucket(bucket)
-        if found is None:
+        resource = self.store.bucket(bucket)
+        if resource is None:
             return False
         if self.account is None:
-            return found.get("project") in (self.project, None)
+            return resource.get("project") in (self.project, None)
         member = f"serviceAccount:{self.account}"
         held = self.store.roles(f"b/{bucket}", member)
-        held |= self.store.roles(f"projects/{found.get('project') or self.project}", member)
+        held |= self.store.roles(f"projects/{resource.get('project') or self.project}", member)
         return not roles.isdisjoint(held)
 
 

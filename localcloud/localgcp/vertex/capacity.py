@@ -33,11 +33,11 @@ class Plan:
 
     def take(self, at: str, found: Iterable[Reservation], left: int, jobs: JobTable | None) -> int:
         """Take up to ``left`` machines of reservations, in order; return how many are missing."""
-        for each in found:
-            if taken := min(left, self.free(each, jobs)):
-                self.wanted[each.path] = self.wanted.get(each.path, 0) + taken
-                self.limits[each.path] = each.count
-                self.notes.append(f"{at}: {taken} of reservation {each.path}")
+        for reservation in found:
+            if taken := min(left, self.free(reservation, jobs)):
+                self.wanted[reservation.path] = self.wanted.get(reservation.path, 0) + taken
+                self.limits[reservation.path] = reservation.count
+                self.notes.append(f"{at}: {taken} of reservation {reservation.path}")
                 left -= taken
         return left
 
@@ -65,7 +65,10 @@ def plan(store: Store, jobs: JobTable | None, job: JobRecord) -> Plan:
         if kind == SPECIFIC:
             named = list(_named(store, job, at, pool))
             if made.take(at, named, replicas, jobs):
-                names, total = ", ".join(_values(pool)), sum(each.count for each in named)
+                names, total = (
+                    ", ".join(_values(pool)),
+                    sum(reservation.count for reservation in named),
+                )
                 made.short = f"{at} asks for {replicas} machines; {names} has {total}"
         elif kind == ANY:
             _any(store, jobs, job, at, pool, made)
@@ -77,19 +80,24 @@ def _any(
 ) -> None:
     shape, replicas = _shape(pool), _replicas(pool)
     fitting = [
-        each
-        for each in reservations.everywhere(store)
-        if (each.region, each.shape) == (job.region, shape) and not _why_not(each, job)
+        reservation
+        for reservation in reservations.everywhere(store)
+        if (reservation.region, reservation.shape) == (job.region, shape)
+        and not _why_not(reservation, job)
     ]
     zones = {
-        zone: sum(made.free(each, jobs) for each in fitting if each.zone == zone)
-        for zone in sorted({each.zone for each in fitting})
+        zone: sum(
+            made.free(reservation, jobs) for reservation in fitting if reservation.zone == zone
+        )
+        for zone in sorted({reservation.zone for reservation in fitting})
     }
     if not zones:
         made.notes.append(f"{at}: no open reservation of {shape} in {job.region}; on demand")
         return
-    zone = max(zones, key=lambda each: zones[each])
-    if left := made.take(at, [each for each in fitting if each.zone == zone], replicas, jobs):
+    zone = max(zones, key=lambda reservation: zones[reservation])
+    if left := made.take(
+        at, [reservation for reservation in fitting if reservation.zone == zone], replicas, jobs
+    ):
         made.notes.append(f"{at}: {left} on demand in {zone}, its reservations are used up")
 
 

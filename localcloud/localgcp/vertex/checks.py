@@ -107,13 +107,13 @@ def check_custom_job(
 
 @cache
 def _installed_limits() -> tuple[Callable[[dict[str, Any], str], FieldErrors], ...]:
-    found = []
+    limits = []
     for point in importlib.metadata.entry_points(group=LIMITS):
         try:
-            found.append(point.load())
+            limits.append(point.load())
         except ImportError as error:  # its distribution is there in part: a file, an extra
             print(f"machines and images are not checked by {point.value}: {error}", file=sys.stderr)
-    return tuple(found)
+    return tuple(limits)
 
 
 def no_act_as(account: str) -> ApiError:

@@ -124,13 +124,13 @@ class LogService:
             text = f"Cloud Logging API has not been used in project {match[1]} before or it is"
             raise ApiError(grpc.StatusCode.PERMISSION_DENIED, f"{text} disabled.")
         try:
-            found = log_filters.parse(request.filter, _KNOWN)
+            log_filter = log_filters.parse(request.filter, _KNOWN)
         except FilterError as error:
             raise invalid_argument(str(error)) from error
-        if self._other(found.equal) is None and _JOB not in found.equal:
+        if self._other(log_filter.equal) is None and _JOB not in log_filter.equal:
             text = f'Unparseable filter: the local cloud reads the log of one job, {_JOB}="ID".'
             raise invalid_argument(text)
-        return _Query(match[1], found.equal, lambda entry: found.test(_fields(entry)))
+        return _Query(match[1], log_filter.equal, lambda entry: log_filter.test(_fields(entry)))
 
     def _entries(self, query: _Query) -> Iterator[types.LogEntry]:
         if other := self._other(query.equal):

@@ -81,7 +81,10 @@ def _shared(store: Store, job: JobRecord, network: str) -> None:
         )
         raise StartRefusedError(RpcCode.FAILED_PRECONDITION, text)
     agent = agents.service_agent(job.project)
-    places = [f"projects/{host}", *(each.id for each in in_network(store, SUBNETWORK, network))]
+    places = [
+        f"projects/{host}",
+        *(subnetwork.id for subnetwork in in_network(store, SUBNETWORK, network)),
+    ]
     if not agents.has_role(store, agent, agents.NETWORK_USER, *places):
         text = (
             f"{agent} does not have compute.subnetworks.use in the host project {host}. "
@@ -101,8 +104,12 @@ def _apart_from_training(store: Store, network: str) -> None:
 
 
 def _room(store: Store, job: JobRecord, network: str, ranges: list[str]) -> None:
-    found = {name: find_peering_range(store, network, name) for name in ranges}
-    blocks = {n: block for n, each in found.items() if each and (block := peering_block(each))}
+    ranges_by_name = {name: find_peering_range(store, network, name) for name in ranges}
+    blocks = {
+        n: block
+        for n, range_ in ranges_by_name.items()
+        if range_ and (block := peering_block(range_))
+    }
     sizes = [_UNIT_PREFIX - block.prefixlen for block in blocks.values()]
     total = sum(1 << size for size in sizes if size >= 0)
     own = _units(job)
@@ -169,7 +176,7 @@ def admit_interface(store: Store, job: JobRecord) -> None:
 
 def _may_use(store: Store, job: JobRecord, attachment: StoredResource) -> None:
     # The page names the agent of the attachment's own project; the job's is taken too.
-    candidates = {agents.service_agent(each) for each in (attachment.project, job.project)}
+    candidates = {agents.service_agent(project) for project in (attachment.project, job.project)}
     place = f"projects/{attachment.project}"
     if not any(
         agents.has_role(store, candidate, agents.NETWORK_ADMIN, place) for candidate in candidates

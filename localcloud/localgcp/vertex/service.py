@@ -139,7 +139,7 @@ class JobCollection(Generic[_R]):
         text = f"{self.table.rows.table}:{project}/{region}?{request.filter}"
         query = hashlib.sha256(text.encode()).hexdigest()[:16]
         after = _read_token(request.page_token, query)
-        found = [
+        jobs = [
             job
             for job in self.table.list(
                 project_number(project), region, filters.label(request.filter)
@@ -147,7 +147,7 @@ class JobCollection(Generic[_R]):
             if test(job) and (after is None or (job.create_time, job.job_id) < after)
         ]
         size = min(request.page_size or _MAX_PAGE, _MAX_PAGE)
-        page, more = found[:size], len(found) > size
+        page, more = jobs[:size], len(jobs) > size
         token = _write_token(page[-1], query) if more else ""
         return [message_body(each) for each in page], token
 
@@ -203,10 +203,10 @@ class JobService(JobCollection[JobRecord]):
         if wanted is None:
             raise invalid_argument(f"Invalid filter: {request.filter!r}; done=false is one.")
         target = f"projects/{project_number(project)}/locations/{region}{match[2]}"
-        found = self.operations.list(target)
+        operations = self.operations.list(target)
         if wanted[1]:
-            found = [each for each in found if each.done is (wanted[1].lower() == "true")]
-        return operations_pb2.ListOperationsResponse(operations=found)
+            operations = [each for each in operations if each.done is (wanted[1].lower() == "true")]
+        return operations_pb2.ListOperationsResponse(operations=operations)
 
 
 def message_body(record: JobRecord) -> dict[str, Any]:
@@ -273,11 +273,15 @@ class InstanceTable:
 
     def list(self, parent: str) -> list[Body]:
         """Instances whose names are ``parent`` with one more part."""
-        found = self._store.list(TENSORBOARD)
-        return [_instance(each) for each in found if each.id.rpartition("/")[0] == parent]
+        resources = self._store.list(TENSORBOARD)
+        return [
+            _instance(resource)
+            for resource in resources
+            if resource.id.rpartition("/")[0] == parent
+        ]
 
 
 def _instance(resource: StoredResource) -> Body:
     """An instance without what the plugin notes as empty: a number is none in JSON."""
-    given = {key: value for key, value in resource.outputs.items() if value not in ("", None)}
-    return {**given, "name": resource.id}
+    fields = {key: value for key, value in resource.outputs.items() if value not in ("", None)}
+    return {**fields, "name": resource.id}

@@ -37,8 +37,8 @@ def api_document(properties: Mapping[str, Property], inputs: Mapping[str, Any]) 
             return api_document(prop.children, item)
         if isinstance(item, list):
             return [
-                api_document(prop.children, each) if isinstance(each, dict) else each
-                for each in item
+                api_document(prop.children, element) if isinstance(element, dict) else element
+                for element in item
             ]
         return item
 
@@ -127,12 +127,12 @@ class ResourceType(Traits):
 
     def part(self, cloud: Cloud, inputs: Mapping[str, Any], tf: str) -> str:
         """A variable of the id, by its Terraform name: an input, or the provider's setting."""
-        given = inputs.get(cloud.type.by_tf(tf).name)
-        if given is None:
-            given = getattr(cloud.settings, "region" if tf == "location" else tf, "")
-        if not given:
+        argument = inputs.get(cloud.type.by_tf(tf).name)
+        if argument is None:
+            argument = getattr(cloud.settings, "region" if tf == "location" else tf, "")
+        if not argument:
             raise RefusedError(f"{cloud.type.token}: {tf}: required field is not set")
-        return str(given)
+        return str(argument)
 
     def import_id(self, cloud: Cloud, id_to_import: str) -> str:
         """The id for what a person may write after ``pulumi import``."""
@@ -256,9 +256,9 @@ class ResourceType(Traits):
         """Do the work of a create; the outputs the service decides: those that most have."""
         made: Values = {"project": project, "name": id_, "selfLink": SELF_LINK + id_}
         made |= dict.fromkeys(("createTime", "updateTime", "creationTimestamp"), now())
-        computed = (name for name, each in cloud.type.properties.items() if each.computed)
-        found = {name: made[name] for name in computed if name in made}
-        return found | self.known(cloud, inputs)
+        computed = (name for name, property_ in cloud.type.properties.items() if property_.computed)
+        outputs = {name: made[name] for name in computed if name in made}
+        return outputs | self.known(cloud, inputs)
 
     def remake(self, cloud: Cloud, id_: str, inputs: Values, olds: Values) -> Values:
         """Do the work of an update; the outputs that change with it."""

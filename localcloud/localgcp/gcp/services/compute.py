@@ -100,10 +100,11 @@ def users(store: Store, path: str) -> Iterator[str]:
         return
     for type_ in _USERS:
         for resource in store.list(type_):
-            given = _references(resource, collection)
+            references = _references(resource, collection)
             home = {"project": resource.project, "region": resource.outputs.get("region") or ""}
             if any(
-                resource_paths.resolve(store, each, collection, **home) == path for each in given
+                resource_paths.resolve(store, reference, collection, **home) == path
+                for reference in references
             ):
                 yield _path(resource)
 
@@ -112,12 +113,18 @@ def _references(resource: StoredResource, collection: str) -> list[str]:
     values = resource.outputs
     if resource.type == INSTANCE:
         field = collection.removesuffix("s")
-        return [each[field] for each in values.get("networkInterfaces") or [] if each.get(field)]
+        return [
+            reference[field]
+            for reference in values.get("networkInterfaces") or []
+            if reference.get(field)
+        ]
     if collection == "networks":
         subnetworks = values.get("network")
         return [subnetworks] if subnetworks else []
     subnetworks = values.get("subnetworks") or []
-    return [each["name"] if isinstance(each, dict) else each for each in subnetworks]
+    return [
+        reference["name"] if isinstance(reference, dict) else reference for reference in subnetworks
+    ]
 
 
 def _path(resource: StoredResource) -> str:

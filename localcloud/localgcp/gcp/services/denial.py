@@ -130,8 +130,8 @@ class TagBinding(ResourceType):
         value = text(inputs, "tagValue")
         if cloud.store.get(TAG_VALUE, value) is None:
             raise CloudError(doing, 404, f"{value} was not found.", "notFound")
-        _, found, account = text(inputs, "parent").partition("/serviceAccounts/")
-        if found and not _has_account(cloud, project, account):
+        _, separator, account = text(inputs, "parent").partition("/serviceAccounts/")
+        if separator and not _has_account(cloud, project, account):
             raise CloudError(doing, 404, f"Service account {account} was not found.", "notFound")
 
     def make(self, cloud: Cloud, project: str, id_: str, inputs: Values) -> Values:

@@ -120,10 +120,10 @@ class Account(ResourceType):
         except CloudError as error:
             if error.code != 409 or not plain(inputs).get("createIgnoreAlreadyExists"):
                 raise
-            found = self.read(cloud, self.id(cloud, plain(inputs)))
-            if found is None:
+            existing = self.read(cloud, self.id(cloud, plain(inputs)))
+            if existing is None:
                 raise
-            return found
+            return existing
 
     def make(self, cloud: Cloud, project: str, id_: str, inputs: Values) -> Values:
         unique = "1" + "".join(secrets.choice("0123456789") for _ in range(20))

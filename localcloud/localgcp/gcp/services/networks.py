@@ -108,7 +108,7 @@ class Subnetwork(Compute):
         for field, cidr in _ranges(inputs):
             block = _legal(doing, field, cidr)
             held = find_overlap(cloud.store, network, block, own)
-            if held or any(block.overlaps(each) for each in seen):
+            if held or any(block.overlaps(other) for other in seen):
                 owner = held.owner if held else "another range of this subnetwork"
                 reason = f"Invalid IPCidrRange: {cidr} conflicts with {owner}."
                 raise invalid(doing, field, cidr, reason)
@@ -119,9 +119,9 @@ def _ranges(inputs: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """Field and value of every range a subnetwork asks for."""
     if cidr := text(inputs, "ipCidrRange"):
         yield "ipCidrRange", cidr
-    for index, each in enumerate(inputs.get("secondaryIpRanges") or []):
-        if each.get("ipCidrRange"):
-            yield f"secondaryIpRanges[{index}].ipCidrRange", each["ipCidrRange"]
+    for index, range_ in enumerate(inputs.get("secondaryIpRanges") or []):
+        if range_.get("ipCidrRange"):
+            yield f"secondaryIpRanges[{index}].ipCidrRange", range_["ipCidrRange"]
 
 
 def _legal(doing: str, field: str, cidr: str) -> Block:
@@ -204,12 +204,12 @@ class RouterNat(Compute):
         if cloud.store.get(ROUTER, path) is None:
             raise CloudError(doing, 404, f"The resource '{path}' was not found", "notFound")
         home = {"project": project, "region": region}
-        for index, each in enumerate(inputs.get("subnetworks") or []):
-            subnet = resource_paths.resolve(cloud.store, each["name"], "subnetworks", **home)
+        for index, attachment in enumerate(inputs.get("subnetworks") or []):
+            subnet = resource_paths.resolve(cloud.store, attachment["name"], "subnetworks", **home)
             if cloud.store.get(SUBNETWORK, subnet) is None:
                 field = f"nats[0].subnetworks[{index}].name"
                 reason = "The referenced subnetwork resource cannot be found."
-                raise invalid(doing, field, each["name"], reason)
+                raise invalid(doing, field, attachment["name"], reason)
         if text(inputs, "natIpAllocateOption") == "MANUAL_ONLY" and not inputs.get("natIps"):
             reason = "Manual allocation needs natIps."
             raise invalid(doing, "nats[0].natIps", "", reason)
@@ -252,21 +252,21 @@ class NetworkAttachment(Compute):
         self, cloud: Cloud, project: str, inputs: Mapping[str, Any], index: int, doing: str
     ) -> str:
         """Path of the network of one subnetwork. Raises CloudError."""
-        given = inputs["subnetworks"][index]
+        reference = inputs["subnetworks"][index]
         field, region = f"subnetworks[{index}]", self.part(cloud, inputs, "region")
         home = {"project": project, "region": region}
-        path = resource_paths.resolve(cloud.store, given, "subnetworks", **home)
+        path = resource_paths.resolve(cloud.store, reference, "subnetworks", **home)
         host = resource_paths.project_of(path)
         if host != project and not attached(cloud.store, host, project):
             reason = "Cross project referencing is not allowed for this resource."
-            raise invalid(doing, field, given, reason)
+            raise invalid(doing, field, reference, reason)
         resource = cloud.store.get(SUBNETWORK, path)
         if resource is None:
             reason = "The referenced subnetwork resource cannot be found."
-            raise invalid(doing, field, given, reason)
+            raise invalid(doing, field, reference, reason)
         if resource_paths.short_name(resource.outputs["region"]) != region:
             reason = f"The subnetwork must be in region {region}."
-            raise invalid(doing, field, given, reason)
+            raise invalid(doing, field, reference, reason)
         return resource_paths.resolve(
             cloud.store, text(resource.outputs, "network"), "networks", project=host
         )

@@ -137,10 +137,10 @@ class Connection(ResourceType):
         super().unmake(cloud, id_, olds)
 
     def _network(self, cloud: Cloud, values: Mapping[str, Any]) -> str:
-        given, home = text(values, "network"), cloud.settings.project
+        network, home = text(values, "network"), cloud.settings.project
         if not is_local(home):  # a preview, or what the guard is about to refuse
-            return given if given.startswith("projects/") else f"projects/{home}/{given}"
-        return resource_paths.resolve(cloud.store, given, "networks", project=home)
+            return network if network.startswith("projects/") else f"projects/{home}/{network}"
+        return resource_paths.resolve(cloud.store, network, "networks", project=home)
 
 
 class PeeringRoutes(Compute):
@@ -153,16 +153,16 @@ class PeeringRoutes(Compute):
         network = own_network(cloud, project, inputs, doing)
         peering = text(inputs, "peering")
         if not any(
-            each.outputs.get("peering") == peering
-            for each in in_network(cloud.store, CONNECTION, network)
+            connection.outputs.get("peering") == peering
+            for connection in in_network(cloud.store, CONNECTION, network)
         ):
             reason = f"There is no peering '{peering}' in network '{network}'."
             raise invalid(doing, "networkPeering.name", peering, reason)
 
     def make(self, cloud: Cloud, project: str, id_: str, inputs: Values) -> Values:
         public = {"exportSubnetRoutesWithPublicIp": True, "importSubnetRoutesWithPublicIp": False}
-        given = {name: inputs[name] for name in public if inputs.get(name) is not None}
-        return {"project": project, **public, **given}
+        fields = {name: inputs[name] for name in public if inputs.get(name) is not None}
+        return {"project": project, **public, **fields}
 
     def unmake(self, cloud: Cloud, id_: str, olds: Values) -> None:
         """Nothing to undo; see the class."""
