@@ -142,13 +142,13 @@ class _Service:
         return self._recorded.add(kind, request.parent, getattr(request, kind.noun), id_)
 
     def _list(self, kind: _Kind, request: Any) -> Any:
-        found = [
+        entries = [
             job
             for name, job in self._recorded.answers.items()
             if name.startswith(f"{request.parent}/{kind.collection}/")
         ]
         response = getattr(self._requests, f"List{kind.message.__name__}sResponse")
-        return response(**{f"{kind.noun}s": found})
+        return response(**{f"{kind.noun}s": entries})
 
 
 def _services(recorded: _Recorded) -> Sequence[Implementation]:

@@ -49,8 +49,8 @@ def enter(ports: Collection[int]) -> bool:
     with ours:
         listeners = [socket.create_server((_LOOPBACK, port)) for port in ports]
         socket.send_fds(ours, [b"l"], [listener.fileno() for listener in listeners])
-        for each in listeners:
-            each.close()
+        for socket_ in listeners:
+            socket_.close()
     return True
 
 

@@ -180,17 +180,19 @@ def _fit(value: Any, schema: Mapping[str, Any]) -> Any:
     if resolved.get("type") == "any":
         return value
     if isinstance(value, Mapping) and "additionalProperties" in resolved:
-        return {key: _fit(each, resolved["additionalProperties"]) for key, each in value.items()}
+        return {
+            key: _fit(element, resolved["additionalProperties"]) for key, element in value.items()
+        }
     if isinstance(value, Mapping):
         fields = resolved.get("properties", {})
         return {
-            key: _fit(each, fields[key])
-            for key, each in value.items()
+            key: _fit(element, fields[key])
+            for key, element in value.items()
             # What is not set is left out; a value of any type is a message of its own.
-            if key in fields and (each not in (None, "") or fields[key].get("type") == "any")
+            if key in fields and (element not in (None, "") or fields[key].get("type") == "any")
         }
     if isinstance(value, list) and "items" in resolved:
-        return [_fit(each, resolved["items"]) for each in value]
+        return [_fit(element, resolved["items"]) for element in value]
     if resolved.get("format") in ("int64", "uint64") and isinstance(value, int):
         return str(value)
     return value

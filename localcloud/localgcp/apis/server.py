@@ -94,7 +94,10 @@ def serve(
     server = grpc.server(
         futures.ThreadPoolExecutor(_WORKERS),
         handlers=[
-            *(grpc.method_handlers_generic_handler(*each) for each in tables.items()),
+            *(
+                grpc.method_handlers_generic_handler(*named_handlers)
+                for named_handlers in tables.items()
+            ),
             _Unserved(on_unserved),
         ],
         interceptors=[gate.PageInterceptor()],

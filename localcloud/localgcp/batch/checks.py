@@ -272,7 +272,7 @@ def _not_here(job: dict[str, Any]) -> Iterator[str]:
     for volume in spec.get("volumes", []):
         if "gcs" not in volume:
             yield f"The volume at {volume['mountPath']} is no bucket: there are no other volumes."
-    environments = [each.get("environment", {}) for each in (spec, *spec["runnables"])]
+    environments = [owner.get("environment", {}) for owner in (spec, *spec["runnables"])]
     if any(environment.get("encryptedVariables") for environment in environments):
         yield "encryptedVariables cannot be read: nothing is decrypted here. Use secretVariables."
 

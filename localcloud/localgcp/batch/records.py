@@ -275,21 +275,21 @@ class BatchTable:
         self, uid: str, number: int, to: TaskState, where: str = "", code: int | None = None
     ) -> str:
         """Change a task's state, with an event; returns its text. ``code``: of one that failed."""
-        found = self.task(uid, number)
-        if found is None:  # the job was deleted
+        task = self.task(uid, number)
+        if task is None:  # the job was deleted
             return ""
         reason = "" if code is None else f" with exit code {code}"
         if code == PREEMPTED:
             reason = f" due to Spot VM preemption{reason}"
         at = where and f" on {where}"
-        text = f"Task state is updated from {found.state} to {to}{at}{reason}."
+        text = f"Task state is updated from {task.state} to {to}{at}{reason}."
         time = self.time()
         event = _event("STATUS_CHANGED", text, time) | {"taskState": str(to)}
         if code is not None:
             event["taskExecution"] = {"exitCode": code}
         if job := self.of_uid(uid):
-            self._tell(job, to, len(found.events) + 1, time, number)
-        changed = replace(found, state=to, events=[*found.events, event])
+            self._tell(job, to, len(task.events) + 1, time, number)
+        changed = replace(task, state=to, events=[*task.events, event])
         with self._connect() as db:
             _TASKS.update(db, changed, "uid = ? AND number = ?", uid, number)
         return text

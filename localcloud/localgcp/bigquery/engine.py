@@ -243,8 +243,11 @@ def _ask(question: Mapping[str, Any]) -> Any:
 
 def _columns_read(tree: Any, schema: Mapping[str, Any]) -> dict[str, set[str]]:
     """The columns of each table that the query reads: BigQuery counts the bytes of those."""
-    known = {name: {column.lower(): column for column in each} for name, each in schema.items()}
-    typed = {name: dict.fromkeys(each, "text") for name, each in known.items()}
+    known = {
+        name: {column.lower(): column for column in table_columns}
+        for name, table_columns in schema.items()
+    }
+    typed = {name: dict.fromkeys(table_columns, "text") for name, table_columns in known.items()}
     options = {"dialect": "bigquery", "validate_qualify_columns": False}
     try:
         whole = optimizer.qualify(tree.copy(), schema=typed, **options)
@@ -253,14 +256,14 @@ def _columns_read(tree: Any, schema: Mapping[str, Any]) -> dict[str, set[str]]:
         for scope in scopes.traverse_scope(whole):
             for alias, (_, source) in scope.selected_sources.items():
                 if isinstance(source, exp.Table) and source.name in known:
-                    names = {each.name.lower() for each in scope.source_columns(alias)}
+                    names = {column.name.lower() for column in scope.source_columns(alias)}
                     columns = known[source.name]
                     columns_by_table.setdefault(source.name, set()).update(
                         columns[name] for name in names if name in columns
                     )
         return columns_by_table
     except sqlglot.errors.SqlglotError:  # what SQLGlot cannot resolve may read all
-        return {name: set(each) for name, each in schema.items()}
+        return {name: set(table_columns) for name, table_columns in schema.items()}
 
 
 def _name_columns(tree: Any) -> None:

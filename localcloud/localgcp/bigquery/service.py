@@ -82,11 +82,13 @@ class BigQuery:
     def list_jobs(self, call: Call) -> Body:
         """Jobs of a project, the newest first; those of its own account for code of a job."""
         with self._catalog.change() as rows:
-            found = [each for *_, each in rows.all(JOB, call.variables[0])]
+            job_bodies = [job_body for *_, job_body in rows.all(JOB, call.variables[0])]
         if call.guest is not None:
-            found = [each for each in found if each["_account"] == call.guest.account]
-        found.sort(key=lambda job: int(job["statistics"]["creationTime"]), reverse=True)
-        jobs = [{**job, "state": job["status"]["state"]} for job in found]
+            job_bodies = [
+                job_body for job_body in job_bodies if job_body["_account"] == call.guest.account
+            ]
+        job_bodies.sort(key=lambda job: int(job["statistics"]["creationTime"]), reverse=True)
+        jobs = [{**job, "state": job["status"]["state"]} for job in job_bodies]
         return {"kind": "bigquery#jobList", "jobs": jobs}
 
     def query(self, call: Call) -> Body:
@@ -190,7 +192,11 @@ class BigQuery:
         project, name = place["projectId"], place["datasetId"]
         with self._catalog.change() as rows:
             prefix = f"{name}."
-            tables = [each for *_, each, _ in rows.all(TABLE, project) if each.startswith(prefix)]
+            tables = [
+                table_id
+                for *_, table_id, _ in rows.all(TABLE, project)
+                if table_id.startswith(prefix)
+            ]
             if tables and call.query.get("deleteContents") != ["true"]:
                 text = f"Dataset {dataset['id']} is still in use"
                 raise BigQueryError("resourceInUse", text)

@@ -39,10 +39,10 @@ def package_schema(version: str) -> dict[str, Any]:
     types: dict[str, Any] = {}
     resources: dict[str, Any] = {}
     for token in tokens():
-        found = find(token)
-        assert found is not None  # it is one of the tokens
+        schema_type = find(token)
+        assert schema_type is not None  # it is one of the tokens
         inputs = {
-            name: property_ for name, property_ in found.properties.items() if property_.input
+            name: property_ for name, property_ in schema_type.properties.items() if property_.input
         }
         resources[token] = {
             "inputProperties": _properties(token, inputs, types),
@@ -52,9 +52,9 @@ def package_schema(version: str) -> dict[str, Any]:
                 for name, property_ in inputs.items()
                 if property_.required and not property_.auto_name
             ),
-            "properties": _properties(token, found.properties, types),
+            "properties": _properties(token, schema_type.properties, types),
             "required": sorted(
-                name for name, property_ in found.properties.items() if property_.required
+                name for name, property_ in schema_type.properties.items() if property_.required
             ),
         }
     return {

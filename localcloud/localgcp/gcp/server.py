@@ -194,15 +194,15 @@ class Provider(provider_pb2_grpc.ResourceProviderServicer):
     def _guarded(self, request: Any, context: Any, run: Callable[[Call], Any]) -> Any:
         """Run one RPC; every error becomes one line for the user."""
         token = request.type or request.urn.split("::")[2].rpartition("$")[2]
-        found = find(token)
-        if found is None:
+        registration = find(token)
+        if registration is None:
             context.abort(
                 grpc.StatusCode.UNIMPLEMENTED,
                 f"the stand-in for the gcp plugin does not know the resource type {token}"
                 f"{_UNSERVED}",
             )
             raise AssertionError("abort returned")
-        type_, kind = found
+        type_, kind = registration
         cloud = Cloud(type_, self._settings, self._environment)
         try:
             return run(Call(type_, kind, cloud))

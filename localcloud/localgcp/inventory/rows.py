@@ -41,8 +41,8 @@ class Rows(Generic[T]):
 
     def select(self, db: sqlite3.Connection, rest: str = "", *values: Any) -> list[T]:
         """Rows by ``rest`` of a query: its joins, conditions and order."""
-        found = db.execute(f"SELECT {self.table}.* FROM {self.table} {rest}", values)
-        return [self._row(each) for each in found]
+        rows = db.execute(f"SELECT {self.table}.* FROM {self.table} {rest}", values)
+        return [self._row(row) for row in rows]
 
     def update(self, db: sqlite3.Connection, row: T, where: str, *values: Any) -> bool:
         """Write all fields of a row where a condition holds; False if it does not."""

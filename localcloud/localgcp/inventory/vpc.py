@@ -80,7 +80,10 @@ def allocated_ranges(store: Store, network: str) -> Iterator[AllocatedRange]:
         region = resource_paths.short_name(values.get("region") or "")
         owner = f"existing subnetwork '{values['name']}' in region '{region}'"
         secondary = values.get("secondaryIpRanges") or []
-        for cidr in (values.get("ipCidrRange"), *(each.get("ipCidrRange") for each in secondary)):
+        for cidr in (
+            values.get("ipCidrRange"),
+            *(secondary_range.get("ipCidrRange") for secondary_range in secondary),
+        ):
             if cidr:
                 yield AllocatedRange(Block(cidr, strict=False), owner, subnet.id)
     for address in in_network(store, ADDRESS, network):
@@ -104,7 +107,7 @@ def free_block(store: Store, network: str, prefix: int) -> Block | None:
         if prefix < pool.prefixlen:
             continue
         for block in pool.subnets(new_prefix=prefix):
-            if not any(block.overlaps(each) for each in held):
+            if not any(block.overlaps(other) for other in held):
                 return block
     return None
 

@@ -116,13 +116,13 @@ def host(request: Request) -> dict[str, Any]:
 
 def connections(request: Request) -> dict[str, Any]:
     """Connections of a network with Google's services."""
-    given = request.parameter("network")
-    if not given.startswith("projects/"):
+    network_name = request.parameter("network")
+    if not network_name.startswith("projects/"):
         raise RefusedRequestError(400, "network must be projects/NUMBER/global/networks/NAME.")
-    path = resource_paths.canonical(request.store, given)
+    path = resource_paths.canonical(request.store, network_name)
     connections_of_network = [
         {
-            "network": given,
+            "network": network_name,
             "peering": connection.outputs.get("peering"),
             "reservedPeeringRanges": connection.outputs.get("reservedPeeringRanges") or [],
             "service": "services/servicenetworking.googleapis.com",

@@ -53,14 +53,14 @@ _OF_NO_BUCKET: Final = frozenset({"storage.buckets.create", "storage.buckets.lis
 
 def read_policy(store: Store, name: str) -> dict[str, Any]:
     """The IAM policy of a resource."""
-    found = store.policy(name)
+    stored_policy = store.policy(name)
     bindings = [
         {"role": b.role, "members": list(b.members)}
         | ({"condition": b.condition} if b.condition else {})
-        for b in found.bindings
+        for b in stored_policy.bindings
     ]
-    conditional = any(binding.condition for binding in found.bindings)
-    etag = base64.b64encode(found.etag.encode()).decode()  # bytes, as JSON has them
+    conditional = any(binding.condition for binding in stored_policy.bindings)
+    etag = base64.b64encode(stored_policy.etag.encode()).decode()  # bytes, as JSON has them
     return {"version": 3 if conditional else 1, "etag": etag, "bindings": bindings}
 
 
@@ -326,7 +326,9 @@ def _to_rest(store: Store, resource: StoredResource) -> dict[str, Any]:
         project = {"name": resource.id, "projectId": resource.project}
         return document | project | {"oauth2ClientId": document.get("uniqueId")}
     if policies := document.get("cleanupPolicies"):
-        document["cleanupPolicies"] = {each["id"]: each for each in policies}
+        document["cleanupPolicies"] = {
+            cleanup_policy["id"]: cleanup_policy for cleanup_policy in policies
+        }
     else:
         document.pop("cleanupPolicies", None)
     return document | {

@@ -70,10 +70,10 @@ def for_image(image_uri: str, *, nearest: bool = False) -> Executor | None:
     name = image_uri.rpartition("/")[2].partition("@")[0].partition(":")[0]
     prebuilt = re.match(r"(us|europe|asia)-docker\.pkg\.dev/vertex-ai/training/", image_uri)
     rows = (row for row in table() if prebuilt and re.fullmatch(row.image, name))
-    found = next(rows, None)
-    if prebuilt and nearest and found is None and (near := nearest_to(image_uri)):
+    first = next(rows, None)
+    if prebuilt and nearest and first is None and (near := nearest_to(image_uri)):
         return for_image(f"{prebuilt[0]}{near}")
-    return found
+    return first
 
 
 def names() -> list[str]:

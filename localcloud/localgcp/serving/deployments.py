@@ -86,10 +86,10 @@ class Deployment:
         seconds = float(text.removesuffix("s")) if text else _DEPLOYMENT_TIMEOUT
         deadline = time.monotonic() + seconds
         while self.available < wanted and not stopping.is_set():
-            for each in self._replicas[:]:
-                if each.failure:
-                    what = f"Model server exited unexpectedly: {each.failure}."
-                    raise failed_precondition(f"{what} {_LOGS} {each.log.path}.")
+            for replica in self._replicas[:]:
+                if replica.failure:
+                    what = f"Model server exited unexpectedly: {replica.failure}."
+                    raise failed_precondition(f"{what} {_LOGS} {replica.log.path}.")
             if time.monotonic() > deadline:
                 what = "Model server never became ready. Please validate that your model file or"
                 logs = f"{_LOGS} {self._replicas[0].log.path}."
@@ -99,7 +99,7 @@ class Deployment:
     @property
     def available(self) -> int:
         """Return the number of healthy replicas."""
-        return sum(each.healthy for each in self._replicas[:])
+        return sum(replica.healthy for replica in self._replicas[:])
 
     @contextmanager
     def replica(self) -> Iterator[Replica | None]:
@@ -133,15 +133,15 @@ class Deployment:
 
     def _end(self, spare: list[Replica], *, drain: bool = True) -> None:
         with self._changed:
-            self._replicas = [each for each in self._replicas if each not in spare]
+            self._replicas = [replica for replica in self._replicas if replica not in spare]
             if drain:
                 self._changed.wait_for(
-                    lambda: not any(each.busy for each in spare), self.host.timing.drain
+                    lambda: not any(replica.busy for replica in spare), self.host.timing.drain
                 )
-        for each in spare:
-            each.stopped.set()  # all at once: each may take seconds
-        for each in spare:
-            each.stop()
+        for replica in spare:
+            replica.stopped.set()  # all at once: each may take seconds
+        for replica in spare:
+            replica.stop()
 
     def _replica(self, index: int) -> Replica:
         base = self.folder / str(index)

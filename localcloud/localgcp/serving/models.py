@@ -71,15 +71,15 @@ class ModelService(ResourceService):
 
     def find(self, name: str, context: Any) -> Body:
         """A version, with what is deployed of it."""
-        found = super().find(name, context)
+        version = super().find(name, context)
         uses = [
             {"endpoint": endpoint["name"], "deployedModelId": deployed["id"]}
             for endpoint in self._endpoints.all()
             for deployed in endpoint["deployedModels"]
             if (deployed["model"].partition("@")[0], deployed["modelVersionId"])
-            == (found["name"], found["versionId"])
+            == (version["name"], version["versionId"])
         ]
-        return {**found, "deployedModels": uses}
+        return {**version, "deployedModels": uses}
 
     def upload_model(
         self, request: requests.UploadModelRequest, context: Any
@@ -106,11 +106,11 @@ class ModelService(ResourceService):
     ) -> tuple[str, bool]:
         """The model's name, and whether it is a new one."""
         if request.parent_model:
-            found = super().find(request.parent_model, context)
-            if not found["name"].startswith(f"{place}/"):
+            parent = super().find(request.parent_model, context)
+            if not parent["name"].startswith(f"{place}/"):
                 text = f"parent_model {request.parent_model} is not in {request.parent}."
                 raise invalid_argument(text)
-            return found["name"], False
+            return parent["name"], False
         id_ = request.model_id or new_id()
         if request.model_id and not re.fullmatch(MODELS.id, id_):
             raise invalid_argument(f"Invalid model_id: {id_!r}; valid ids are {MODELS.id}.")

@@ -175,7 +175,9 @@ class EndpointTable:
     def _id(self, name: str) -> str:
         """As the plugin writes it: with the project's id where the API has its number."""
         _, number, *rest = name.split("/")
-        projects = (each for each in self._store.projects() if project_number(each) == number)
+        projects = (
+            candidate for candidate in self._store.projects() if project_number(candidate) == number
+        )
         return "/".join(["projects", next(projects, number), *rest])
 
 

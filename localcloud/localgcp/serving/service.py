@@ -50,8 +50,8 @@ class PredictionService:
     def predict(self, request: requests.PredictRequest, context: Any) -> requests.PredictResponse:
         """Predictions for instances, as JSON."""
         sent = json_format.MessageToDict(requests.PredictRequest.pb(request))
-        given = {key: sent[key] for key in ("instances", "parameters") if key in sent}
-        body = json.dumps({"instances": [], **given}).encode()
+        payload = {key: sent[key] for key in ("instances", "parameters") if key in sent}
+        body = json.dumps({"instances": [], **payload}).encode()
         used, answer = self._ask(request.endpoint, body, _JSON, context)
         response = requests.PredictResponse(
             deployed_model_id=used.deployed["id"],
@@ -105,10 +105,10 @@ class PredictionService:
                 text = f"DeployedModel {used.deployed['id']} has no healthy replica."
                 raise ApiError(_CODE.UNAVAILABLE, text)
             # It was undeployed a moment ago: its share is another's by now.
-            found = self._endpoints.table.get(endpoint["name"]) or {}
-            if found.get("trafficSplit") == endpoint.get("trafficSplit"):
+            endpoint_body = self._endpoints.table.get(endpoint["name"]) or {}
+            if endpoint_body.get("trafficSplit") == endpoint.get("trafficSplit"):
                 raise ApiError(_CODE.UNAVAILABLE, f"{endpoint['name']} has no containers.")
-            endpoint = {**endpoint, "trafficSplit": found.get("trafficSplit", {})}
+            endpoint = {**endpoint, "trafficSplit": endpoint_body.get("trafficSplit", {})}
 
     def _pick(self, endpoint: Body) -> Deployment | None:
         """A DeployedModel, by chance and by its share of the traffic."""

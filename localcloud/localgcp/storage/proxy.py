@@ -245,9 +245,9 @@ class _Exchange(LocalHandler):
                 return response.status, response.getheaders()
             answer.seek(0)
             got = response.status, response.getheaders(), answer.read()
-            status, given, text = storage.completed(request.verb, request.target, got)
+            status, answer_headers, text = storage.completed(request.verb, request.target, got)
             _rewrite(answer, text)
-            return status, given
+            return status, answer_headers
         except (OSError, http.client.HTTPException) as error:
             text = f"the storage emulator did not answer: {type(error).__name__}: {error}"
             _rewrite(answer, text.encode())

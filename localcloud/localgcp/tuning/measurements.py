@@ -101,7 +101,7 @@ def read_report(
     step = next(reversed(steps))
     if best:
         choose = min if first.get("goal") == "MINIMIZE" else max
-        step = choose(steps, key=lambda each: steps[each])
+        step = choose(steps, key=lambda candidate: steps[candidate])
     values = {m["metricId"]: _at(step, reported.values[m["metricId"]]) for m in metrics}
     return Report(Measurement(step, values, reported.elapsed[step]), measurements=every)
 

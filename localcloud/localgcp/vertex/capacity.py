@@ -131,14 +131,14 @@ def _named(store: Store, job: JobRecord, at: str, pool: dict[str, Any]) -> Itera
         yield resource
 
 
-def _why_not(found: Reservation, job: JobRecord, *, by_name: bool = False) -> str:
-    if found.service_share_type != "ALLOW_ALL":
+def _why_not(reservation: Reservation, job: JobRecord, *, by_name: bool = False) -> str:
+    if reservation.service_share_type != "ALLOW_ALL":
         return "is not shared with Vertex AI (reservationSharingPolicy.serviceShareType: ALLOW_ALL)"
-    if not found.open_to(job.project):
+    if not reservation.open_to(job.project):
         return f"is not shared with project {job.project} (shareSettings)"
-    if found.local_ssds:
+    if reservation.local_ssds:
         return "has local SSDs attached by hand, which Vertex AI cannot use"
-    if found.by_name_only and not by_name:
+    if reservation.by_name_only and not by_name:
         return "can only be consumed by name"
     return ""
 

@@ -45,14 +45,14 @@ def admit(store: Store, job: JobRecord) -> None:
     network = job_networks.network_of(store, job)
     if network is None:
         return
-    given = job.spec["network"]
+    network_name = job.spec["network"]
     if store.get(NETWORK, network) is None:
-        raise StartRefusedError(RpcCode.NOT_FOUND, f"The network {given} does not exist.")
+        raise StartRefusedError(RpcCode.NOT_FOUND, f"The network {network_name} does not exist.")
     _shared(store, job, network)
     connections = in_network(store, CONNECTION, network)
     if not connections:
         text = (
-            f"NETWORK_NOT_PEERED: the network {given} is not peered with "
+            f"NETWORK_NOT_PEERED: the network {network_name} is not peered with "
             "servicenetworking.googleapis.com. Set up private services access for it."
         )
         raise StartRefusedError(RpcCode.FAILED_PRECONDITION, text)
@@ -63,7 +63,7 @@ def admit(store: Store, job: JobRecord) -> None:
     if missing := [name for name in wanted if name not in has]:
         text = (
             f"The reserved IP ranges {', '.join(missing)} are not allocated to the private "
-            f"connection of {given}, which has: {', '.join(has)}."
+            f"connection of {network_name}, which has: {', '.join(has)}."
         )
         raise StartRefusedError(RpcCode.FAILED_PRECONDITION, text)
     _apart_from_training(store, network)

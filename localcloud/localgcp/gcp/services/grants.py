@@ -52,8 +52,8 @@ class Target:
         """Policy path of the resource that the inputs name."""
         name = text(inputs, self.property)
         project = text(inputs, "project") or cloud.settings.project
-        given = text(inputs, "location") or text(inputs, "region")
-        location = given or cloud.settings.region
+        place = text(inputs, "location") or text(inputs, "region")
+        location = place or cloud.settings.region
         prefix = self.path.partition("/")[0] + "/"
         if "://" in name and "/projects/" in name:
             name = name[name.index("projects/") :]

@@ -150,7 +150,7 @@ def _retention(values: Mapping[str, Any]) -> Mapping[str, Any]:
 
 def _keep_lock(name: str, inputs: Values, olds: Values) -> None:
     """Refuse to shorten a locked retention, as the service does."""
-    old, new = (int(_retention(each).get("retentionPeriod") or 0) for each in (olds, inputs))
+    old, new = (int(_retention(bucket).get("retentionPeriod") or 0) for bucket in (olds, inputs))
     if _retention(olds).get("isLocked") and new < old:
         reason = (
             f"Cannot reduce retention duration of a locked Retention Policy for bucket '{name}'."

@@ -70,7 +70,7 @@ class AiEndpoint(ResourceType):
         split: dict[str, int] = json.loads(text(inputs, "trafficSplit") or "{}")
         if not split:
             return
-        if unknown := sorted(set(split) - {each["id"] for each in deployed}):
+        if unknown := sorted(set(split) - {model["id"] for model in deployed}):
             reason = f"traffic_split names {', '.join(unknown)}, which the endpoint does not have."
             raise CloudError(doing, 400, reason, "badRequest")
         if sum(split.values()) != 100:
@@ -79,7 +79,7 @@ class AiEndpoint(ResourceType):
     def unmake(self, cloud: Cloud, id_: str, olds: Values) -> None:
         resource = cloud.store.get(cloud.type.token, id_)
         if deployed := (resource.outputs.get("deployedModels") or []) if resource else []:
-            names = ", ".join(each["id"] for each in deployed)
+            names = ", ".join(model["id"] for model in deployed)
             reason = f"Endpoint {id_} has deployed models: {names}. Undeploy them first."
             raise CloudError(f"Error deleting Endpoint {id_!r}", 400, reason, "failedPrecondition")
         super().unmake(cloud, id_, olds)
@@ -142,15 +142,15 @@ class Dashboard(ResourceType):
 
     def verify(self, cloud: Cloud, project: str, inputs: Values, doing: str) -> None:
         if errors := discovery.shape_errors(self.message, self.document(cloud, inputs)):
-            raise CloudError(doing, 400, "; ".join(each for _, each in errors), "badRequest")
+            raise CloudError(doing, 400, "; ".join(error for _, error in errors), "badRequest")
 
 
 class Budget(ResourceType):
     """A budget of a billing account (``gcp.billing.Budget``); a project is not needed."""
 
     def document(self, cloud: Cloud, inputs: Values) -> Values:
-        found = super().document(cloud, inputs)
-        return {**found, "notificationsRule": found.pop("allUpdatesRule", None)}
+        body = super().document(cloud, inputs)
+        return {**body, "notificationsRule": body.pop("allUpdatesRule", None)}
 
     def verify(self, cloud: Cloud, project: str, inputs: Values, doing: str) -> None:
         account = text(inputs, "billingAccount")
