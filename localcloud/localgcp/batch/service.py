@@ -125,7 +125,7 @@ class BatchService:
             jobs.sort(key=_ORDERS[field], reverse=bool(down))
         page, token = _page(jobs, request, f"{parent}?{request.filter}?{request.order_by}")
         return batch.ListJobsResponse(
-            jobs=[self._message(each) for each in page], next_page_token=token
+            jobs=[self._message(job_record) for job_record in page], next_page_token=token
         )
 
     def cancel_job(
@@ -178,10 +178,10 @@ class BatchService:
         """A task of a job as it is now."""
         parts = _parts(request.name)
         job = self._find(parts["job"], context, "batch.tasks.get")
-        found = parts["task"] and self.jobs.task(job.uid, int(parts["task"]))
-        if not found or parts["gid"] != GROUP:
+        task_record = parts["task"] and self.jobs.task(job.uid, int(parts["task"]))
+        if not task_record or parts["gid"] != GROUP:
             raise _not_found(request.name)
-        return _task_message(job, found)
+        return _task_message(job, task_record)
 
     def list_tasks(
         self, request: batch.ListTasksRequest, context: grpc.ServicerContext

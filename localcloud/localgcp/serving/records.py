@@ -62,7 +62,9 @@ class VersionTable:
         for other in self.versions(body["name"]):
             held = other.get("versionAliases", [])
             if other["versionId"] != body["versionId"] and own.intersection(held):
-                self._write({**other, "versionAliases": [each for each in held if each not in own]})
+                self._write(
+                    {**other, "versionAliases": [alias for alias in held if alias not in own]}
+                )
 
     def _write(self, body: Body) -> None:
         self._table.put({**body, "name": versioned(body)})
@@ -127,7 +129,7 @@ class EndpointTable:
         for name, to_plugin, _ in _OTHERWISE:
             if name in body or name in outputs:
                 outputs[name] = to_plugin(body.get(name))
-        deployed = [_as_output(each) for each in self.deployed(body["name"])]
+        deployed = [_as_output(model) for model in self.deployed(body["name"])]
         self._store.put(ENDPOINT, id_, project, inputs, {**outputs, "deployedModels": deployed})
 
     def delete(self, name: str) -> None:

@@ -58,7 +58,9 @@ def _metrics(metrics: Sequence[Mapping[str, Any]]) -> FieldErrors:
     for index, metric in enumerate(metrics):
         at = f"study_spec.metrics[{index}].metric_id"
         yield from _id(at, metric.get("metricId", ""))
-    yield from _duplicates("study_spec.metrics", [each.get("metricId", "") for each in metrics])
+    yield from _duplicates(
+        "study_spec.metrics", [metric_spec.get("metricId", "") for metric_spec in metrics]
+    )
 
 
 def _id(at: str, text: str) -> FieldErrors:
@@ -77,7 +79,9 @@ def _parameters(
     for index, parameter in enumerate(parameters):
         yield from _parameter(f"{at}[{index}]", parameter, grid, depth)
     if depth == 0:
-        yield from _duplicates(at, [each.get("parameterId", "") for each in parameters])
+        yield from _duplicates(
+            at, [parameter_spec.get("parameterId", "") for parameter_spec in parameters]
+        )
 
 
 def _parameter(at: str, parameter: Mapping[str, Any], grid: bool, depth: int) -> FieldErrors:

@@ -101,7 +101,9 @@ class TuningDriver:
         return bool(live)
 
     def _advance(self, tuning: TuningRecord) -> None:
-        trials = [self._settle(tuning, each) for each in self.table.trials(tuning.job_id)]
+        trials = [
+            self._settle(tuning, trial_record) for trial_record in self.table.trials(tuning.job_id)
+        ]
         if tuning.state is JobState.CANCELLING:
             self._end_trials(trials, _CANCELLED)
             if all(trial.state.over for trial in trials):

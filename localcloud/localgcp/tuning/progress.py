@@ -107,9 +107,9 @@ def reason_to_stop(
     def points(reported: Sequence[Measurement]) -> list[tuple[float, float]]:
         """Return step (or time) and quality of each value of the metric."""
         return [
-            (each.elapsed if by_time else each.step, sign * each.metrics[name])
-            for each in reported
-            if name in each.metrics
+            (report.elapsed if by_time else report.step, sign * report.metrics[name])
+            for report in reported
+            if name in report.metrics
         ]
 
     own = points(trial)

@@ -149,7 +149,7 @@ class JobCollection(Generic[_R]):
         size = min(request.page_size or _MAX_PAGE, _MAX_PAGE)
         page, more = jobs[:size], len(jobs) > size
         token = _write_token(page[-1], query) if more else ""
-        return [message_body(each) for each in page], token
+        return [message_body(job_record) for job_record in page], token
 
 
 @serves(CUSTOM_JOBS)
@@ -186,10 +186,10 @@ class JobService(JobCollection[JobRecord]):
     def get_operation(
         self, request: operations_pb2.GetOperationRequest
     ) -> operations_pb2.Operation:
-        found = self.operations.get(request.name)
-        if found is None:
+        stored_operation = self.operations.get(request.name)
+        if stored_operation is None:
             raise not_found(request.name, "Operation")
-        return found
+        return stored_operation
 
     def list_operations(
         self, request: operations_pb2.ListOperationsRequest
@@ -205,7 +205,11 @@ class JobService(JobCollection[JobRecord]):
         target = f"projects/{project_number(project)}/locations/{region}{match[2]}"
         operations = self.operations.list(target)
         if wanted[1]:
-            operations = [each for each in operations if each.done is (wanted[1].lower() == "true")]
+            operations = [
+                candidate
+                for candidate in operations
+                if candidate.done is (wanted[1].lower() == "true")
+            ]
         return operations_pb2.ListOperationsResponse(operations=operations)
 
 
