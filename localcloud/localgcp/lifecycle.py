@@ -233,7 +233,10 @@ def install_tools(home: Home) -> None:
     _write(home.bin / "pulumi", f'{private}exec {python} -S -I {shim} "$@"')
     plugins = home.pulumi_home / "plugins"
     versions = sorted({version(), MEASURED})
-    for folder in (home.bin, *(plugins / f"resource-gcp-v{each}" for each in versions)):
+    for folder in (
+        home.bin,
+        *(plugins / f"resource-gcp-v{plugin_version}" for plugin_version in versions),
+    ):
         _write(
             folder / "pulumi-resource-gcp",
             f"{private}export PYTHONPATH={parent}${{PYTHONPATH:+:$PYTHONPATH}}\n"
@@ -281,7 +284,7 @@ def end_orphaned_plugins(home: Home) -> list[int]:
                 plugin.send_signal(number)
             except psutil.NoSuchProcess:
                 continue
-        wait_until(lambda: not any(start_time(each.pid) for each in plugins), _GRACE_SECONDS)
+        wait_until(lambda: not any(start_time(orphan.pid) for orphan in plugins), _GRACE_SECONDS)
     return [plugin.pid for plugin in plugins]
 
 
@@ -300,11 +303,11 @@ def _processes_of(home: Home) -> dict[int, tuple[psutil.Process, int, str]]:
     """Each process of the home by its id, with its parent's id and its command line."""
     import psutil
 
-    found: dict[int, tuple[psutil.Process, int, str]] = {}
+    by_pid: dict[int, tuple[psutil.Process, int, str]] = {}
     for process in psutil.process_iter():
         try:
             if process.environ().get("VT_LOCAL_HOME") == str(home.root):
-                found[process.pid] = process, process.ppid(), "\0".join(process.cmdline())
+                by_pid[process.pid] = process, process.ppid(), "\0".join(process.cmdline())
         except (psutil.Error, OSError):
             continue  # it ended meanwhile, or belongs to another user
-    return found
+    return by_pid

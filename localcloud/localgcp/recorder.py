@@ -142,13 +142,13 @@ class _Service:
         return self._recorded.add(kind, request.parent, getattr(request, kind.noun), id_)
 
     def _list(self, kind: _Kind, request: Any) -> Any:
-        found = [
+        entries = [
             job
             for name, job in self._recorded.answers.items()
             if name.startswith(f"{request.parent}/{kind.collection}/")
         ]
         response = getattr(self._requests, f"List{kind.message.__name__}sResponse")
-        return response(**{f"{kind.noun}s": found})
+        return response(**{f"{kind.noun}s": entries})
 
 
 def _services(recorded: _Recorded) -> Sequence[Implementation]:
@@ -178,8 +178,8 @@ class _Storage:
         self._lock = threading.Lock()
 
     def _make_bucket(self, request: StorageRequest) -> None:
-        found = _BUCKET.match(request.target)
-        name = unquote(found[1]) if found else ""
+        match = _BUCKET.match(request.target)
+        name = unquote(match[1]) if match else ""
         with self._lock:  # clients look at a bucket while they write to it
             if name not in self._known and _BUCKET_NAME.fullmatch(name):
                 self._send(name)

@@ -99,15 +99,15 @@ def _live(
 
 def _warnings(storage: StorageFront) -> tuple[str, ...]:
     """Return the gaps in access control on this system."""
-    found: list[str] = []
+    warnings: list[str] = []
     if not can_check():
-        found.append("this system does not report who owns a connection: other users get in")
+        warnings.append("this system does not report who owns a connection: other users get in")
     if storage.refusal:
-        found.append(
+        warnings.append(
             "the storage emulator is within reach of this machine's other users: "
             f"it gets no network of its own ({storage.refusal})"
         )
-    return tuple(found)
+    return tuple(warnings)
 
 
 def _lock(home: Home) -> IO[Any]:

@@ -84,7 +84,7 @@ class Caller:
     """The process at the other end of a connection."""
 
     allowed: bool
-    """Whether it may call."""
+    """True if the process may call."""
     uid: int | None
     """Its user; None if that was not found, or cannot be looked up here."""
 

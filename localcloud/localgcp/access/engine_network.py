@@ -49,8 +49,8 @@ def enter(ports: Collection[int]) -> bool:
     with ours:
         listeners = [socket.create_server((_LOOPBACK, port)) for port in ports]
         socket.send_fds(ours, [b"l"], [listener.fileno() for listener in listeners])
-        for each in listeners:
-            each.close()
+        for socket_ in listeners:
+            socket_.close()
     return True
 
 
@@ -101,8 +101,8 @@ def _connect(inner: socket.socket, port: int, open_ones: list[socket.socket]) ->
     """Copy both ways between a connection of the network and one to the machine's ``port``."""
     try:
         with inner, suppress(OSError), socket.create_connection((_LOOPBACK, port)) as outer:
-            for each in (inner, outer):
-                each.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            for connection in (inner, outer):
+                connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             back = make_thread(_copy, outer, inner)
             back.start()
             _copy(inner, outer)
@@ -118,7 +118,7 @@ def _copy(source: socket.socket, sink: socket.socket) -> None:
             sink.sendall(data)
         sink.shutdown(socket.SHUT_WR)
     except OSError:  # reset by one side: the other one ends so, too
-        for each in (source, sink):
+        for connection in (source, sink):
             with suppress(OSError):
-                each.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
-                each.shutdown(socket.SHUT_RD)
+                connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
+                connection.shutdown(socket.SHUT_RD)

@@ -95,8 +95,8 @@ def guest_at(connection: socket.socket) -> Guest | None:
     known = _GUESTS.get(connection)
     if known is None or known[0] != changes:
         client = plain_address(connection.getpeername())
-        found = callers.find_guest(client, plain_address(connection.getsockname()))
-        known = _GUESTS[connection] = changes, found
+        guest = callers.find_guest(client, plain_address(connection.getsockname()))
+        known = _GUESTS[connection] = changes, guest
     return known[1]
 
 
@@ -158,9 +158,9 @@ class GatedServer:
         self._refusing = grpc.server(futures.ThreadPoolExecutor(1), handlers=[_RefusingHandler()])
         self._folder = _private_folder(folder, service)
         self._inner, self._refusal = self._folder / "server", self._folder / "refusal"
-        for each, path in ((server, self._inner), (self._refusing, self._refusal)):
-            each.add_insecure_port(f"unix:{path}")
-            each.start()
+        for listener, path in ((server, self._inner), (self._refusing, self._refusal)):
+            listener.add_insecure_port(f"unix:{path}")
+            listener.start()
         self._serve_http = rest(self._inner, self.port) if rest else None
         make_thread(self._accept).start()
 

@@ -141,7 +141,7 @@ def _is_socket(path: str) -> bool:
 
 def _empty(folder: str) -> None:
     """Cover a folder by one with nothing but its links, as NixOS has to its programs."""
-    links = {each.path: os.readlink(each) for each in os.scandir(folder) if each.is_symlink()}
+    links = {link.path: os.readlink(link) for link in os.scandir(folder) if link.is_symlink()}
     mount("none", folder, _MS_HARMLESS, "tmpfs")
     for path, target in links.items():
         os.symlink(target, path)

@@ -232,8 +232,8 @@ def enter_network(args: list[str]) -> None:
     from localgcp.access import engine_network
 
     values = [*os.environ.values(), *(arg.rpartition("=")[2] for arg in args)]
-    found = (_LOOPBACK.match(value) for value in values)
-    engine_network.enter({int(each[1]) for each in found if each and int(each[1]) < 1 << 16})
+    match = (_LOOPBACK.match(value) for value in values)
+    engine_network.enter({int(port[1]) for port in match if port and int(port[1]) < 1 << 16})
 
 
 _CHANGE = "change-secrets-provider"

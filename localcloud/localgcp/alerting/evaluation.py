@@ -98,11 +98,13 @@ class Alerting:
     def _judge(
         self, alert: LogAlert, job: JobRecord, before: list[Notification]
     ) -> list[Notification]:
-        """What one job's lines call for by one alert, written."""
+        """Return the notifications of one alert for one job's lines."""
         told = {
-            frozenset(each.labels.items()): each.time for each in before if each.alert == alert.id
+            frozenset(notification.labels.items()): notification.time
+            for notification in before
+            if notification.alert == alert.id
         }
-        found = list[Notification]()
+        notifications = list[Notification]()
         for log_filter, extractors in alert.filters:
             for entry in self._entries(job.project, log_filter, job.job_id):
                 time = _timestamp(entry)
@@ -116,8 +118,8 @@ class Alerting:
                 if key in told and time < told[key] + alert.pause:
                     continue
                 told[key] = time
-                found += self._notify(alert, entry, time, labels)
-        return found
+                notifications += self._notify(alert, entry, time, labels)
+        return notifications
 
     def _notify(
         self, alert: LogAlert, entry: types.LogEntry, time: datetime, labels: Mapping[str, str]
@@ -136,18 +138,18 @@ class Alerting:
 
 def _where(store: Store, channel: str) -> str:
     """Type and address of a channel."""
-    found = store.get(CHANNEL, channel)
-    if found is None:
+    resource = store.get(CHANNEL, channel)
+    if resource is None:
         return f"nobody: {channel} is not there" if channel else "nobody: it names no channel"
-    values: dict[str, Any] = found.inputs.get("labels") or {}
-    off = "" if found.inputs.get("enabled") is not False else "nobody, it is off: "
-    return f"{off}{found.inputs.get('type')} {' '.join(map(str, values.values()))}"
+    values: dict[str, Any] = resource.inputs.get("labels") or {}
+    off = "" if resource.inputs.get("enabled") is not False else "nobody, it is off: "
+    return f"{off}{resource.inputs.get('type')} {' '.join(map(str, values.values()))}"
 
 
 def _filled_in(text: str, labels: Mapping[str, str], resource: Mapping[str, str]) -> str:
-    def value(found: re.Match[str]) -> str:
-        values = labels if found[1] == "log.extracted_label" else resource
-        return values.get(found[2], found[0])
+    def value(placeholder: re.Match[str]) -> str:
+        values = labels if placeholder[1] == "log.extracted_label" else resource
+        return values.get(placeholder[2], placeholder[0])
 
     return _VARIABLE.sub(value, text)
 

@@ -46,19 +46,19 @@ class LogAlert:
 
 def read(declared: Iterable[StoredResource]) -> tuple[list[LogAlert], dict[str, str]]:
     """Alerts that can be judged, and by title why another alert, or a budget, is not."""
-    found, others = list[LogAlert](), dict[str, str]()
-    for each in declared:
-        title = str(each.inputs.get("displayName") or each.id)
-        if each.type == BUDGET:
+    alerts, others = list[LogAlert](), dict[str, str]()
+    for declaration in declared:
+        title = str(declaration.inputs.get("displayName") or declaration.id)
+        if declaration.type == BUDGET:
             others[title] = "nothing costs anything here"
-        elif each.type == ALERT_POLICY and each.inputs.get("enabled") is not False:
+        elif declaration.type == ALERT_POLICY and declaration.inputs.get("enabled") is not False:
             try:
-                found.append(_alert(each, title))
+                alerts.append(_alert(declaration, title))
             except FilterError as error:
                 others[title] = str(error)
             except (AttributeError, LookupError, TypeError, ValueError):
                 others[title] = "its stored form cannot be read"
-    return found, others
+    return alerts, others
 
 
 def _alert(policy: StoredResource, title: str) -> LogAlert:
@@ -72,16 +72,16 @@ def _alert(policy: StoredResource, title: str) -> LogAlert:
         project=policy.project,
         title=title,
         created=datetime.fromisoformat(records[0]["mutateTime"]),
-        filters=tuple(_condition(each) for each in inputs.get("conditions") or []),
+        filters=tuple(_condition(condition) for condition in inputs.get("conditions") or []),
         channels=tuple(inputs.get("notificationChannels") or []),
         text=str(documentation.get("content") or ""),
         pause=timedelta(seconds=float(str(limit).removesuffix("s"))),
     )
 
 
-def _condition(given: Mapping[str, Any]) -> tuple[LogFilter, Mapping[str, str]]:
+def _condition(condition: Mapping[str, Any]) -> tuple[LogFilter, Mapping[str, str]]:
     """Raises FilterError for one that cannot be judged."""
-    if not (match := given.get("conditionMatchedLog")):
+    if not (match := condition.get("conditionMatchedLog")):
         raise FilterError("there are no metrics here")
     labels = dict[str, str]()
     for label, extractor in (match.get("labelExtractors") or {}).items():
@@ -89,7 +89,7 @@ def _condition(given: Mapping[str, Any]) -> tuple[LogFilter, Mapping[str, str]]:
         if field is None:
             raise FilterError(f"the extractor {extractor} is none that the local cloud knows")
         labels[label] = field[1]
-    found = log_filters.parse(str(match.get("filter")), KNOWN)
-    if (kind := found.equal.get("resource.type", OF_JOBS)) != OF_JOBS:
+    log_filter = log_filters.parse(str(match.get("filter")), KNOWN)
+    if (kind := log_filter.equal.get("resource.type", OF_JOBS)) != OF_JOBS:
         raise FilterError(f"lines of {OF_JOBS} alone are judged, not of {kind}")
-    return found, labels
+    return log_filter, labels

@@ -25,7 +25,7 @@ _LABEL: Final = "X-Label-"
 
 @dataclass(frozen=True)
 class Notification:
-    """What one channel would have been sent."""
+    """A notification for one channel, written instead of sent."""
 
     time: datetime
     alert: str
@@ -34,7 +34,7 @@ class Notification:
     channel: str
     """Its type, and where it leads: ``email ml@example.com``."""
     labels: Mapping[str, str]
-    """What was extracted of the line, like ``job_id``."""
+    """Labels extracted from the line, like ``job_id``."""
     text: str = ""
 
 
@@ -58,7 +58,7 @@ def write(folder: Path, note: Notification, name: str) -> None:
 
 def read(folder: Path) -> list[Notification]:
     """All notifications without their texts, oldest first."""
-    found = list[Notification]()
+    notifications = list[Notification]()
     for file in folder.glob(f"*{_SUFFIX}"):
         with file.open("rb") as content:
             head = BytesHeaderParser(policy=default).parse(content)
@@ -67,7 +67,7 @@ def read(folder: Path) -> list[Notification]:
             for name, value in head.items()
             if name.startswith(_LABEL)
         }
-        found.append(
+        notifications.append(
             Notification(
                 time=head["Date"].datetime,
                 alert=str(head["X-Alert"]),
@@ -76,7 +76,10 @@ def read(folder: Path) -> list[Notification]:
                 labels=labels,
             )
         )
-    return sorted(found, key=lambda each: (each.time, each.alert, each.channel))
+    return sorted(
+        notifications,
+        key=lambda notification: (notification.time, notification.alert, notification.channel),
+    )
 
 
 def _line(text: str) -> str:

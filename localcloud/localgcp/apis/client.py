@@ -1,4 +1,4 @@
-"""What Google's own client of an API knows: path, messages and rules of REST of each method.
+"""Methods of an API as Google's own client defines them: path, messages and REST rules.
 
 Nothing is written here for a single method: a method that a class has is served. A rule of
 ``google.api.http`` (google/api/http.proto) says which request of HTTP calls which method; its path
@@ -51,12 +51,12 @@ class Api:
         transport = self._transport("grpc", "GrpcTransport")
         made, channel = transport.__new__(transport), _RecordingChannel()
         made._stubs, made._logged_channel = {}, channel
-        found = [name for name in dir(implementation) if _is_method(transport, name)]
-        for name in found:
+        names = [name for name in dir(implementation) if _is_method(transport, name)]
+        for name in names:
             getattr(made, name)
         return [
             Method(self, path.removeprefix("/"), name, request, response)
-            for name, (path, request, response) in zip(found, channel.recorded, strict=True)
+            for name, (path, request, response) in zip(names, channel.recorded, strict=True)
         ]
 
     def http_options(self, name: str) -> list[Mapping[str, str]]:
@@ -106,7 +106,7 @@ class Method:
         return kind.FromString(data) if _is_plain(kind) else kind.deserialize(data)
 
     def write(self, response: Any) -> bytes:
-        """What is sent of a response."""
+        """Serialize a response."""
         if isinstance(response, Message):
             return response.SerializeToString()
         return self.response.serialize(response)
@@ -120,7 +120,7 @@ class Method:
         return _plain(self.response)()
 
     def rules(self) -> list[HttpRule]:
-        """Which requests of HTTP call it, in the order in which they are tried."""
+        """Return the HTTP rules of the method, in order of precedence."""
         own = _OTHER_RULES.get(self.path)
         return [
             HttpRule(self, rule["method"].upper(), rule["uri"], rule.get("body", ""))
@@ -148,13 +148,17 @@ class _RecordingChannel:
 
 
 def _is_method(transport: type, name: str) -> bool:
-    """Whether the client's transport has a stub of this name."""
-    found = getattr(transport, name, None)
-    return isinstance(found, property) and name not in ("grpc_channel", "kind", "operations_client")
+    """True if the client's transport has a stub of this name."""
+    attribute = getattr(transport, name, None)
+    return isinstance(attribute, property) and name not in (
+        "grpc_channel",
+        "kind",
+        "operations_client",
+    )
 
 
 def _is_plain(kind: Any) -> bool:
-    """Whether a message type is one of protobuf, not one of proto-plus, which wraps those."""
+    """True if a message type is plain protobuf, not a proto-plus wrapper."""
     return issubclass(kind, Message)
 
 
@@ -175,23 +179,27 @@ class HttpRule:
     @cached_property
     def fields(self) -> tuple[str, ...]:
         """Paths of the fields that the template has."""
-        return tuple(each[1] for each in _VARIABLE.finditer(self.template))
+        return tuple(variable[1] for variable in _VARIABLE.finditer(self.template))
 
     @cached_property
     def _pattern(self) -> re.Pattern[str]:
         text, end = "", 0
-        for each in _VARIABLE.finditer(self.template):
-            text += re.escape(self.template[end : each.start()]) + f"({_segments(each[2] or '*')})"
-            end = each.end()
+        for variable in _VARIABLE.finditer(self.template):
+            text += (
+                re.escape(self.template[end : variable.start()])
+                + f"({_segments(variable[2] or '*')})"
+            )
+            end = variable.end()
         return re.compile(text + re.escape(self.template[end:]))
 
     def match(self, verb: str, path: str) -> dict[str, str] | None:
         """Values of the template's fields; None if the request is another one."""
-        found = self._pattern.fullmatch(path) if verb == self.verb else None
-        if found is None:
+        path_match = self._pattern.fullmatch(path) if verb == self.verb else None
+        if path_match is None:
             return None
         return {
-            name: _decoded(value) for name, value in zip(self.fields, found.groups(), strict=True)
+            name: _decoded(value)
+            for name, value in zip(self.fields, path_match.groups(), strict=True)
         }
 
 
@@ -212,7 +220,9 @@ def find_rule(
 
     ``:read`` at the end of a path is a verb where a rule has it, and else part of a name.
     """
-    for rule in sorted(rules, key=lambda each: ":" not in each.template.rpartition("}")[2]):
+    for rule in sorted(
+        rules, key=lambda candidate: ":" not in candidate.template.rpartition("}")[2]
+    ):
         fields = rule.match(verb, path)
         if fields is not None:
             return rule, fields

@@ -59,19 +59,21 @@ class DescribedMethod:
         return re.compile(f"{re.escape(base[0])}(?P<name>{name})(?P<rest>{rest})")
 
     def takes(self, verb: str, path: str) -> bool:
-        """Whether a request calls it."""
+        """True if a request calls the method."""
         return verb == self.verb and self._pattern.fullmatch(path) is not None
 
     def parts(self, path: str) -> tuple[str, str]:
         """Name of the resource in the path of a request, and what follows it."""
-        found = self._pattern.fullmatch(path)
-        assert found is not None, path
-        return unquote(found["name"]), found["rest"]
+        match = self._pattern.fullmatch(path)
+        assert match is not None, path
+        return unquote(match["name"]), match["rest"]
 
     def variables(self, path: str) -> tuple[str, ...]:
         """The variables in the path of a request, in the order of the template."""
         segments = zip(path.split("/"), self.template.split("/"), strict=True)
-        return tuple(unquote(each.partition(":")[0]) for each, name in segments if "{" in name)
+        return tuple(
+            unquote(segment.partition(":")[0]) for segment, name in segments if "{" in name
+        )
 
     def check_query(self, query: str, taken: Collection[str] = ()) -> None:
         """Raises InvalidRequestError with every parameter that it does not have, or not so.
@@ -82,8 +84,8 @@ class DescribedMethod:
         for name, value in parse_qsl(query, keep_blank_values=True):
             if name in self.parameters:
                 shape = _shape(self.parameters[name])
-                given = BOOLEANS.get(value, value) if shape.scalar is Scalar.BOOL else value
-                mistakes += check(given, shape, name)
+                argument = BOOLEANS.get(value, value) if shape.scalar is Scalar.BOOL else value
+                mistakes += check(argument, shape, name)
             elif name not in taken and name.removeprefix("$") not in _system():
                 text = f"Field '{name}' could not be found in request message."
                 text = f'Unknown name "{name}": Cannot bind query parameter. {text}'
@@ -95,8 +97,8 @@ class DescribedMethod:
         """Raises InvalidRequestError with everything that does not fit the request's message."""
         shape = _shape({"$ref": self.request}) if self.request else Shape(fields={}.get)
         at = "resource" if self.id.startswith("compute.") else ""
-        if found := list(check(document, shape, at)):
-            raise InvalidRequestError(found)
+        if errors := list(check(document, shape, at)):
+            raise InvalidRequestError(errors)
 
     def fit(self, answer: Mapping[str, Any]) -> dict[str, Any]:
         """An answer with what its message has: 64-bit numbers as text, and no other fields."""
@@ -105,8 +107,8 @@ class DescribedMethod:
 
 def _segments(template: str) -> str:
     """A pattern of a template's part. Every resource here lies in a project."""
-    found = re.sub(r"\\{v\d\w*Id\\}", "projects", re.escape(template))
-    return re.sub(r"\\{\w+\\}", "[^/:]+", found)
+    pattern = re.sub(r"\\{v\d\w*Id\\}", "projects", re.escape(template))
+    return re.sub(r"\\{\w+\\}", "[^/:]+", pattern)
 
 
 def find(verb: str, path: str) -> DescribedMethod | None:
@@ -137,7 +139,10 @@ def _system() -> frozenset[str]:
 @cache
 def methods() -> Mapping[str, DescribedMethod]:
     """Every method of the file, by its id."""
-    return {id_: DescribedMethod(id_, **each) for id_, each in _document()["methods"].items()}
+    return {
+        id_: DescribedMethod(id_, **description)
+        for id_, description in _document()["methods"].items()
+    }
 
 
 def _resolved(schema: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -152,40 +157,42 @@ def _message(name: str) -> Shape:
 
 def _shape(schema: Mapping[str, Any]) -> Shape:
     """A schema of a document, as what JSON may be there."""
-    found = _resolved(schema)
-    if "enum" in found:
-        return Shape(scalar=Scalar.ENUM, values=frozenset(found["enum"]))
-    if "$ref" in schema and "properties" in found:
+    resolved = _resolved(schema)
+    if "enum" in resolved:
+        return Shape(scalar=Scalar.ENUM, values=frozenset(resolved["enum"]))
+    if "$ref" in schema and "properties" in resolved:
         return _message(schema["$ref"])
-    if found.get("type") == "array":
-        return Shape(item=_shape(found["items"]))
-    if "additionalProperties" in found:
-        return Shape(value=_shape(found["additionalProperties"]))
-    if found.get("type") == "object":
-        fields = found.get("properties", {})
+    if resolved.get("type") == "array":
+        return Shape(item=_shape(resolved["items"]))
+    if "additionalProperties" in resolved:
+        return Shape(value=_shape(resolved["additionalProperties"]))
+    if resolved.get("type") == "object":
+        fields = resolved.get("properties", {})
         return Shape(fields=lambda key: _shape(fields[key]) if key in fields else None)
-    form = found.get("format", "")
+    form = resolved.get("format", "")
     if form == "byte":
         return Shape(scalar=Scalar.BYTES)
-    return Shape(scalar=_INTEGERS.get(form) or _SCALARS[found["type"]])
+    return Shape(scalar=_INTEGERS.get(form) or _SCALARS[resolved["type"]])
 
 
 def _fit(value: Any, schema: Mapping[str, Any]) -> Any:
-    found = _resolved(schema)
-    if found.get("type") == "any":
+    resolved = _resolved(schema)
+    if resolved.get("type") == "any":
         return value
-    if isinstance(value, Mapping) and "additionalProperties" in found:
-        return {key: _fit(each, found["additionalProperties"]) for key, each in value.items()}
-    if isinstance(value, Mapping):
-        fields = found.get("properties", {})
+    if isinstance(value, Mapping) and "additionalProperties" in resolved:
         return {
-            key: _fit(each, fields[key])
-            for key, each in value.items()
-            # What is not set is left out; a value of any type is a message of its own.
-            if key in fields and (each not in (None, "") or fields[key].get("type") == "any")
+            key: _fit(element, resolved["additionalProperties"]) for key, element in value.items()
         }
-    if isinstance(value, list) and "items" in found:
-        return [_fit(each, found["items"]) for each in value]
-    if found.get("format") in ("int64", "uint64") and isinstance(value, int):
+    if isinstance(value, Mapping):
+        fields = resolved.get("properties", {})
+        return {
+            key: _fit(element, fields[key])
+            for key, element in value.items()
+            # What is not set is left out; a value of any type is a message of its own.
+            if key in fields and (element not in (None, "") or fields[key].get("type") == "any")
+        }
+    if isinstance(value, list) and "items" in resolved:
+        return [_fit(element, resolved["items"]) for element in value]
+    if resolved.get("format") in ("int64", "uint64") and isinstance(value, int):
         return str(value)
     return value

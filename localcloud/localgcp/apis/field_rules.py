@@ -56,13 +56,13 @@ def _nested(field: Mapping[str, Any], value: Any, at: str) -> FieldErrors:
 
 
 def is_required(field: Mapping[str, Any]) -> bool:
-    """Whether a resource is not created without the field."""
+    """True if the field is required to create a resource."""
     marked = field.get("required", ())
     return marked is True or any(method.endswith(".insert") for method in marked or ())
 
 
 def is_empty(value: Any) -> bool:
-    """Whether protobuf cannot tell the value from one that is not set; numbers may be 0."""
+    """True if protobuf cannot distinguish the value from an unset one; numbers may be 0."""
     return value is None or value in ("", [], {})
 
 

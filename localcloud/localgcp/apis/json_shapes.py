@@ -1,4 +1,4 @@
-"""Whether a document of JSON fits a message, with every mistake in it, in Google's words (pure).
+"""Check that a JSON document fits a message and report every mistake in Google's words (pure).
 
 Google's front end words them so for all of its APIs
 (https://protobuf.dev/programming-guides/json/ has the forms of values).
@@ -47,7 +47,7 @@ _RANGES: Final = {
 
 @dataclass(frozen=True)
 class Shape:
-    """What JSON may be at a place: a message, a list, a map or a value."""
+    """The JSON accepted at a place: a message, a list, a map or a value."""
 
     fields: Callable[[str], Shape | None] | None = None
     """Of a message: the field of a name, None if it has none."""
@@ -59,7 +59,7 @@ class Shape:
     name: str = ""
     """Of a message or an enum, for errors."""
     parses: Callable[[Any], bool] = lambda _value: True
-    """Whether a value of ``ANY`` is one of its type."""
+    """True if a value of ``ANY`` is valid for its type."""
 
 
 def check(found: Any, shape: Shape, path: str = "") -> Iterator[tuple[str, str]]:
@@ -81,76 +81,76 @@ def check(found: Any, shape: Shape, path: str = "") -> Iterator[tuple[str, str]]
         yield path, _invalid(found, shape, path)
 
 
-def _list(found: Any, item: Shape, path: str) -> Iterator[tuple[str, str]]:
-    if not isinstance(found, list):
-        yield path, _invalid(found, item, path)
+def _list(value: Any, item: Shape, path: str) -> Iterator[tuple[str, str]]:
+    if not isinstance(value, list):
+        yield path, _invalid(value, item, path)
         return
-    for index, each in enumerate(found):
+    for index, each in enumerate(value):
         yield from check(each, item, f"{path}[{index}]")
 
 
-def _object(found: Any, shape: Shape, path: str) -> Iterator[tuple[str, str]]:
-    if not isinstance(found, dict):
-        yield path, _invalid(found, shape, path)
+def _object(value: Any, shape: Shape, path: str) -> Iterator[tuple[str, str]]:
+    if not isinstance(value, dict):
+        yield path, _invalid(value, shape, path)
         return
-    for key, each in found.items():
+    for key, member in value.items():
         field = shape.value or (shape.fields and shape.fields(key))
         if field is None:
             at = f" at '{path}'" if path else ""
             yield path, f'Unknown name "{key}"{at}: Cannot find field.'
             continue
         own = f"[{key}]" if shape.value else re.sub(r"[A-Z]", lambda c: f"_{c[0].lower()}", key)
-        yield from check(each, field, f"{path}.{own}" if path else own)
+        yield from check(member, field, f"{path}.{own}" if path else own)
 
 
-def _invalid(found: Any, shape: Shape, path: str) -> str:
+def _invalid(value: Any, shape: Shape, path: str) -> str:
     kind = f"type.googleapis.com/{shape.name}" if shape.name else shape.scalar
-    given = json.dumps(found, ensure_ascii=False)[:200]
-    return f"Invalid value at '{path}' ({kind}), {given}"
+    text = json.dumps(value, ensure_ascii=False)[:200]
+    return f"Invalid value at '{path}' ({kind}), {text}"
 
 
-def _is_one(found: Any, shape: Shape) -> bool:
+def _is_one(value: Any, shape: Shape) -> bool:
     match shape.scalar:
         case Scalar.STRING:
-            return isinstance(found, str) and _is_text(found)
+            return isinstance(value, str) and _is_text(value)
         case Scalar.BOOL:
-            return isinstance(found, bool)
+            return isinstance(value, bool)
         case Scalar.DOUBLE:
-            return _number(found) is not None
+            return _number(value) is not None
         case Scalar.BYTES:
-            return isinstance(found, str) and _is_base64(found)
+            return isinstance(value, str) and _is_base64(value)
         case Scalar.ENUM:
-            is_number = isinstance(found, int) and not isinstance(found, bool)
-            return found in shape.values if isinstance(found, str) else is_number
+            is_number = isinstance(value, int) and not isinstance(value, bool)
+            return value in shape.values if isinstance(value, str) else is_number
         case Scalar.ANY:
-            return shape.parses(found)
+            return shape.parses(value)
         case integer:
             low, high = _RANGES[integer]
-            number = _number(found)
+            number = _number(value)
             return number is not None and number == int(number) and low <= int(number) <= high
 
 
-def _number(found: Any) -> int | float | None:
+def _number(value: Any) -> int | float | None:
     """A number, or a text of one; no infinity."""
-    if isinstance(found, str) and re.fullmatch(r"-?\d{1,400}", found):
-        return int(found)
-    if isinstance(found, str) and re.fullmatch(r"-?\d+(\.\d+)?([eE][-+]?\d+)?", found):
-        found = float(found)
-    if isinstance(found, bool) or not isinstance(found, int | float):
+    if isinstance(value, str) and re.fullmatch(r"-?\d{1,400}", value):
+        return int(value)
+    if isinstance(value, str) and re.fullmatch(r"-?\d+(\.\d+)?([eE][-+]?\d+)?", value):
+        value = float(value)
+    if isinstance(value, bool) or not isinstance(value, int | float):
         return None
-    return found if isinstance(found, int) or math.isfinite(found) else None
+    return value if isinstance(value, int) or math.isfinite(value) else None
 
 
-def _is_text(found: str) -> bool:
+def _is_text(text: str) -> bool:
     try:
-        found.encode()
+        text.encode()
     except UnicodeEncodeError:
         return False
     return True
 
 
-def _is_base64(found: str) -> bool:
-    text = found.replace("-", "+").replace("_", "/").rstrip("=")
+def _is_base64(encoded: str) -> bool:
+    text = encoded.replace("-", "+").replace("_", "/").rstrip("=")
     try:
         base64.b64decode(text + "=" * (-len(text) % 4), validate=True)
     except ValueError:  # also of a character that is not ASCII

@@ -74,7 +74,7 @@ class RestFront:
         self._takes_beta = takes_beta
 
     def at(self, server: Path, port: int) -> HttpServer:
-        """What answers at ``port``, for the gRPC server at the Unix socket ``server``."""
+        """Return the REST server at ``port`` for the gRPC server at the Unix socket ``server``."""
         self.port, self._server = port, server
         return self.serve
 
@@ -102,12 +102,12 @@ class RestFront:
         path, _, query = target.partition("?")
         if self._takes_beta and path.startswith("/v1beta1/"):
             path = path.replace("/v1beta1/", "/v1/", 1)
-        found = find_rule(self._rules, verb, path)
-        if found is None:
+        matching_rule = find_rule(self._rules, verb, path)
+        if matching_rule is None:
             if (answer := self._also(verb, target, body, connection)) is not None:
                 return answer, _JSON
             raise RefusedRequestError(404, unserved(f"{verb} {path[:300]}"))
-        rule, fields = found
+        rule, fields = matching_rule
         pairs = parse_qsl(query, keep_blank_values=True)
         request: Any = rule.method.plain_request()
         if (

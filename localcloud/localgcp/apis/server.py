@@ -94,7 +94,10 @@ def serve(
     server = grpc.server(
         futures.ThreadPoolExecutor(_WORKERS),
         handlers=[
-            *(grpc.method_handlers_generic_handler(*each) for each in tables.items()),
+            *(
+                grpc.method_handlers_generic_handler(*named_handlers)
+                for named_handlers in tables.items()
+            ),
             _Unserved(on_unserved),
         ],
         interceptors=[gate.PageInterceptor()],
@@ -184,8 +187,8 @@ def checker(method: Method) -> Callable[[Any], None]:
         paths = [*plain.update_mask.paths] if is_update else []
         named = {field_rules.json_name(path) for path in paths}
         only = named if paths and "*" not in paths else None
-        found = [*field_rules.errors(schema, json_format.MessageToDict(sent), at, only)]
-        if found:
-            raise invalid_fields(found)
+        errors = [*field_rules.errors(schema, json_format.MessageToDict(sent), at, only)]
+        if errors:
+            raise invalid_fields(errors)
 
     return check

@@ -101,12 +101,12 @@ def _mistakes(
 
 @cache
 def _message_shape(descriptor: Descriptor) -> Shape:
-    """What JSON may be a message."""
+    """Return the shape of JSON that is accepted as a message."""
     name = descriptor.full_name
     if name in _WELL_KNOWN:
-        return Shape(name=name, parses=lambda found: _parses(found, descriptor))
+        return Shape(name=name, parses=lambda document: _parses(document, descriptor))
     fields = {field.name: field for field in descriptor.fields}
-    fields |= {each.json_name: each for each in descriptor.fields}
+    fields |= {field_.json_name: field_ for field_ in descriptor.fields}
     return Shape(fields=lambda key: fields.get(key) and _field_shape(fields[key]), name=name)
 
 
@@ -127,20 +127,20 @@ def _scalar_shape(field: FieldDescriptor) -> Shape:
     return Shape(scalar=Scalar.ENUM, values=values, name=field.enum_type.full_name)
 
 
-def _parses(found: Any, descriptor: Descriptor) -> bool:
+def _parses(document: Any, descriptor: Descriptor) -> bool:
     try:
-        json_format.ParseDict(found, GetMessageClass(descriptor)())
+        json_format.ParseDict(document, GetMessageClass(descriptor)())
     except (json_format.ParseError, RecursionError, ValueError, TypeError, AttributeError):
         return False
     return True
 
 
 def _add(
-    found: dict[str, Any], key: str, value: str, descriptor: Descriptor, taken: set[str]
+    document: dict[str, Any], key: str, value: str, descriptor: Descriptor, taken: set[str]
 ) -> None:
     """Add a parameter of the query; ``a.b`` is a field of the message in field ``a``."""
     *parents, last = key.split(".")
-    target, kind = found, descriptor
+    target, kind = document, descriptor
     for name in parents:
         field = _field(kind, name, key)
         if field.message_type is None or is_repeated(field):
@@ -153,11 +153,11 @@ def _add(
         raise _refused(f'"{key}" is part of the path or the body.', key)
     if field.type == FieldDescriptor.TYPE_BOOL and value not in BOOLEANS:
         raise _refused(f"Invalid value at '{key}' (TYPE_BOOL), {json.dumps(value)}", key)
-    given = BOOLEANS[value] if field.type == FieldDescriptor.TYPE_BOOL else value
+    argument = BOOLEANS[value] if field.type == FieldDescriptor.TYPE_BOOL else value
     if is_repeated(field):
-        target.setdefault(field.json_name, []).append(given)
+        target.setdefault(field.json_name, []).append(argument)
     else:
-        target[field.json_name] = given
+        target[field.json_name] = argument
 
 
 def is_repeated(field: FieldDescriptor) -> bool:

@@ -1,4 +1,4 @@
-"""What a job of Batch cannot have now: it stays QUEUED, and its events say what is missing.
+"""Capacity that a Batch job lacks: it stays QUEUED, and its events report what is missing.
 
 Quota is that of Compute Engine, as ``regions.get`` answers it: a fault (``compute patch``) takes
 some away. Texts are as reported (github.com/nextflow-io/nextflow/issues/3061, DataBiosphere/dsub
@@ -33,7 +33,7 @@ class Capacity:
         self._stockouts: dict[str, tuple[int, float]] = {}
 
     def wanting(self, job: BatchJob) -> str:
-        """What is missing; empty if all is there."""
+        """Return the missing capacity; empty if all is available."""
         return next(self._missing(job), "")
 
     def _missing(self, job: BatchJob) -> Iterator[str]:
@@ -46,7 +46,7 @@ class Capacity:
         yield from self._reservation(job)
 
     def _is_over(self, job: BatchJob) -> bool:
-        """Whether the stock-out that the job met has ended, or was cleared."""
+        """True if the job's stock-out has ended or was cleared."""
         if job.uid not in self._stockouts:
             return True
         id_, until = self._stockouts[job.uid]
@@ -56,8 +56,8 @@ class Capacity:
     def _quota(self, job: BatchJob) -> Iterator[str]:
         target = f"/compute/v1/projects/{job.project}/regions/{job.region}"
         limits = {
-            each.get("metric"): (float(each.get("limit", 0)), float(each.get("usage", 0)))
-            for each in json.loads(self._ask("GET", target, b"") or b"{}").get("quotas", [])
+            quota.get("metric"): (float(quota.get("limit", 0)), float(quota.get("usage", 0)))
+            for quota in json.loads(self._ask("GET", target, b"") or b"{}").get("quotas", [])
         }
         for metric, wanted in _quotas(job).items():
             if metric not in limits:
@@ -73,8 +73,8 @@ class Capacity:
         if name in ("", "NO_RESERVATION"):
             return
         path = name if "projects/" in name else f"projects/{job.project}/{name}"
-        found = reservations.find(self._store, path) if path.count("/") >= 5 else None
-        if found is None or not found.open_to(job.project):
+        resource = reservations.find(self._store, path) if path.count("/") >= 5 else None
+        if resource is None or not resource.open_to(job.project):
             yield f"The reservation {name} does not exist, or is not shared with the project."
             return
         policy = job.policy
@@ -82,20 +82,23 @@ class Capacity:
             {
                 "machineType": policy.get("machineType"),
                 "guestAccelerators": [
-                    {"acceleratorType": each["type"], "acceleratorCount": each["count"]}
-                    for each in policy.get("accelerators", [])
+                    {
+                        "acceleratorType": accelerator["type"],
+                        "acceleratorCount": accelerator["count"],
+                    }
+                    for accelerator in policy.get("accelerators", [])
                 ],
             }
         )
-        if found.shape != shape:
-            yield f"The reservation {name} is of {found.shape}, the job asks for {shape}."
+        if resource.shape != shape:
+            yield f"The reservation {name} is of {resource.shape}, the job asks for {shape}."
         used = sum(
             _machines(other)
             for other in self._jobs.list(states=ACTIVE)
             if other.state is not State.QUEUED and other.policy.get("reservation") == name
         )
-        if _machines(job) > found.count - used:
-            yield f"The reservation {name} is used up: {used} of {found.count} machines."
+        if _machines(job) > resource.count - used:
+            yield f"The reservation {name} is used up: {used} of {resource.count} machines."
 
 
 def _machines(job: BatchJob) -> int:
@@ -105,14 +108,15 @@ def _machines(job: BatchJob) -> int:
 def _quotas(job: BatchJob) -> dict[str, float]:
     """Metric -> how much all machines of a job take of it."""
     count, policy = _machines(job), job.policy
-    found: dict[str, float] = {"CPUS": count * int(job.spec["computeResource"]["cpuMilli"]) / 1000}
+    demand: dict[str, float] = {"CPUS": count * int(job.spec["computeResource"]["cpuMilli"]) / 1000}
     gpus: list[tuple[str, Any]] = [
-        (each["type"], each["count"]) for each in policy.get("accelerators", [])
+        (accelerator["type"], accelerator["count"])
+        for accelerator in policy.get("accelerators", [])
     ]
     if built_in := machines.BUILT_IN_GPUS.get(policy.get("machineType", "")):
         gpus.append(built_in)
     spot = "PREEMPTIBLE_" if policy.get("provisioningModel") in ("SPOT", "PREEMPTIBLE") else ""
     for name, number in gpus:
         metric = name.upper().replace("-", "_").replace("TESLA_", "")
-        found[f"{spot}{metric}_GPUS"] = count * int(number)
-    return found
+        demand[f"{spot}{metric}_GPUS"] = count * int(number)
+    return demand

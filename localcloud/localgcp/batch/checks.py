@@ -1,4 +1,4 @@
-"""What Batch refuses at once, and who may call what.
+"""Requests that Batch rejects at once, and the permissions of callers.
 
 Rules: google-cloud-batch 0.22.4 (``types/job.py``, ``task.py``, ``volume.py``, ``batch.py``),
 doc:batch/quotas and release notes (``allowedLocations`` is of the job's region since 2026-07-31).
@@ -163,8 +163,8 @@ def _group(at: str, group: dict[str, Any]) -> FieldErrors:
 
 def _task(at: str, spec: dict[str, Any]) -> FieldErrors:
     runnables = spec.get("runnables", [])
-    for index, each in enumerate(runnables):
-        yield from _runnable(f"{at}.runnables[{index}]", each)
+    for index, runnable in enumerate(runnables):
+        yield from _runnable(f"{at}.runnables[{index}]", runnable)
     if not 0 <= int(spec.get("maxRetryCount", 0)) <= 10:
         yield f"{at}.max_retry_count", f"Must be in [0, 10], got {spec['maxRetryCount']}."
     policies = spec.get("lifecyclePolicies", [])
@@ -186,26 +186,29 @@ def _task(at: str, spec: dict[str, Any]) -> FieldErrors:
         yield from _volume(f"{at}.volumes[{index}]", volume)
 
 
-def _runnable(at: str, each: dict[str, Any]) -> FieldErrors:
-    script = each.get("script", {"path": "none"})
+def _runnable(at: str, runnable: dict[str, Any]) -> FieldErrors:
+    script = runnable.get("script", {"path": "none"})
     if not (script.get("text") or script.get("path")):
         yield f"{at}.script", "One of text and path is required."
-    if not {"container", "script", "barrier"} & each.keys():
+    if not {"container", "script", "barrier"} & runnable.keys():
         yield at, "One of container, script and barrier is required."
-    if seconds(each.get("timeout", "1s")) <= 0:
+    if seconds(runnable.get("timeout", "1s")) <= 0:
         yield f"{at}.timeout", "Must be positive."
-    words = [*each.get("container", {}).get("commands", []), each.get("script", {}).get("text", "")]
+    words = [
+        *runnable.get("container", {}).get("commands", []),
+        runnable.get("script", {}).get("text", ""),
+    ]
     if any("\0" in word for word in words):
         yield at, "A NUL character cannot be passed to a program."
-    yield from _reserved_labels(f"{at}.labels", each.get("labels", {}))
-    yield from _environment(f"{at}.environment", each.get("environment", {}))
+    yield from _reserved_labels(f"{at}.labels", runnable.get("labels", {}))
+    yield from _environment(f"{at}.environment", runnable.get("environment", {}))
 
 
-def _environment(at: str, found: dict[str, Any]) -> FieldErrors:
-    for name, value in found.get("variables", {}).items():
+def _environment(at: str, environment: dict[str, Any]) -> FieldErrors:
+    for name, value in environment.get("variables", {}).items():
         if not _VARIABLE.fullmatch(name) or "\0" in value:
             yield f"{at}.variables", f"{name[:80]!r} is no variable that a program can have."
-    for name, secret in found.get("secretVariables", {}).items():
+    for name, secret in environment.get("secretVariables", {}).items():
         if not _VARIABLE.fullmatch(name) or not _SECRET.fullmatch(secret):
             text = f"{name[:80]}: projects/P/secrets/S/versions/V expected, got {secret[:200]!r}."
             yield f"{at}.secret_variables", text
@@ -224,18 +227,18 @@ def _volume(at: str, volume: dict[str, Any]) -> FieldErrors:
 
 
 def _location(allowed: list[str], region: str) -> FieldErrors:
-    for each in allowed:
-        match = _LOCATION.fullmatch(each)
+    for location in allowed:
+        match = _LOCATION.fullmatch(location)
         if match is None or (match["region"] or match["zone"]) != region:
-            text = f"{each[:80]!r} is not in the job's region {region}."
+            text = f"{location[:80]!r} is not in the job's region {region}."
             yield "job.allocation_policy.location.allowed_locations", text
 
 
 def _instance(at: str, policy: dict[str, Any]) -> FieldErrors:
     if policy.get("bootDisk", {}).get("snapshot"):
         yield f"{at}.boot_disk.snapshot", "Is not supported for boot disks."
-    for each in policy.get("accelerators", []):
-        if not each.get("type") or int(each.get("count", 0)) < 1:
+    for accelerator in policy.get("accelerators", []):
+        if not accelerator.get("type") or int(accelerator.get("count", 0)) < 1:
             yield f"{at}.accelerators", "Both type and count are required."
     model, reservation = policy.get("provisioningModel", ""), policy.get("reservation", "")
     if model in ("SPOT", "PREEMPTIBLE", "FLEX_START") and reservation not in ("", "NO_RESERVATION"):
@@ -250,15 +253,15 @@ def _unserved(group: dict[str, Any]) -> Iterator[str]:
         yield "task_environments"
     if group.get("schedulingPolicy") == "IN_ORDER":
         yield "scheduling_policy"
-    for index, each in enumerate(group["taskSpec"]["runnables"]):
+    for index, runnable in enumerate(group["taskSpec"]["runnables"]):
         at = f"task_spec.runnables[{index}]"
-        yield from (f"{at}.{field}" for field in ("barrier", "background") if field in each)
-        if "path" in each.get("script", {}):
+        yield from (f"{at}.{field}" for field in ("barrier", "background") if field in runnable)
+        if "path" in runnable.get("script", {}):
             yield f"{at}.script.path"
 
 
 def _not_here(job: dict[str, Any]) -> Iterator[str]:
-    """What Batch runs and this machine does not."""
+    """Yield features that Batch supports and this machine does not."""
     group = job["taskGroups"][0]
     spec, count = group["taskSpec"], int(group.get("taskCount", 0)) or 1
     if group.get("requireHostsFile") and count > WIDTH:
@@ -269,7 +272,7 @@ def _not_here(job: dict[str, Any]) -> Iterator[str]:
     for volume in spec.get("volumes", []):
         if "gcs" not in volume:
             yield f"The volume at {volume['mountPath']} is no bucket: there are no other volumes."
-    environments = [each.get("environment", {}) for each in (spec, *spec["runnables"])]
+    environments = [owner.get("environment", {}) for owner in (spec, *spec["runnables"])]
     if any(environment.get("encryptedVariables") for environment in environments):
         yield "encryptedVariables cannot be read: nothing is decrypted here. Use secretVariables."
 
@@ -277,7 +280,7 @@ def _not_here(job: dict[str, Any]) -> Iterator[str]:
 def as_job_spec(job: dict[str, Any]) -> dict[str, Any]:
     """The images of a job where a CustomJob has them."""
     containers = [
-        each.get("container", {}) for each in job["taskGroups"][0]["taskSpec"]["runnables"]
+        runnable.get("container", {}) for runnable in job["taskGroups"][0]["taskSpec"]["runnables"]
     ]
     return {"workerPoolSpecs": [{"containerSpec": container} for container in containers]}
 

@@ -26,7 +26,7 @@ RESOURCE: Final = "batch.googleapis.com/Job"
 def entries_of(
     home: Home, store: Store, jobs: BatchTable
 ) -> Callable[[str, dict[str, str]], Iterator[types.LogEntry]]:
-    """What reads the entries of a project's jobs, by the labels of a filter."""
+    """Return a reader of the log entries of a project's jobs, by the labels of a filter."""
 
     def read(project: str, equal: dict[str, str]) -> Iterator[types.LogEntry]:
         uid = equal.get("labels.job_uid") or equal.get("resource.labels.job_id")

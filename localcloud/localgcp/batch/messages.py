@@ -23,9 +23,9 @@ _TYPES: Final = {"JOB": "JOB_STATE_CHANGED", "TASK": "TASK_STATE_CHANGED"}
 
 
 def problems(notifications: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, str]]:
-    """What Batch would refuse of ``notifications``: field and text."""
-    for index, each in enumerate(notifications):
-        if not _TOPIC.fullmatch(topic := each.get("pubsubTopic", "")):
+    """Yield field and text of each error in ``notifications``."""
+    for index, notification in enumerate(notifications):
+        if not _TOPIC.fullmatch(topic := notification.get("pubsubTopic", "")):
             field = f"job.notifications[{index}].pubsub_topic"
             yield field, f"{topic!r} must be projects/PROJECT/topics/TOPIC."
 

@@ -109,7 +109,7 @@ class BatchJob:
 
     @property
     def error_message(self) -> str | None:
-        """Why it failed; None of another state."""
+        """Return the reason of the failure; None in another state."""
         return self.last_event or None if self.state is State.FAILED else None
 
     @property
@@ -125,7 +125,7 @@ class BatchJob:
 
     @property
     def spec(self) -> dict[str, Any]:
-        """What each task runs."""
+        """The specification of each task."""
         return self.group["taskSpec"]
 
     @property
@@ -266,7 +266,7 @@ class BatchTable:
             return next(iter(_TASKS.select(db, "WHERE uid = ? AND number = ?", uid, number)), None)
 
     def counts(self, uid: str) -> dict[str, int]:
-        """How many tasks are in which state."""
+        """Return the number of tasks by state."""
         query = "SELECT state, count(*) FROM batch_tasks WHERE uid = ? GROUP BY state"
         with self._connect() as db:
             return {row[0]: row[1] for row in db.execute(query, (uid,))}
@@ -275,21 +275,21 @@ class BatchTable:
         self, uid: str, number: int, to: TaskState, where: str = "", code: int | None = None
     ) -> str:
         """Change a task's state, with an event; returns its text. ``code``: of one that failed."""
-        found = self.task(uid, number)
-        if found is None:  # the job was deleted
+        task = self.task(uid, number)
+        if task is None:  # the job was deleted
             return ""
         reason = "" if code is None else f" with exit code {code}"
         if code == PREEMPTED:
             reason = f" due to Spot VM preemption{reason}"
         at = where and f" on {where}"
-        text = f"Task state is updated from {found.state} to {to}{at}{reason}."
+        text = f"Task state is updated from {task.state} to {to}{at}{reason}."
         time = self.time()
         event = _event("STATUS_CHANGED", text, time) | {"taskState": str(to)}
         if code is not None:
             event["taskExecution"] = {"exitCode": code}
         if job := self.of_uid(uid):
-            self._tell(job, to, len(found.events) + 1, time, number)
-        changed = replace(found, state=to, events=[*found.events, event])
+            self._tell(job, to, len(task.events) + 1, time, number)
+        changed = replace(task, state=to, events=[*task.events, event])
         with self._connect() as db:
             _TASKS.update(db, changed, "uid = ? AND number = ?", uid, number)
         return text

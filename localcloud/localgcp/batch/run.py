@@ -104,12 +104,12 @@ class BatchRun:
     def _machines(self, width: int) -> Sequence[Host]:
         """Addresses of the machines; tasks read them where the job asks for the hosts file."""
         members = [Replica(0, node, {}) for node in range(width)]
-        found = [*hosts.choose(self.job.uid, members, named=False).values()]
+        machines = [*hosts.choose(self.job.uid, members, named=False).values()]
         if self.job.group.get("requireHostsFile"):
-            text = "".join(f"{host.name or host.address}\n" for host in found)
+            text = "".join(f"{host.name or host.address}\n" for host in machines)
             self.volumes.hosts_file.write_text(text, encoding="utf-8")
             self.volumes.hosts_file.chmod(0o644)
-        return found
+        return machines
 
     def _watch(self, workers: Sequence[threading.Thread]) -> None:
         longest = longest_run(self.job.policy)
@@ -218,7 +218,7 @@ class BatchRun:
 
     def _zone(self) -> str:
         allowed = self.job.body["allocationPolicy"]["location"]["allowedLocations"]
-        zones = [each for each in allowed if each.startswith("zones/")]
+        zones = [location for location in allowed if location.startswith("zones/")]
         return zones[0] if zones else f"zones/{self.job.region}-a"
 
     def _end(self, state: State, why: str = "") -> None:

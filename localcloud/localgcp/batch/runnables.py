@@ -1,4 +1,4 @@
-"""What a runnable starts: an image, a command in place of one, or a script."""
+"""Processes that runnables start: an image, a command in place of one, or a script."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _SECRET: Final = re.compile(r"projects/([^/]+)/secrets/([^/]+)/versions/([^/]+)"
 
 @dataclass(frozen=True)
 class Machine:
-    """What the machine of one task has."""
+    """Resources of one task's machine."""
 
     job: BatchJob
     cloud: CloudHost
@@ -80,11 +80,11 @@ class Machine:
         self, container: Mapping[str, Any], name: str, at: Mapping[str, Path]
     ) -> ContainerProgram:
         image, engine = container["imageUri"], self.cloud.containers.engine
-        found = _REPOSITORY.match(image)
-        assert found is not None  # an image of a local project
-        place = f"projects/{found[2]}/locations/{found[1]}/repositories/{found[3]}"
+        match = _REPOSITORY.match(image)
+        assert match is not None  # an image of a local project
+        place = f"projects/{match[2]}/locations/{match[1]}/repositories/{match[3]}"
         account = self.job.account
-        if not has_role(self.cloud.store, account, IMAGE_READER, f"projects/{found[2]}", place):
+        if not has_role(self.cloud.store, account, IMAGE_READER, f"projects/{match[2]}", place):
             text = f"{account} does not have artifactregistry.repositories.downloadArtifacts"
             raise ImageError(f"{image} cannot be pulled: {text} on {place}.")
         if engine is None:
@@ -134,14 +134,14 @@ class Machine:
 
     def _variables(self, runnable: Mapping[str, Any]) -> dict[str, str]:
         """Those of the task and of the runnable, which win; secrets are read now."""
-        found: dict[str, str] = {}
+        variables: dict[str, str] = {}
         own = runnable.get("environment", {})
-        found |= self.job.spec.get("environments", {})
-        for each in (self.job.spec.get("environment", {}), own):
-            found |= each.get("variables", {})
-            for name, secret in each.get("secretVariables", {}).items():
-                found[name] = self._secret(secret)
-        return found
+        variables |= self.job.spec.get("environments", {})
+        for environment in (self.job.spec.get("environment", {}), own):
+            variables |= environment.get("variables", {})
+            for name, secret in environment.get("secretVariables", {}).items():
+                variables[name] = self._secret(secret)
+        return variables
 
     def _secret(self, name: str) -> str:
         """The value of a secret's version; it stands in no record. Raises PreparationError."""
@@ -158,24 +158,24 @@ class Machine:
         ):
             text = f"Permission 'secretmanager.versions.access' denied for resource '{name}'"
             raise PreparationError(f"{text} (or it may not exist). It runs as {self.job.account}.")
-        found = find_version(self.cloud.store, self.cloud.home.secrets, project, secret, version)
-        if found is None:
+        resource = find_version(self.cloud.store, self.cloud.home.secrets, project, secret, version)
+        if resource is None:
             hint = f"Give it a value: vt local secret set {secret}"
             raise PreparationError(f"Secret Version [{name}] not found. {hint}")
         try:
-            return found[1].decode()
+            return resource[1].decode()
         except UnicodeDecodeError:
             raise PreparationError(f"{name} is no text: no variable can have it.") from None
 
     def _env_file(self, container: Mapping[str, Any]) -> dict[str, str]:
         """Variables of ``--env-file=/tmp/…``, which a script before it wrote into its own /tmp."""
-        found = _ENV_FILE.search(container.get("options", ""))
-        if found is None:
+        match = _ENV_FILE.search(container.get("options", ""))
+        if match is None:
             return {}
         try:
-            lines = (self.folders.tmp / found[1]).read_text("utf-8").splitlines()
+            lines = (self.folders.tmp / match[1]).read_text("utf-8").splitlines()
         except OSError as error:
-            raise PreparationError(f"--env-file=/tmp/{found[1]}: {error.strerror}") from None
+            raise PreparationError(f"--env-file=/tmp/{match[1]}: {error.strerror}") from None
         pairs = (line.partition("=") for line in lines if not line.startswith("#"))
         return {name: value for name, is_set, value in pairs if is_set}
 

@@ -1,4 +1,4 @@
-"""Which job of Batch begins when, and what became of those of an earlier server.
+"""Start order of Batch jobs, and recovery of the jobs of an earlier server.
 
 QUEUED ends after two days, and a machine whose account may not report after 1,080 seconds of
 SCHEDULED (doc:batch/quotas, as reported: google_project_iam_member batch.agentReporter).
@@ -78,9 +78,9 @@ class BatchScheduler:
     def end(self, job: BatchJob) -> None:
         """End a job that was moved to CANCELLATION_IN_PROGRESS or DELETION_IN_PROGRESS."""
         with self._lock:
-            found = self._runs.get(job.uid)
-        if found:
-            found[0].ending.set()
+            run = self._runs.get(job.uid)
+        if run:
+            run[0].ending.set()
         else:
             self._settle(job.name)
 
@@ -109,7 +109,9 @@ class BatchScheduler:
             while not self._stopping.is_set() and (waiting := self.jobs.list(states=WAITING)):
                 with self._lock:
                     idle = [job for job in reversed(waiting) if job.uid not in self._runs]
-                for job in sorted(idle, key=lambda each: -int(each.body.get("priority", 0))):
+                for job in sorted(
+                    idle, key=lambda candidate: -int(candidate.body.get("priority", 0))
+                ):
                     try:
                         self._admit(job)
                     except Exception:  # one job's trouble must not keep the others

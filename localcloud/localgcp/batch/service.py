@@ -120,14 +120,12 @@ class BatchService:
         if (field and field not in _ORDERS) or down not in ("", "desc"):
             raise invalid_argument(f"Invalid order_by: {request.order_by[:80]!r}.")
         test = _test(request.filter, _JOB_FIELDS)
-        found = [
-            job for job in self.jobs.list(project) if region in ("-", job.region) and test(job)
-        ]
+        jobs = [job for job in self.jobs.list(project) if region in ("-", job.region) and test(job)]
         if field:
-            found.sort(key=_ORDERS[field], reverse=bool(down))
-        page, token = _page(found, request, f"{parent}?{request.filter}?{request.order_by}")
+            jobs.sort(key=_ORDERS[field], reverse=bool(down))
+        page, token = _page(jobs, request, f"{parent}?{request.filter}?{request.order_by}")
         return batch.ListJobsResponse(
-            jobs=[self._message(each) for each in page], next_page_token=token
+            jobs=[self._message(job_record) for job_record in page], next_page_token=token
         )
 
     def cancel_job(
@@ -180,10 +178,10 @@ class BatchService:
         """A task of a job as it is now."""
         parts = _parts(request.name)
         job = self._find(parts["job"], context, "batch.tasks.get")
-        found = parts["task"] and self.jobs.task(job.uid, int(parts["task"]))
-        if not found or parts["gid"] != GROUP:
+        task_record = parts["task"] and self.jobs.task(job.uid, int(parts["task"]))
+        if not task_record or parts["gid"] != GROUP:
             raise _not_found(request.name)
-        return _task_message(job, found)
+        return _task_message(job, task_record)
 
     def list_tasks(
         self, request: batch.ListTasksRequest, context: grpc.ServicerContext
@@ -194,8 +192,8 @@ class BatchService:
         if parts["gid"] != GROUP or parts["task"]:
             raise _not_found(request.parent)
         test = _test(request.filter, _TASK_FIELDS)
-        found = [task for task in self.jobs.tasks(job.uid) if test(task)]
-        page, token = _page(found, request, f"{request.parent}?{request.filter}")
+        matching_tasks = [task for task in self.jobs.tasks(job.uid) if test(task)]
+        page, token = _page(matching_tasks, request, f"{request.parent}?{request.filter}")
         return batch.ListTasksResponse(
             tasks=[_task_message(job, task) for task in page], next_page_token=token
         )
@@ -213,7 +211,7 @@ class BatchService:
         return job
 
     def _once(self, request: Any, target: str, act: Callable[[], Any]) -> Any:
-        """What ``act`` answers; its first answer if the request came before, within an hour."""
+        """Return the answer of ``act``; the first one if the request repeats within an hour."""
         if not request.request_id:
             return act()
         digest = hashlib.sha256(type(request).serialize(request)).hexdigest()
@@ -285,7 +283,7 @@ class Batch:
         self.service = BatchService(store, jobs, self.scheduler, cloud.containers.refusal)
 
     def entries(self) -> dict[str, Callable[[str, dict[str, str]], Iterator[types.LogEntry]]]:
-        """What Cloud Logging reads of jobs, by type of resource."""
+        """Return the readers of job logs for Cloud Logging, by resource type."""
         return {logs.RESOURCE: logs.entries_of(self._home, self._store, self._jobs)}
 
 
@@ -365,7 +363,7 @@ def _test(text: str, fields: filters.Fields) -> Callable[[Any], bool]:
         raise invalid_argument(str(error)) from error
 
 
-def _page(found: Sequence[_T], request: Any, query: str) -> tuple[Sequence[_T], str]:
+def _page(rows: Sequence[_T], request: Any, query: str) -> tuple[Sequence[_T], str]:
     """The page that is asked for, and the token of the next one."""
     tag = hashlib.sha256(query.encode()).hexdigest()[:16]
     begin = 0
@@ -377,4 +375,4 @@ def _page(found: Sequence[_T], request: Any, query: str) -> tuple[Sequence[_T], 
     if request.page_size < 0:
         raise invalid_argument(f"page_size must not be negative, got {request.page_size}.")
     end = begin + min(request.page_size or _PAGE, _MAX_PAGE)
-    return found[begin:end], f"{tag}:{end}" if end < len(found) else ""
+    return rows[begin:end], f"{tag}:{end}" if end < len(rows) else ""

@@ -39,7 +39,7 @@ _LOOK_SECONDS: Final = 0.25
 
 
 def is_retried(spec: Mapping[str, Any], code: int, retries: int) -> bool:
-    """Whether a task that failed with this code after so many retries runs again.
+    """True if a task that failed with this code after so many retries runs again.
 
     >>> spec = {"maxRetryCount": 2, "lifecyclePolicies": [
     ...     {"action": "RETRY_TASK", "actionCondition": {"exitCodes": [50001]}}]}

@@ -37,8 +37,8 @@ class Volumes:
         self._cloud, self._report = cloud, report
         self._access = Access(cloud.store, job.project, job.account)
         self._at = {
-            each["mountPath"].rstrip("/"): each["gcs"]["remotePath"].strip("/")
-            for each in job.spec.get("volumes", [])
+            volume["mountPath"].rstrip("/"): volume["gcs"]["remotePath"].strip("/")
+            for volume in job.spec.get("volumes", [])
         }
         self._mounts: list[Mount] = []
 
@@ -77,7 +77,7 @@ class Volumes:
                 delete_folder(mount.folder)
 
     def of(self, container: Mapping[str, Any] | None) -> dict[str, Path]:
-        """What a runnable finds at which path; None: a script."""
+        """Return a runnable's mounts by path; None for a script."""
         on_machine = {path: self.root / remote for path, remote in self._at.items()}
         if self.hosts_file.is_file():
             on_machine[HOSTS_FILE] = self.hosts_file
@@ -98,13 +98,15 @@ class Volumes:
                 self._report(f"volume {volume}: this machine has nothing at {source}; left out.")
                 continue
             path = max(above, key=len)
-            found = on_machine[path] / source.removeprefix(path).strip("/")
-            if found == self.hosts_file or found.resolve().is_relative_to(self.root.resolve()):
-                yield target, found
+            path_here = on_machine[path] / source.removeprefix(path).strip("/")
+            if path_here == self.hosts_file or path_here.resolve().is_relative_to(
+                self.root.resolve()
+            ):
+                yield target, path_here
 
     def view(self, at: Mapping[str, Path]) -> BucketView | None:
-        """What a program of this machine has at ``/gcs``; None if paths are replaced."""
-        if not hosts.has_mounts() or not any(self.is_gcs(*each) for each in at.items()):
+        """Return the ``/gcs`` of a program on this machine; None if paths are replaced."""
+        if not hosts.has_mounts() or not any(self.is_gcs(*mount) for mount in at.items()):
             return None
         fixed = [m.bucket for m in self._mounts if not self._access.may_create(m.bucket)]
         return BucketView(self.root, fixed)
@@ -118,12 +120,12 @@ class Volumes:
         return text
 
     def is_gcs(self, path: str, at: Path) -> bool:
-        """Whether a path and its folder are those that ``/gcs`` has."""
+        """True if the path and its folder belong to ``/gcs``."""
         return at.parent == self.root and path == f"{MOUNT}/{at.name}"
 
     def gcs(self, at: Mapping[str, Path], empty: Path) -> Path:
         """The folder that a container has at ``/gcs``: an empty one if it mounts nothing there."""
-        if any(self.is_gcs(*each) for each in at.items()):
+        if any(self.is_gcs(*mount) for mount in at.items()):
             return self.root
         empty.mkdir(exist_ok=True)
         return empty

@@ -78,18 +78,18 @@ class Catalog:
                 versions = body["versions"]
                 older = pairwise(versions)
                 body["versions"] = [
-                    each for each, after in older if after[0] > now() - KEPT_MILLISECONDS
+                    file for file, after in older if after[0] > now() - KEPT_MILLISECONDS
                 ] + versions[-1:]
-                kept.update(*(each[1] for each in body["versions"]))
+                kept.update(*(file[1] for file in body["versions"]))
                 rows.put(TABLE, project, name, body)
             jobs = (job for *_, job in rows.all(JOB) if job["status"]["state"] != "DONE")
             kept.update(job["_upload"] for job in jobs if "_upload" in job)
-        for each in self.data.glob("*"):
-            if each.is_dir():  # files of a load that was killed
-                shutil.rmtree(each)
-            elif each.name not in kept:
+        for file in self.data.glob("*"):
+            if file.is_dir():  # files of a load that was killed
+                shutil.rmtree(file)
+            elif file.name not in kept:
                 with suppress(FileNotFoundError):
-                    each.unlink()
+                    file.unlink()
 
 
 class Rows:
@@ -118,8 +118,8 @@ class Rows:
     def all(self, kind: str, project: str | None = None) -> list[tuple[str, str, str, Body]]:
         """Rows of a kind, with projects and names."""
         query = "SELECT * FROM bigquery WHERE kind = ?1 AND (?2 IS NULL OR project = ?2)"
-        found = self._db.execute(query, (kind, project)).fetchall()
-        return [(*row[:3], json.loads(row[3])) for row in found]
+        rows = self._db.execute(query, (kind, project)).fetchall()
+        return [(*row[:3], json.loads(row[3])) for row in rows]
 
 
 def is_expired(body: Body) -> bool:
@@ -129,8 +129,8 @@ def is_expired(body: Body) -> bool:
 
 def version_of(table: Body, as_of: int | None) -> Version | None:
     """The rows of a table, at a time; None if it had none yet."""
-    found = [each for each in table["versions"] if as_of is None or each[0] <= as_of]
-    return Version(*found[-1]) if found else None
+    versions = [version for version in table["versions"] if as_of is None or version[0] <= as_of]
+    return Version(*versions[-1]) if versions else None
 
 
 def add_version(table: Body, version: Version) -> None:

@@ -30,10 +30,10 @@ _DATASET: Final = re.compile(r"[A-Za-z0-9_]{1,1024}")
 def require(document: Mapping[str, Any], *paths: str) -> None:
     """Raise BigQueryError for the first of ``a.b`` that is not set."""
     for path in paths:
-        found: Any = document
+        value: Any = document
         for name in path.split("."):
-            found = found.get(name) or {}
-        if not found:
+            value = value.get(name) or {}
+        if not value:
             raise BigQueryError("required", f"Required parameter is missing: {path}")
 
 
@@ -105,7 +105,7 @@ def check_read(store: Store, guest: Guest | None, place: Mapping[str, str], owne
 
 def _policies(place: Mapping[str, str]) -> Iterator[str]:
     """Yield the resources whose policies apply, the project first."""
-    yield (found := f"projects/{place['projectId']}")
+    yield (name := f"projects/{place['projectId']}")
     for kind, key in zip(("datasets", "tables"), _KEYS, strict=True):
         if key in place:
-            yield (found := f"{found}/{kind}/{place[key]}")
+            yield (name := f"{name}/{kind}/{place[key]}")

@@ -67,7 +67,7 @@ def query(request: Mapping[str, Any]) -> dict[str, Any]:
     for node in tree.find_all(exp.Anonymous):
         if _OF_MACHINE.match(node.name):
             raise RefusedError(f"Function not found: {node.name}")
-    _fill_in(tree, {each["name"].lower(): each for each in request["parameters"]})
+    _fill_in(tree, {parameter["name"].lower(): parameter for parameter in request["parameters"]})
     _widen(tree)
     named = list(_tables(tree, request["project"], request.get("dataset")))
     nothing = _database(_paths([]))
@@ -82,7 +82,7 @@ def query(request: Mapping[str, Any]) -> dict[str, Any]:
     views = [f"{_unused(tree)}{i}" for i in range(len(named))]
     for view, table in zip(views, tables, strict=True):
         database.execute(f"CREATE TEMP VIEW {view} AS SELECT * FROM {_source(table)}")
-        schema[view] = {each["name"]: sql_type(each) for each in table["schema"]}
+        schema[view] = {parameter["name"]: sql_type(parameter) for parameter in table["schema"]}
     for view, (node, _) in zip(views, named, strict=True):
         alias = node.args.get("alias") or exp.TableAlias(this=exp.to_identifier(node.name))
         pivots = {key: node.args.get(key) for key in ("joins", "pivots", "laterals", "sample")}
@@ -100,15 +100,15 @@ def query(request: Mapping[str, Any]) -> dict[str, Any]:
 def load(request: Mapping[str, Any]) -> dict[str, Any]:
     """Files of CSV, JSON or Parquet as a file of a table."""
     database, config = _database(_folder(request)), request["config"]
-    fields = [_canonical(each) for each in request["schema"]]
+    fields = [_canonical(column) for column in request["schema"]]
     files = f"[{', '.join(map(_text, request['files']))}]"
     kind = config.get("sourceFormat") or "CSV"
     columns = "{" + ", ".join(f"{_text(f['name'])}: {_text(sql_type(f))}" for f in fields) + "}"
     if kind == "PARQUET":
         source = f"read_parquet({files}, union_by_name = true)"
     elif kind == "NEWLINE_DELIMITED_JSON":
-        given = f", columns = {columns}" if fields else ""
-        source = f"read_json({files}, format = 'newline_delimited'{given})"
+        columns_option = f", columns = {columns}" if fields else ""
+        source = f"read_json({files}, format = 'newline_delimited'{columns_option})"
     elif kind == "CSV":
         options = f"delim = {_text(config.get('fieldDelimiter') or ',')}, "
         options += f"nullstr = {_text(config.get('nullMarker') or '')}, "
@@ -171,18 +171,18 @@ def _parsed(sql: str) -> Any:
     except sqlglot.errors.SqlglotError as error:
         raise RefusedError(f"Syntax error: {_words(error)}") from None
     # Between two semicolons there is nothing, or a comment behind the first.
-    found = [part for part in parts if not isinstance(part, exp.Semicolon | None)]
-    if len(found) != 1 or not isinstance(found[0], exp.Query):
+    statements = [part for part in parts if not isinstance(part, exp.Semicolon | None)]
+    if len(statements) != 1 or not isinstance(statements[0], exp.Query):
         raise RefusedError("the local cloud runs one query at a time: no script, DDL or DML")
-    return found[0]
+    return statements[0]
 
 
-def _fill_in(tree: Any, given: Mapping[str, Any]) -> None:
+def _fill_in(tree: Any, parameters: Mapping[str, Any]) -> None:
     """Put the values of parameters into a query."""
     if tree.find(exp.Placeholder):
         raise RefusedError("the local cloud takes named parameters alone")
     for node in list(tree.find_all(exp.Parameter)):
-        parameter = given.get(node.name.lower())
+        parameter = parameters.get(node.name.lower())
         if parameter is None:
             raise RefusedError(f"Query parameter '{node.name}' not found")
         kind = parameter["parameterType"]["type"].upper()
@@ -204,7 +204,7 @@ def _widen(tree: Any) -> None:
 
 def _tables(tree: Any, project: str, dataset: str | None) -> Iterator[tuple[Any, dict[str, str]]]:
     """The places in a query that name a table."""
-    own = {each.alias_or_name.lower() for each in tree.find_all(exp.CTE)}
+    own = {cte.alias_or_name.lower() for cte in tree.find_all(exp.CTE)}
     for node in tree.find_all(exp.Lateral):
         if not isinstance(node.this, exp.Subquery | exp.Unnest):
             raise RefusedError(f"the local cloud has no table function: {node.sql('bigquery')}")
@@ -219,10 +219,10 @@ def _tables(tree: Any, project: str, dataset: str | None) -> Iterator[tuple[Any,
             raise RefusedError(text, "invalid")
         if parts[-1].endswith("*") or "INFORMATION_SCHEMA" in node.sql().upper():
             raise RefusedError(f"the local cloud has no wildcard and no view of metadata: {parts}")
-        found = [project, dataset or "", *parts][-3:] if len(parts) < 3 else parts
+        parts_of_name = [project, dataset or "", *parts][-3:] if len(parts) < 3 else parts
         if len(parts) == 2:
-            found = [project, *parts]
-        yield node, dict(zip(("projectId", "datasetId", "tableId"), found, strict=True))
+            parts_of_name = [project, *parts]
+        yield node, dict(zip(("projectId", "datasetId", "tableId"), parts_of_name, strict=True))
 
 
 def _as_of(database: Any, version: Any) -> int | None:
@@ -243,24 +243,27 @@ def _ask(question: Mapping[str, Any]) -> Any:
 
 def _columns_read(tree: Any, schema: Mapping[str, Any]) -> dict[str, set[str]]:
     """The columns of each table that the query reads: BigQuery counts the bytes of those."""
-    known = {name: {column.lower(): column for column in each} for name, each in schema.items()}
-    typed = {name: dict.fromkeys(each, "text") for name, each in known.items()}
+    known = {
+        name: {column.lower(): column for column in table_columns}
+        for name, table_columns in schema.items()
+    }
+    typed = {name: dict.fromkeys(table_columns, "text") for name, table_columns in known.items()}
     options = {"dialect": "bigquery", "validate_qualify_columns": False}
     try:
         whole = optimizer.qualify(tree.copy(), schema=typed, **options)
         whole = projections.pushdown_projections(whole)
-        found: dict[str, set[str]] = {}
+        columns_by_table: dict[str, set[str]] = {}
         for scope in scopes.traverse_scope(whole):
             for alias, (_, source) in scope.selected_sources.items():
                 if isinstance(source, exp.Table) and source.name in known:
-                    names = {each.name.lower() for each in scope.source_columns(alias)}
+                    names = {column.name.lower() for column in scope.source_columns(alias)}
                     columns = known[source.name]
-                    found.setdefault(source.name, set()).update(
+                    columns_by_table.setdefault(source.name, set()).update(
                         columns[name] for name in names if name in columns
                     )
-        return found
+        return columns_by_table
     except sqlglot.errors.SqlglotError:  # what SQLGlot cannot resolve may read all
-        return {name: set(each) for name, each in schema.items()}
+        return {name: set(table_columns) for name, table_columns in schema.items()}
 
 
 def _name_columns(tree: Any) -> None:
@@ -269,9 +272,9 @@ def _name_columns(tree: Any) -> None:
     while isinstance(select, exp.SetOperation | exp.Subquery):
         select = select.this
     unnamed = 0
-    for each in list(select.expressions) if isinstance(select, exp.Select) else []:
-        if not each.is_star and not isinstance(each, exp.Alias | exp.Column | exp.Dot):
-            each.replace(exp.alias_(each.copy(), f"f{unnamed}_"))
+    for expression in list(select.expressions) if isinstance(select, exp.Select) else []:
+        if not expression.is_star and not isinstance(expression, exp.Alias | exp.Column | exp.Dot):
+            expression.replace(exp.alias_(expression.copy(), f"f{unnamed}_"))
             unnamed += 1
 
 
@@ -281,8 +284,8 @@ def _written(
     """Write rows to the output; their number, and the bytes of each column."""
     output = _text(request["output"])
     columns = ", ".join(
-        f"CAST({_quoted(each['name'])} AS {sql_type(each)}) AS {_quoted(each['name'])}"
-        for each in fields
+        f"CAST({_quoted(column['name'])} AS {sql_type(column)}) AS {_quoted(column['name'])}"
+        for column in fields
     )
     database.execute(f"COPY (SELECT {columns} FROM ({sql})) TO {output} (COMPRESSION zstd)")
     sizes = "".join(f", coalesce(sum({_size(_quoted(f['name']), f)}), 0)::BIGINT" for f in fields)
@@ -293,11 +296,11 @@ def _written(
 
 def _fields_of(database: Any, sql: str) -> list[dict[str, Any]]:
     """The schema of a result. Raises RefusedError for two columns of one name."""
-    found = database.sql(sql)
-    names = [name.lower() for name in found.columns]
+    relation = database.sql(sql)
+    names = [name.lower() for name in relation.columns]
     if twice := sorted({name for name in names if names.count(name) > 1}):
         raise RefusedError(f"Duplicate column names in the result are not supported: {twice}")
-    return [_field(name, kind) for name, kind in zip(found.columns, found.types, strict=True)]
+    return [_field(name, kind) for name, kind in zip(relation.columns, relation.types, strict=True)]
 
 
 def _field(name: str, kind: Any) -> dict[str, Any]:
@@ -310,14 +313,16 @@ def _field(name: str, kind: Any) -> dict[str, Any]:
         wide = dict(kind.children)["scale"] > 9
         return {**field, "type": "BIGNUMERIC" if wide else "NUMERIC"}
     number = "INTEGER" if kind.id.endswith("int") or kind.id == "integer" else None
-    if (found := number or _RESULTS.get(kind.id)) is None:
+    if (type_name := number or _RESULTS.get(kind.id)) is None:
         raise RefusedError(f"the local cloud has no results of type {kind} (column {name})")
-    return {**field, "type": found}
+    return {**field, "type": type_name}
 
 
 def _canonical(field: Field) -> dict[str, Any]:
     kind = field["type"].upper()
-    inner = {"fields": [_canonical(each) for each in field["fields"]]} if "fields" in field else {}
+    inner = (
+        {"fields": [_canonical(column) for column in field["fields"]]} if "fields" in field else {}
+    )
     return {"mode": "NULLABLE", **field, "type": _ALIASES.get(kind, kind), **inner}
 
 
@@ -326,12 +331,12 @@ def sql_type(field: Field) -> str:
     kind = field["type"]
     if kind == "RECORD":
         inner = ", ".join(f"{_quoted(f['name'])} {sql_type(f)}" for f in field["fields"])
-        found = f"STRUCT({inner})"
+        type_name = f"STRUCT({inner})"
     elif kind in TYPES:
-        found = TYPES[kind][0]
+        type_name = TYPES[kind][0]
     else:
         raise RefusedError(f"the local cloud has no columns of type {kind}", "invalid")
-    return f"{found}[]" if field.get("mode") == "REPEATED" else found
+    return f"{type_name}[]" if field.get("mode") == "REPEATED" else type_name
 
 
 def _size(value: str, field: Field, depth: int = 0) -> str:
@@ -353,7 +358,7 @@ def _rest(value: Any, field: Field, *, exact: bool) -> Any:
     """A value in the form of REST."""
     if field.get("mode") == "REPEATED":
         one = {**field, "mode": ""}
-        return [{"v": _rest(each, one, exact=exact)} for each in value or ()]
+        return [{"v": _rest(element, one, exact=exact)} for element in value or ()]
     kind = field["type"]
     if value is None:
         return None
@@ -372,7 +377,8 @@ def _rest(value: Any, field: Field, *, exact: bool) -> Any:
 def _source(table: Mapping[str, Any]) -> str:
     """Return the SQL source of a table's rows."""
     columns = ", ".join(
-        f"CAST(NULL AS {sql_type(each)}) AS {_quoted(each['name'])}" for each in table["schema"]
+        f"CAST(NULL AS {sql_type(column)}) AS {_quoted(column['name'])}"
+        for column in table["schema"]
     )
     if not table["files"]:
         return f"(SELECT {columns or '1'} WHERE false)"
@@ -411,10 +417,10 @@ def _outputs(request: Mapping[str, Any]) -> list[str]:
 
 def _unused(tree: Any) -> str:
     """Return a prefix that no name of a query has."""
-    names, found = {each.name.lower() for each in tree.find_all(exp.Identifier)}, "t"
-    while any(name.startswith(found) for name in names):
-        found += "_"
-    return found
+    names, unused = {identifier.name.lower() for identifier in tree.find_all(exp.Identifier)}, "t"
+    while any(name.startswith(unused) for name in names):
+        unused += "_"
+    return unused
 
 
 def _quoted(name: str) -> str:

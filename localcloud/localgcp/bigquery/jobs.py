@@ -67,8 +67,8 @@ class Jobs:
         self._home.bigquery.mkdir(0o700, exist_ok=True)
         self._catalog.clean()
         with self._catalog.change() as rows:
-            found = [(p, name) for _, p, name, job in rows.all(JOB) if not has_ended(job)]
-        for project, name in found:
+            unfinished = [(p, name) for _, p, name, job in rows.all(JOB) if not has_ended(job)]
+        for project, name in unfinished:
             self._pool.submit(self._carry_out, project, name)
 
     def stop(self) -> None:
@@ -76,8 +76,8 @@ class Jobs:
         self._stopping.set()
         self._pool.shutdown(wait=False, cancel_futures=True)
         with self._catalog.change() as rows:
-            found = [job for *_, job in rows.all(JOB) if not has_ended(job)]
-        for job in found:
+            unfinished = [job for *_, job in rows.all(JOB) if not has_ended(job)]
+        for job in unfinished:
             self.cancel(job, "the local cloud was stopped.")
         for process in list(self._running):
             process.kill()
@@ -101,7 +101,7 @@ class Jobs:
         reference, configuration = dict(body.get("jobReference") or {}), body["configuration"]
         name = reference.get("jobId") or uuid.uuid4().hex
         location = reference.get("location") or "US"
-        kind = next((each for each in KINDS if each in configuration), None)
+        kind = next((candidate for candidate in KINDS if candidate in configuration), None)
         if kind is None:
             raise BigQueryError("notImplemented", "the local cloud has no job of this type.")
         if content is not None and kind != "load":
@@ -159,9 +159,9 @@ class Jobs:
     def _dry_run(self, job: Body) -> Body:
         if "query" not in job["configuration"]:
             raise BigQueryError("invalid", "a dry run is of a query.")
-        found = self._query(job, "")
+        answer = self._query(job, "")
         job["jobReference"].pop("jobId")
-        job["statistics"] |= found["statistics"]
+        job["statistics"] |= answer["statistics"]
         return {**job, "status": {"state": "DONE"}}
 
     def _carry_out(self, project: str, name: str) -> None:
@@ -196,8 +196,8 @@ class Jobs:
             job["statistics"] |= {"endTime": str(now()), **made.get("statistics", {})}
             job["status"] = {"state": "DONE"}
             if error is not None:
-                found = {"reason": error.reason, "message": str(error)}
-                job["status"] |= {"errorResult": found, "errors": [found]}
+                problem = {"reason": error.reason, "message": str(error)}
+                job["status"] |= {"errorResult": problem, "errors": [problem]}
             rows.put(JOB, project, name, job)
         if upload := job.get("_upload"):
             (self._home.bigquery / upload).unlink(missing_ok=True)
@@ -237,7 +237,7 @@ class Jobs:
             "dryRun": not output,
             "output": output,
         }
-        found = self._engine(request, {"tables": find, "read": weigh}, job)
+        answer = self._engine(request, {"tables": find, "read": weigh}, job)
         references = {table["id"]: table["tableReference"] for table, _ in tables}
         statistics = {
             "totalBytesProcessed": str(sum(read)),
@@ -247,10 +247,10 @@ class Jobs:
                 "totalBytesProcessed": str(sum(read)),
                 "totalBytesBilled": str(billed(read) if output else 0),
                 "referencedTables": list(references.values()),
-                "schema": {"fields": found["schema"]},
+                "schema": {"fields": answer["schema"]},
             },
         }
-        return {**found, "statistics": statistics}
+        return {**answer, "statistics": statistics}
 
     def _load(self, job: Body, output: str) -> dict[str, Any]:
         config = job["configuration"]["load"]
@@ -382,14 +382,14 @@ class Jobs:
         files, size, client = list[str](), 0, storage_client(self._storage_url)
         for uri in uris:
             bucket, _, pattern = uri.removeprefix("gs://").partition("/")
-            found = [
+            blobs = [
                 blob
                 for blob in client.list_blobs(bucket, prefix=pattern.partition("*")[0])
                 if fnmatch.fnmatchcase(blob.name, pattern.replace("[", "[[]"))
             ]
-            if not found:
+            if not blobs:
                 raise BigQueryError("notFound", f"Not found: URI {uri}")
-            for blob in found:
+            for blob in blobs:
                 files.append(str(folder / f"{len(files)}{Path(blob.name).suffix}"))
                 blob.download_to_filename(files[-1])
                 size += int(blob.size or 0)
@@ -449,7 +449,7 @@ def billed(read: Iterable[int]) -> int:
     >>> billed([0]), billed([1, 11_000_000])
     (0, 22020096)
     """
-    return sum(max(LEAST_BILLED, -(-each // MEBIBYTE) * MEBIBYTE) for each in read if each)
+    return sum(max(LEAST_BILLED, -(-size // MEBIBYTE) * MEBIBYTE) for size in read if size)
 
 
 def table_name(place: Mapping[str, str]) -> str:
@@ -502,8 +502,8 @@ def _write(store: Store, rows: Rows, job: Body, made: Mapping[str, Any], file: s
             raise BigQueryError("notFound", f"Not found: Table {label}")
         table = new_table(place, location, {"schema": {"fields": made["schema"]}, **expires})
     elif how == "WRITE_APPEND" and table.get("schema"):
-        wanted = [(each["name"].lower(), each["type"]) for each in table["schema"]["fields"]]
-        if wanted != [(each["name"].lower(), each["type"]) for each in made["schema"]]:
+        wanted = [(column["name"].lower(), column["type"]) for column in table["schema"]["fields"]]
+        if wanted != [(column["name"].lower(), column["type"]) for column in made["schema"]]:
             raise BigQueryError("invalid", f"Provided Schema does not match Table {label}.")
         if before := version_of(table, None):
             sums = {key: size + made["bytes"][key] for key, size in before.bytes.items()}

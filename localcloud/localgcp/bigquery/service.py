@@ -72,9 +72,9 @@ class BigQuery:
         """A job."""
         project, name = call.variables
         job = self._catalog.get(JOB, project, name)
-        given = call.query.get("location", [""])[0]
-        if job is None or given.lower() not in ("", job["jobReference"]["location"].lower()):
-            raise BigQueryError("notFound", f"Not found: Job {project}:{given or 'US'}.{name}")
+        location = call.query.get("location", [""])[0]
+        if job is None or location.lower() not in ("", job["jobReference"]["location"].lower()):
+            raise BigQueryError("notFound", f"Not found: Job {project}:{location or 'US'}.{name}")
         if call.guest is not None and job["_account"] != call.guest.account:
             raise BigQueryError("accessDenied", f"Access Denied: Job {job['id']}")
         return job
@@ -82,37 +82,39 @@ class BigQuery:
     def list_jobs(self, call: Call) -> Body:
         """Jobs of a project, the newest first; those of its own account for code of a job."""
         with self._catalog.change() as rows:
-            found = [each for *_, each in rows.all(JOB, call.variables[0])]
+            job_bodies = [job_body for *_, job_body in rows.all(JOB, call.variables[0])]
         if call.guest is not None:
-            found = [each for each in found if each["_account"] == call.guest.account]
-        found.sort(key=lambda job: int(job["statistics"]["creationTime"]), reverse=True)
-        jobs = [{**job, "state": job["status"]["state"]} for job in found]
+            job_bodies = [
+                job_body for job_body in job_bodies if job_body["_account"] == call.guest.account
+            ]
+        job_bodies.sort(key=lambda job: int(job["statistics"]["creationTime"]), reverse=True)
+        jobs = [{**job, "state": job["status"]["state"]} for job in job_bodies]
         return {"kind": "bigquery#jobList", "jobs": jobs}
 
     def query(self, call: Call) -> Body:
         """``jobs.query``: a job, and its result where it ends in time."""
-        given = dict(call.body)
-        configuration = {"query": {k: v for k, v in given.items() if k in _OF_QUERIES}}
+        arguments = dict(call.body)
+        configuration = {"query": {k: v for k, v in arguments.items() if k in _OF_QUERIES}}
         configuration["query"].setdefault("useLegacySql", True)
-        reference = {k: given[k] for k in ("location",) if given.get(k)}
-        if given.get("requestId"):
-            reference["jobId"] = f"job_{given['requestId']}"
+        reference = {k: arguments[k] for k in ("location",) if arguments.get(k)}
+        if arguments.get("requestId"):
+            reference["jobId"] = f"job_{arguments['requestId']}"
         body = {"jobReference": reference, "configuration": configuration}
-        if given.get("dryRun"):
+        if arguments.get("dryRun"):
             body["configuration"]["dryRun"] = True
         job = self.insert_job(dataclasses.replace(call, body=body))
-        if given.get("dryRun"):
+        if arguments.get("dryRun"):
             return {"jobReference": job["jobReference"], "jobComplete": True, **_totals(job)}
-        return self._results(call, job, given)
+        return self._results(call, job, arguments)
 
     def results(self, call: Call) -> Body:
         """``jobs.getQueryResults``."""
-        given = {key: values[0] for key, values in call.query.items()}
-        return self._results(call, self.get_job(call), given)
+        arguments = {key: values[0] for key, values in call.query.items()}
+        return self._results(call, self.get_job(call), arguments)
 
-    def _results(self, call: Call, job: Body, given: Mapping[str, Any]) -> Body:
+    def _results(self, call: Call, job: Body, arguments: Mapping[str, Any]) -> Body:
         reference = job["jobReference"]
-        seconds = int(given.get("timeoutMs") or PATIENCE * 1000) / 1000
+        seconds = int(arguments.get("timeoutMs") or PATIENCE * 1000) / 1000
         job = self.jobs.wait(reference["projectId"], reference["jobId"], seconds) or job
         answer: Body = {"jobReference": reference, "jobComplete": has_ended(job)}
         if not has_ended(job):
@@ -123,21 +125,21 @@ class BigQuery:
         if place is None:
             raise BigQueryError("invalid", "the job is no query.")
         table = self._table(place)
-        return answer | _totals(job) | {"schema": table["schema"]} | self._page(table, given)
+        return answer | _totals(job) | {"schema": table["schema"]} | self._page(table, arguments)
 
     def rows(self, call: Call) -> Body:
         """``tabledata.list``."""
         table = self.read_table(call)
         return self._page(table, {key: values[0] for key, values in call.query.items()})
 
-    def _page(self, table: Body, given: Mapping[str, Any]) -> Body:
-        if not re.fullmatch(r"[0-9]{0,18}", token := str(given.get("pageToken") or "")):
+    def _page(self, table: Body, arguments: Mapping[str, Any]) -> Body:
+        if not re.fullmatch(r"[0-9]{0,18}", token := str(arguments.get("pageToken") or "")):
             raise BigQueryError("invalid", f"Invalid page token {token[:80]!r}.")
-        start = int(token or given.get("startIndex") or 0)
-        limit = int(PAGE if given.get("maxResults") is None else given["maxResults"])
+        start = int(token or arguments.get("startIndex") or 0)
+        limit = int(PAGE if arguments.get("maxResults") is None else arguments["maxResults"])
         total = int(table["numRows"])
-        form = given.get("formatOptions")
-        exact = given.get("formatOptions.useInt64Timestamp") or (form or {}).get(
+        form = arguments.get("formatOptions")
+        exact = arguments.get("formatOptions.useInt64Timestamp") or (form or {}).get(
             "useInt64Timestamp"
         )
         answer: Body = {"totalRows": str(total)}
@@ -178,9 +180,9 @@ class BigQuery:
         project, name = call.variables[:2]
         place = {"projectId": project, "datasetId": name}
         self._check(call, place, checks.READERS, "bigquery.datasets.get")
-        if (found := self._catalog.get(DATASET, project, name)) is None:
+        if (dataset := self._catalog.get(DATASET, project, name)) is None:
             raise BigQueryError("notFound", f"Not found: Dataset {project}:{name}")
-        return found
+        return dataset
 
     def delete_dataset(self, call: Call) -> Body:
         """Delete a dataset; with ``deleteContents``, its tables too."""
@@ -190,7 +192,11 @@ class BigQuery:
         project, name = place["projectId"], place["datasetId"]
         with self._catalog.change() as rows:
             prefix = f"{name}."
-            tables = [each for *_, each, _ in rows.all(TABLE, project) if each.startswith(prefix)]
+            tables = [
+                table_id
+                for *_, table_id, _ in rows.all(TABLE, project)
+                if table_id.startswith(prefix)
+            ]
             if tables and call.query.get("deleteContents") != ["true"]:
                 text = f"Dataset {dataset['id']} is still in use"
                 raise BigQueryError("resourceInUse", text)
@@ -229,11 +235,11 @@ class BigQuery:
         checks.check_roles(self._store, call.guest, place, roles, what)
 
     def _table(self, place: Mapping[str, str]) -> Body:
-        found = self._catalog.get(TABLE, place["projectId"], table_name(place))
-        if found is None:
+        table = self._catalog.get(TABLE, place["projectId"], table_name(place))
+        if table is None:
             text = f"Not found: Table {place['projectId']}:{table_name(place)}"
             raise BigQueryError("notFound", text)
-        return to_rest(found)
+        return to_rest(table)
 
 
 def parse_upload(target: str, body: bytes) -> tuple[str, bytes, bytes]:
@@ -248,7 +254,7 @@ def parse_upload(target: str, body: bytes) -> tuple[str, bytes, bytes]:
             "notImplemented", f"{text} (load_table_from_file(…, size=…)), or load them from gs://."
         )
     mark = body.partition(b"\r\n")[0]
-    parts = [each.partition(b"\r\n\r\n") for each in body.split(b"\r\n" + mark)]
+    parts = [part.partition(b"\r\n\r\n") for part in body.split(b"\r\n" + mark)]
     if not mark.startswith(b"--") or len(parts) != 3:
         raise BigQueryError("invalid", "an upload is a multipart body: a job, then its content.")
     return path.removeprefix("/upload"), parts[0][2], parts[1][2]
@@ -260,13 +266,13 @@ def with_texts(document: Any) -> Any:
     Google's client for Python sends numbers; the service takes both.
     """
     if isinstance(document, list):
-        return [with_texts(each) for each in document]
+        return [with_texts(element) for element in document]
     if not isinstance(document, dict):
         return document
     return {
-        key: str(each).lower() if key == "value" and isinstance(each, int | float)
-        else with_texts(each)
-        for key, each in document.items()
+        key: str(element).lower() if key == "value" and isinstance(element, int | float)
+        else with_texts(element)
+        for key, element in document.items()
     }  # fmt: skip
 
 

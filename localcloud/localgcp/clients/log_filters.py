@@ -74,7 +74,7 @@ class FilterReader:
     @classmethod
     def split(cls, text: str) -> list[Token]:
         """Return the tokens of a filter."""
-        found: list[Token] = []
+        tokens: list[Token] = []
         position, whole = 0, text.rstrip()
         while position < len(whole):
             match = _TOKEN.match(whole, position)
@@ -85,18 +85,18 @@ class FilterReader:
             token = match[kind]
             if kind == "string":
                 token = re.sub(r"\\(.)", r"\1", token[1:-1])
-            found.append(Token(kind, token))
+            tokens.append(Token(kind, token))
             position = match.end()
-        return found
+        return tokens
 
     def whole(self) -> LogFilter:
         """Return the filter; an empty one lets everything pass."""
         if not self._tokens:
             return LogFilter(lambda _: True)
-        found = self._joined(0)
+        term = self._joined(0)
         if self._peek() is not None:
             raise self.error()
-        return found
+        return term
 
     def comparison(self) -> LogFilter:
         """Read FIELD OPERATOR VALUE."""
@@ -129,15 +129,15 @@ class FilterReader:
     def _joined(self, level: int) -> LogFilter:
         if level == len(self.words):
             return self._term()
-        word, found = self.words[level], [self._joined(level + 1)]
+        word, terms = self.words[level], [self._joined(level + 1)]
         while self.accept("word", word) or (word == "AND" and self._has_neighbor()):
-            found.append(self._joined(level + 1))
-        tests = [each.test for each in found]
-        if len(found) == 1:
-            return found[0]
+            terms.append(self._joined(level + 1))
+        tests = [term.test for term in terms]
+        if len(terms) == 1:
+            return terms[0]
         if word == "OR":
             return LogFilter(lambda entry: any(test(entry) for test in tests))
-        equal = {name: value for each in found for name, value in each.equal.items()}
+        equal = {name: value for term in terms for name, value in term.equal.items()}
         return LogFilter(lambda entry: all(test(entry) for test in tests), equal)
 
     def _has_neighbor(self) -> bool:
@@ -148,19 +148,19 @@ class FilterReader:
         self._depth += 1
         if self._depth > _DEPTH:
             raise FilterError(f"{self.prefix}: {self.text!r}, nested too deeply.")
-        found = self._nested()
+        term = self._nested()
         self._depth -= 1
-        return found
+        return term
 
     def _nested(self) -> LogFilter:
         if self.accept("word", "NOT"):
             test = self._term().test
             return LogFilter(lambda entry: not test(entry))
         if self.accept("op", "("):
-            found = self._joined(0)
+            term = self._joined(0)
             if not self.accept("op", ")"):
                 raise self.error()
-            return found
+            return term
         return self.comparison()
 
 
@@ -250,10 +250,10 @@ def _compare_severities(sign: str, value: str) -> Test:
 
 def parse_time(text: str) -> datetime:
     """An RFC 3339 time; digits beyond microseconds are cut off. Raises FilterError."""
-    found = _TIME.fullmatch(text)
-    if found is None:
+    match = _TIME.fullmatch(text)
+    if match is None:
         raise FilterError(f"Unparseable filter: {text!r} is no time.")
     try:
-        return datetime.fromisoformat(text if found[1] else f"{text}Z").astimezone(UTC)
+        return datetime.fromisoformat(text if match[1] else f"{text}Z").astimezone(UTC)
     except (ValueError, OverflowError) as error:
         raise FilterError(f"Unparseable filter: {text!r}: {error}.") from None

@@ -47,8 +47,8 @@ class BuildTable:
     def all(self) -> list[Build]:
         """Builds, newest first, as the service lists them."""
         names = [path.parent.name for path in self.folder.glob("*/build.json")]
-        found = [build for name in names if (build := self.get(name))]
-        return sorted(found, key=lambda build: (build.create_time, build.id), reverse=True)  # pyright: ignore[reportCallIssue, reportArgumentType]
+        builds = [build for name in names if (build := self.get(name))]
+        return sorted(builds, key=lambda build: (build.create_time, build.id), reverse=True)  # pyright: ignore[reportCallIssue, reportArgumentType]
 
     def change(self, build_id: str, change: Callable[[Build], None]) -> bool:
         """Change a live build. False if it has ended, or is not there: then nothing is changed."""
@@ -80,7 +80,7 @@ ID_LABEL: Final = "resource.labels.build_id"
 
 
 def entries_of(builds: BuildTable) -> Callable[[str, dict[str, str]], Iterator[types.LogEntry]]:
-    """What reads the entries of a project's build, by the labels of a filter."""
+    """Return a reader of the log entries of a project's build, by the labels of a filter."""
 
     def read(project: str, equal: dict[str, str]) -> Iterator[types.LogEntry]:
         build = builds.get(equal.get(ID_LABEL, ""))

@@ -61,7 +61,7 @@ IMAGE: Final = re.compile(
 
 @dataclass(frozen=True)
 class BuildAccess:
-    """What the account of one build may do."""
+    """Permissions of the account of one build."""
 
     store: Store
     project: str
@@ -180,13 +180,13 @@ class BuildRunner:
             text = "the local cloud has no image builder"
             self._fail(build.id, _Failure.FailureType.USER_BUILD_STEP, text)
             return
-        given, result = work / "request.json", work / "digest"
-        given.write_text(json.dumps(request), encoding="utf-8")
+        request_file, result = work / "request.json", work / "digest"
+        request_file.write_text(json.dumps(request), encoding="utf-8")
         seconds = build.timeout.total_seconds()  # pyright: ignore[reportAttributeAccessIssue]
         types = _Failure.FailureType
         try:
             outcome = replica.run(
-                [*program, str(given), str(result)],
+                [*program, str(request_file), str(result)],
                 env={**server_environment(), **self._environment(), "TMPDIR": str(work)},
                 cwd=work,
                 log=log,
@@ -234,8 +234,8 @@ class BuildRunner:
 
 def installed_builder() -> tuple[str, ...]:
     """The command of the installed image builder; empty if there is none."""
-    for found in importlib.metadata.entry_points(group=BUILDER):
-        return sys.executable, "-m", found.module
+    for entry_point in importlib.metadata.entry_points(group=BUILDER):
+        return sys.executable, "-m", entry_point.module
     return ()
 
 
@@ -287,7 +287,7 @@ def _substituted(args: Sequence[str], values: Mapping[str, str]) -> list[str]:
 
 
 def _options(args: list[str]) -> dict[str, Any]:
-    found: dict[str, Any] = {"--build-arg": {}, "--label": {}}
+    options: dict[str, Any] = {"--build-arg": {}, "--label": {}}
     rest = iter(args)
     for option in rest:
         if option in ("--load", "."):
@@ -297,9 +297,9 @@ def _options(args: list[str]) -> dict[str, Any]:
         value = next(rest, "")
         if option in REPEATED:
             key, _, text = value.partition("=")
-            found[option][key] = text
+            options[option][key] = text
         elif option in SINGLE:
-            found[option] = value
-    if "--tag" not in found:
+            options[option] = value
+    if "--tag" not in options:
         raise UnsupportedBuildError("docker buildx build without --tag")
-    return found
+    return options

@@ -57,7 +57,7 @@ class CloudBuild:
         self.runner.recover()
 
     def entries(self) -> dict[str, Callable[[str, dict[str, str]], Iterator[types.LogEntry]]]:
-        """What Cloud Logging reads of builds, by type of resource."""
+        """Return the readers of build logs for Cloud Logging, by resource type."""
         return {RESOURCE: entries_of(self.builds)}
 
     def stop(self) -> None:

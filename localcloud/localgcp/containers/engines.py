@@ -89,8 +89,8 @@ class Docker:
         return [self.program, "image", "inspect", "--format", "{{json .Config}}", reference]
 
     def parse(self, printed: str) -> ImageConfig:
-        found: dict[str, Any] = json.loads(printed) or {}
-        return ImageConfig.parse(found)
+        document: dict[str, Any] = json.loads(printed) or {}
+        return ImageConfig.parse(document)
 
     def run(
         self,
@@ -133,10 +133,10 @@ _IMAGE: Final = re.compile(
 
 def registry_path(image: str) -> str | None:
     """``PROJECT/REPOSITORY/NAME@DIGEST`` of an image of a local project; None for any other."""
-    found = _IMAGE.fullmatch(image)
-    if found is None or not is_local(found["project"]):
+    match = _IMAGE.fullmatch(image)
+    if match is None or not is_local(match["project"]):
         return None
-    return found["path"] + (found["version"] or ":latest")
+    return match["path"] + (match["version"] or ":latest")
 
 
 @dataclass(frozen=True)

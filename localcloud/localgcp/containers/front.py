@@ -114,8 +114,8 @@ class _Exchange(LocalHandler):
         """Return whether tags of the repository are immutable. Raises RefusedRequestError."""
         if not request.name:
             return False
-        found = requests.find_repository(self.front.store.list(requests.REPOSITORY), request)
-        return requests.check_repository(found, request)
+        repository = requests.find_repository(self.front.store.list(requests.REPOSITORY), request)
+        return requests.check_repository(repository, request)
 
     def _provide_base(self, request: requests.RegistryRequest) -> None:
         try:

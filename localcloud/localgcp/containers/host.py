@@ -190,14 +190,14 @@ def readable_files(env: Mapping[str, str] | None = None) -> list[Path]:
     """
     env = os.environ if env is None else env
     named = [env[name] for name in _CERTIFICATES if env.get(name)]
-    found: list[Path] = []
+    files: list[Path] = []
     for path in _pip_files():
         text = path.read_text(errors="replace")
         if "@" in text:  # an index with a password must not reach the code of a build
             continue
-        found.append(path)
+        files.append(path)
         named += _certificates(text)
-    return sorted({*found, *(Path(name) for name in named if Path(name).is_file())})
+    return sorted({*files, *(Path(name) for name in named if Path(name).is_file())})
 
 
 def _pip_files() -> list[Path]:

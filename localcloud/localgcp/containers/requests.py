@@ -76,15 +76,15 @@ def parse(verb: str, target: str) -> RegistryRequest:
         raise RefusedRequestError(405, f"{verb} is no method of the registry.")
     if parts.path in ("/v2", "/v2/", "/v2/_catalog") and verb in _READING:
         return RegistryRequest(verb)
-    found = _TARGET.fullmatch(parts.path)
-    if found is None or not found["rest"]:
+    match = _TARGET.fullmatch(parts.path)
+    if match is None or not match["rest"]:
         raise RefusedRequestError(404, f"the registry has no {parts.path!r}.")
-    for name in (found["name"], *parse_qs(parts.query).get("from", [])):
+    for name in (match["name"], *parse_qs(parts.query).get("from", [])):
         _check_name(name)
-    reference = found["rest"] if found["kind"] == "manifests" else ""
+    reference = match["rest"] if match["kind"] == "manifests" else ""
     if reference and not (_DIGEST.fullmatch(reference) or _TAG.fullmatch(reference)):
         raise RefusedRequestError(400, f"{reference!r} is neither a tag nor a digest.")
-    return RegistryRequest(verb, found["name"], found["kind"], reference)
+    return RegistryRequest(verb, match["name"], match["kind"], reference)
 
 
 def _check_name(name: str) -> None:

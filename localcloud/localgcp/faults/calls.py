@@ -45,7 +45,9 @@ class CallFaults:
 
     def __call__(self, call: Call, proceed: Proceed) -> Any:
         """Make the call, with what goes wrong on its way. Raises ApiError."""
-        service = next((each for each in _SERVICES if call.method in METHODS[each]), None)
+        service = next(
+            (candidate for candidate in _SERVICES if call.method in METHODS[candidate]), None
+        )
         if service is None:
             return proceed()
         taken = self._table.count_call(
@@ -126,8 +128,8 @@ class CallFaults:
         if call.method.startswith("List"):
             # A record that is lost is lost from the answer, whatever was asked for.
             return [fault.match if fault.kind is Kind.LOST_RECORD else request.filter]
-        found = (table.get(request.name.rpartition("/")[2]) for table in self._tables)
-        record = next(filter(None, found), None)
+        rows = (table.get(request.name.rpartition("/")[2]) for table in self._tables)
+        record = next(filter(None, rows), None)
         return [request.name, *(_texts(record) if record else ())]
 
 
@@ -138,8 +140,8 @@ def _api_error(code: str, text: str) -> ApiError:
 def _created(request: Any) -> Any:
     """The job of a request that creates one, of any type; None of any other request."""
     names = ("custom_job", "hyperparameter_tuning_job", "job")
-    found = (getattr(request, name, None) for name in names)
-    return next((job for job in found if job is not None), None)
+    bodies = (getattr(request, name, None) for name in names)
+    return next((job for job in bodies if job is not None), None)
 
 
 def _texts(job: JobRecord | Any) -> list[str]:
@@ -154,8 +156,10 @@ def _describe(call: Call) -> str:
     if job is not None:
         return f"{call.method} {getattr(request, 'job_id', '') or _texts(job)[0]}"
     fields = ("name", "parent_model", "model_id", "endpoint", "filter", "parent")
-    found = (getattr(request, field, "") for field in fields)
-    named = next((each for each in found if each and isinstance(each, str)), "")
+    candidates = (getattr(request, field, "") for field in fields)
+    named = next(
+        (candidate for candidate in candidates if candidate and isinstance(candidate, str)), ""
+    )
     return f"{call.method} {named}".strip()
 
 

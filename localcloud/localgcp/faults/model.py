@@ -221,10 +221,10 @@ class Fault(BaseModel):
 
     def describe(self) -> str:
         """One line, in the words of ``vt local fault add``."""
-        given = self.model_dump(exclude={"service", "kind"}, exclude_defaults=True)
+        conditions = self.model_dump(exclude={"service", "kind"}, exclude_defaults=True)
         if self.patch:
-            given["patch"] = shlex.quote(json.dumps(self.patch))
-        return " ".join([self.service, self.kind, *(f"--{k} {v}" for k, v in given.items())])
+            conditions["patch"] = shlex.quote(json.dumps(self.patch))
+        return " ".join([self.service, self.kind, *(f"--{k} {v}" for k, v in conditions.items())])
 
     def fits(self, service: Service, method: str, subjects: Iterable[str]) -> bool:
         """Return whether it applies to a call; ``match`` is searched in the texts ``subjects``."""

@@ -23,9 +23,9 @@ def main() -> None:
     engine = os.getppid()
     # The SDK's stubs alone: the SDK around them takes half of a start, and each preview has one.
     for name in ("pulumi", "pulumi.runtime"):
-        found = importlib.util.find_spec(name)
-        assert found
-        sys.modules[name] = importlib.util.module_from_spec(found)
+        module_spec = importlib.util.find_spec(name)
+        assert module_spec
+        sys.modules[name] = importlib.util.module_from_spec(module_spec)
     from localgcp.gcp.server import serve
 
     ended = threading.Event()

@@ -17,7 +17,7 @@ DEFAULTS: Final = "__defaults"
 
 @dataclass(frozen=True)
 class Place:
-    """Where a property stands: for the user (Pulumi), for messages (Terraform), for rules."""
+    """Location of a property: for the user (Pulumi), for messages (Terraform), for rules."""
 
     pulumi: str = ""
     tf: str = ""
@@ -130,7 +130,7 @@ def _value_problems(
     if prop.values and item != "" and item not in prop.values:
         # The plugin lists "" for an optional property: it means "not given".
         allowed = [*prop.values, *([] if prop.required else [""])]
-        listed = " ".join(f'"{each}"' for each in allowed)
+        listed = " ".join(f'"{choice}"' for choice in allowed)
         yield here.pulumi, f"expected {here.tf} to be one of [{listed}], got {item}"
     rule = type_.traits.rules.get(here.rule)
     if rule and _checkable(prop, item) and (message := rule(item)):
@@ -149,10 +149,10 @@ def _value_problems(
 def _combination_problems(
     prop: Property, props: Mapping[str, Property], value: Mapping[str, Any], here: Place
 ) -> Iterator[tuple[str, str]]:
-    given = {p.tf for p in props.values() if value.get(p.name) is not None}
+    set_fields = {p.tf for p in props.values() if value.get(p.name) is not None}
     if prop.exactly_one_of:
         group = sorted({*prop.exactly_one_of, here.tf})
-        chosen = [path for path in group if path.rpartition(".")[2] in given]
+        chosen = [path for path in group if path.rpartition(".")[2] in set_fields]
         listed, rule = ",".join(group), f'Invalid combination of arguments. "{here.tf}": '
         if not chosen:
             yield here.pulumi, f"{rule}one of `{listed}` must be specified"
@@ -162,8 +162,8 @@ def _combination_problems(
             yield here.pulumi, rule + text
     parent = here.tf.rpartition(".")[0]
     siblings = [o for o in prop.conflicts_with if o.rpartition(".")[0] == parent]
-    for other in siblings if prop.tf in given else ():
-        if other.rpartition(".")[2] in given:
+    for other in siblings if prop.tf in set_fields else ():
+        if other.rpartition(".")[2] in set_fields:
             rule = f'Conflicting configuration arguments. "{here.tf}": '
             yield here.pulumi, f"{rule}conflicts with {other}"
 
@@ -195,7 +195,7 @@ RANDOM_LENGTH: Final = 7
 
 @dataclass(frozen=True)
 class Naming:
-    """What the engine says about names in one Check: the seed, and the stack's autonaming rule."""
+    """The engine's input for names in one Check: the seed, and the stack's autonaming rule."""
 
     seed: bytes = b""
     proposed: str = ""

@@ -1,4 +1,4 @@
-"""What every read and write of the local cloud goes through: guard, project, API, errors."""
+"""Access to the local cloud for every read and write: guard, project, API, errors."""
 
 from __future__ import annotations
 
@@ -63,8 +63,8 @@ class Cloud:
         """The same, with the resource's own project: its provider may have another one, or none."""
         project = plain(state.get("project"))
         if not project and self.environment.get(HOME_VARIABLE):
-            found = self.store.get(self.type.token, id_)
-            project = found.project if found else None
+            resource = self.store.get(self.type.token, id_)
+            project = resource.project if resource else None
         if not project:
             return self
         return replace(self, settings=replace(self.settings, project=str(project)))

@@ -155,12 +155,12 @@ def plain(value: Any) -> Any:
 
 
 def has_unknown(value: Any) -> bool:
-    """Whether the value contains something not known yet."""
+    """True if the value contains an unknown value."""
     return any(isinstance(part, Unknown) for part in _parts(value))
 
 
 def has_secret(value: Any) -> bool:
-    """Whether the value contains a secret."""
+    """True if the value contains a secret."""
     return any(isinstance(part, Secret) for part in _parts(value))
 
 

@@ -1,4 +1,4 @@
-"""Which changes of a resource update it and which replace it, property by property.
+"""Changes of a resource that update it or replace it, property by property.
 
 The new inputs are compared with the old outputs, as the official plugin does: a value the service
 filled in is no change, and what was changed behind the program's back is.
@@ -63,20 +63,20 @@ def changes(
 ) -> list[Change]:
     """All changes, sorted by path. ``hook`` adds what the type's service foretells."""
     news, before = plain(dict(inputs)), plain(dict(olds))
-    found: dict[str, Change] = {}
+    changed: dict[str, Change] = {}
     for name, prop in type_.properties.items():
         if name in type_.traits.left_to_hook:
             continue
         if prop.input:
             for change in _compare(type_.traits, prop, before.get(name), news.get(name), name):
-                found[change.path] = change
+                changed[change.path] = change
         elif name in LABEL_OUTPUTS:
             labels = settings.labels(news.get("labels"))
             for change in _compare(type_.traits, prop, before.get(name) or {}, labels, name):
-                found[change.path] = change
+                changed[change.path] = change
     for change in hook(news, before):
-        found[change.path] = change
-    return [found[path] for path in sorted(found)]
+        changed[change.path] = change
+    return [changed[path] for path in sorted(changed)]
 
 
 def delete_first(type_: TypeSchema, inputs: Mapping[str, Any]) -> bool:
@@ -112,13 +112,13 @@ def _compare_object(
     if old is None:
         yield Change(path, ADD, _replaces(prop))
         return
-    found = [
+    changed = [
         change
         for name, child in prop.children.items()
         for change in _compare(traits, child, old.get(name), new.get(name), f"{path}.{name}")
     ]
-    yield from found
-    if found and prop.name in traits.new_when_changed:
+    yield from changed
+    if changed and prop.name in traits.new_when_changed:
         for name, child in prop.children.items():
             value = old.get(name)
             if new.get(name) is not None or value is None:
@@ -234,5 +234,5 @@ def _replaces(prop: Property) -> bool:
 
 
 def _empty(value: Any) -> bool:
-    """Whether a value is missing or a zero value; Terraform does not distinguish them."""
+    """True if a value is missing or a zero value; Terraform does not distinguish them."""
     return value in (None, "", 0, False, [], {})

@@ -39,22 +39,28 @@ def package_schema(version: str) -> dict[str, Any]:
     types: dict[str, Any] = {}
     resources: dict[str, Any] = {}
     for token in tokens():
-        found = find(token)
-        assert found is not None  # it is one of the tokens
-        inputs = {name: each for name, each in found.properties.items() if each.input}
+        schema_type = find(token)
+        assert schema_type is not None  # it is one of the tokens
+        inputs = {
+            name: property_ for name, property_ in schema_type.properties.items() if property_.input
+        }
         resources[token] = {
             "inputProperties": _properties(token, inputs, types),
             # Pulumi names what has no name; the official schema does not require it either.
             "requiredInputs": sorted(
-                name for name, each in inputs.items() if each.required and not each.auto_name
+                name
+                for name, property_ in inputs.items()
+                if property_.required and not property_.auto_name
             ),
-            "properties": _properties(token, found.properties, types),
-            "required": sorted(name for name, each in found.properties.items() if each.required),
+            "properties": _properties(token, schema_type.properties, types),
+            "required": sorted(
+                name for name, property_ in schema_type.properties.items() if property_.required
+            ),
         }
     return {
         "name": "gcp",
         "version": version,
-        "config": {"variables": {each: _TEXT for each in ("project", "region")}},
+        "config": {"variables": {property_: _TEXT for property_ in ("project", "region")}},
         "provider": {
             "inputProperties": {
                 name: type_ for type_, names in _OF_PROVIDER for name in names.split()
@@ -68,32 +74,32 @@ def package_schema(version: str) -> dict[str, Any]:
 def _properties(
     token: str, properties: Mapping[str, Property], types: dict[str, Any]
 ) -> dict[str, Any]:
-    return {name: _type_of(token, each, types) for name, each in properties.items()}
+    return {name: _type_of(token, property_, types) for name, property_ in properties.items()}
 
 
-def _type_of(token: str, found: Property, types: dict[str, Any]) -> dict[str, Any]:
+def _type_of(token: str, property_: Property, types: dict[str, Any]) -> dict[str, Any]:
     """The type of one property; nested objects become entries of ``types``."""
-    outer, _, inner = found.type.removesuffix(">").partition("<")
+    outer, _, inner = property_.type.removesuffix(">").partition("<")
     if outer == "map":
         return {"type": "object", "additionalProperties": {"type": _SCALARS[inner]}}
     if outer == "asset":
         return {"$ref": "pulumi.json#/Asset"}
     one = inner or outer
-    item = _object(token, found, types) if one == "object" else {"type": _SCALARS[one]}
-    return {"type": "array", "items": item} if found.is_collection else item
+    item = _object(token, property_, types) if one == "object" else {"type": _SCALARS[one]}
+    return {"type": "array", "items": item} if property_.is_collection else item
 
 
-def _object(token: str, found: Property, types: dict[str, Any]) -> dict[str, Any]:
-    if found.open and not found.children:
+def _object(token: str, property_: Property, types: dict[str, Any]) -> dict[str, Any]:
+    if property_.open and not property_.children:
         return {"$ref": "pulumi.json#/Any"}
     module, _, name = token.rpartition(":")
-    path = f"{name}{found.name[0].upper()}{found.name[1:]}"
+    path = f"{name}{property_.name[0].upper()}{property_.name[1:]}"
     # As the official package names them: gcp:storage/BucketCors:BucketCors.
     nested = f"{module.partition('/')[0]}/{path}:{path}"
     types[nested] = {
         "type": "object",
-        "properties": _properties(nested, found.children, types),
-        "required": sorted(key for key, each in found.children.items() if each.required),
+        "properties": _properties(nested, property_.children, types),
+        "required": sorted(key for key, child in property_.children.items() if child.required),
     }
     return {"$ref": f"#/types/{nested}"}
 
@@ -111,7 +117,7 @@ def version() -> str:
     was measured by.
     """
     try:
-        found = importlib.metadata.version("pulumi-gcp")
+        installed = importlib.metadata.version("pulumi-gcp")
     except importlib.metadata.PackageNotFoundError:
         return MEASURED
-    return found if found.startswith(_SERVED) else MEASURED
+    return installed if installed.startswith(_SERVED) else MEASURED

@@ -54,7 +54,7 @@ class Property:
         return self.required or self.optional
 
     def zero(self) -> Any:
-        """What the plugin returns when the property was not given."""
+        """The plugin's value for an unset property."""
         if self.has_unset:
             return json.loads(json.dumps(self.unset))
         if self.is_collection:
@@ -66,14 +66,14 @@ class Property:
 
 @dataclass(frozen=True, kw_only=True)
 class Traits:
-    """How the plugin treats a type's names and properties, where no schema says it. Measured."""
+    """The plugin's rules for a type's names and properties, where the schema has none. Measured."""
 
     longest_name: int = 63
     """Longest automatic name; Compute Engine's by default."""
     name_as_given: bool = False
-    """Whether automatic names keep upper case."""
+    """True if automatic names keep upper case."""
     project_later: bool = False
-    """Whether ``project``, which the plugin fills in, is unknown until the resource exists."""
+    """True if ``project``, which the plugin fills in, is unknown until the resource exists."""
     deletion_policy_later: bool = False
     """The same of ``deletionPolicy``."""
     ignored_case: Collection[str] = ()
@@ -86,7 +86,7 @@ class Traits:
     updated_in_place: Collection[str] = ()
     """Fields that are updated inside of a block that replaces."""
     rules: Mapping[str, Callable[[Any], str | None]] = field(default_factory=dict)
-    """What is wrong with a value, or None, by property (dotted path without indices)."""
+    """Errors of values, or None, by property (dotted path without indices)."""
 
 
 _NO_TRAITS: Final = Traits()

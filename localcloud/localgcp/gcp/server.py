@@ -39,7 +39,7 @@ _MESSAGE_BYTES: Final = 400 * 1024 * 1024
 
 @dataclass(frozen=True)
 class Call:
-    """What one RPC is about."""
+    """Subject of one RPC."""
 
     type: TypeSchema
     kind: ResourceType
@@ -84,10 +84,10 @@ class Provider(provider_pb2_grpc.ResourceProviderServicer):
         return provider_pb2.DiffResponse(changes=kind)
 
     def Configure(self, request: Any, context: Any) -> Any:
-        given = plain(decode(request.args))
+        arguments = plain(decode(request.args))
         for key, value in request.variables.items():
-            given.setdefault(key.rpartition(":")[2], value)
-        self._settings = wire.settings(given, self._environment)
+            arguments.setdefault(key.rpartition(":")[2], value)
+        self._settings = wire.settings(arguments, self._environment)
         return provider_pb2.ConfigureResponse(
             acceptSecrets=True,
             supportsPreview=True,
@@ -111,8 +111,8 @@ class Provider(provider_pb2_grpc.ResourceProviderServicer):
             olds, news = decode(request.olds), decode(request.news)
             wire.ignore_changes(request.ignoreChanges, news, decode(request.old_inputs))
             _refuse(call.kind, news, f"diffing {request.urn}")
-            found = diff.changes(call.type, news, olds, self._settings, call.kind.changed)
-            return wire.diff_response(call.type, news, found)
+            changes = diff.changes(call.type, news, olds, self._settings, call.kind.changed)
+            return wire.diff_response(call.type, news, changes)
 
         return self._guarded(request, context, run)
 
@@ -126,10 +126,10 @@ class Provider(provider_pb2_grpc.ResourceProviderServicer):
                 return provider_pb2.CreateResponse(
                     properties=encode(wire.with_meta(call.type, outputs))
                 )
-            found = call.kind.create(call.cloud, inputs)
-            outputs = {**found.outputs, "id": found.id}
+            created = call.kind.create(call.cloud, inputs)
+            outputs = {**created.outputs, "id": created.id}
             return provider_pb2.CreateResponse(
-                id=found.id, properties=encode(wire.with_meta(call.type, outputs))
+                id=created.id, properties=encode(wire.with_meta(call.type, outputs))
             )
 
         return self._guarded(request, context, run)
@@ -137,20 +137,20 @@ class Provider(provider_pb2_grpc.ResourceProviderServicer):
     def Read(self, request: Any, context: Any) -> Any:
         def run(call: Call) -> Any:
             before = decode(request.properties)
-            found = call.kind.read(call.cloud.in_project_of(request.id, before), request.id)
-            if found is None:
+            state = call.kind.read(call.cloud.in_project_of(request.id, before), request.id)
+            if state is None:
                 return provider_pb2.ReadResponse()
-            outputs = {**found.outputs, "id": found.id}
+            outputs = {**state.outputs, "id": state.id}
             if before:  # a refresh; otherwise an import
                 outputs = {k: wire.known_asset(v, before.get(k)) for k, v in outputs.items()}
                 inputs = decode(request.inputs)
                 inputs = wire.drifted(call.type, inputs, outputs, self._settings)
             else:
-                inputs = {k: v for k, v in found.inputs.items() if not wire.is_placeholder(v)}
+                inputs = {k: v for k, v in state.inputs.items() if not wire.is_placeholder(v)}
                 inputs = wire.mark_secrets(call.type, inputs)
             outputs = wire.mark_secrets(call.type, outputs)
             return provider_pb2.ReadResponse(
-                id=found.id,
+                id=state.id,
                 properties=encode(wire.with_meta(call.type, outputs)),
                 inputs=encode(inputs),
             )
@@ -162,8 +162,8 @@ class Provider(provider_pb2_grpc.ResourceProviderServicer):
             olds, news = decode(request.olds), decode(request.news)
             wire.ignore_changes(request.ignoreChanges, news, decode(request.old_inputs))
             if request.preview:
-                found = diff.changes(call.type, news, olds, self._settings, call.kind.changed)
-                later = {c.top: UNKNOWN for c in found if not call.type.properties[c.top].input}
+                changes = diff.changes(call.type, news, olds, self._settings, call.kind.changed)
+                later = {c.top: UNKNOWN for c in changes if not call.type.properties[c.top].input}
                 later = {k: v for k, v in later.items() if k not in plan.LABEL_OUTPUTS}
                 outputs = plan.updated(call.type, news, olds, self._settings, later, planning=True)
             else:
@@ -194,15 +194,15 @@ class Provider(provider_pb2_grpc.ResourceProviderServicer):
     def _guarded(self, request: Any, context: Any, run: Callable[[Call], Any]) -> Any:
         """Run one RPC; every error becomes one line for the user."""
         token = request.type or request.urn.split("::")[2].rpartition("$")[2]
-        found = find(token)
-        if found is None:
+        registration = find(token)
+        if registration is None:
             context.abort(
                 grpc.StatusCode.UNIMPLEMENTED,
                 f"the stand-in for the gcp plugin does not know the resource type {token}"
                 f"{_UNSERVED}",
             )
             raise AssertionError("abort returned")
-        type_, kind = found
+        type_, kind = registration
         cloud = Cloud(type_, self._settings, self._environment)
         try:
             return run(Call(type_, kind, cloud))

@@ -45,7 +45,7 @@ def resource_name(request: Any) -> str:
 
 
 def naming(request: Any) -> Naming:
-    """What the engine says about automatic names."""
+    """Return the engine's settings for automatic names."""
     if not request.HasField("autonaming"):
         return Naming(request.randomSeed)
     rule = request.autonaming

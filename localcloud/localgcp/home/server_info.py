@@ -30,11 +30,11 @@ class ServerInfo:
     def read(cls, path: Path) -> ServerInfo | None:
         """The file, or None if it is missing or broken (a machine that lost power)."""
         try:
-            found = json.loads(path.read_text())
-            vertex, storage = found["vertex_port"], found["storage_port"]
-            pid, registry = found["pid"], found.get("registry_port", 0)
-            warnings = tuple(map(str, found.get("warnings", ())))
-            info = cls(pid, vertex, storage, str(found["started"]), registry, warnings)
+            document = json.loads(path.read_text())
+            vertex, storage = document["vertex_port"], document["storage_port"]
+            pid, registry = document["pid"], document.get("registry_port", 0)
+            warnings = tuple(map(str, document.get("warnings", ())))
+            info = cls(pid, vertex, storage, str(document["started"]), registry, warnings)
         except (FileNotFoundError, ValueError, TypeError, KeyError, RecursionError):
             return None
         ports = all(type(port) is int and 0 <= port <= _MAX_PORT for port in info.ports)

@@ -91,24 +91,28 @@ def machine_error(spec: Mapping[str, Any]) -> str:
         return f'Machine type "{name[:80]}" is not supported.'
     listed = [*(spec.get("accelerators") or ()), *(spec.get("guestAccelerators") or ())]
     listed.append({"type": spec.get("acceleratorType"), "count": spec.get("acceleratorCount")})
-    for each in listed:
-        given = str(each.get("type") or each.get("acceleratorType") or "").rpartition("/")[2]
-        if given and (text := _accelerator_error(name, given, each.get("count"))):
+    for accelerator in listed:
+        accelerator_type = str(
+            accelerator.get("type") or accelerator.get("acceleratorType") or ""
+        ).rpartition("/")[2]
+        if accelerator_type and (
+            text := _accelerator_error(name, accelerator_type, accelerator.get("count"))
+        ):
             return text
     return ""
 
 
-def _accelerator_error(machine: str, given: str, count: Any) -> str:
-    gpu = given.upper().replace("-", "_").removesuffix("_VWS")
+def _accelerator_error(machine: str, accelerator: str, count: Any) -> str:
+    gpu = accelerator.upper().replace("-", "_").removesuffix("_VWS")
     if _TPU.fullmatch(gpu):
         return ""
     if gpu not in _GPUS:
-        return f'Accelerator "{given[:80]}" does not exist.'
+        return f'Accelerator "{accelerator[:80]}" does not exist.'
     built_in, most = BUILT_IN_GPUS.get(machine, ("", 0))
     if not machine or machine.startswith(("custom-", "g2-custom-")):
         return ""
     fits = gpu == built_in if built_in else machine.startswith("n1-") and gpu in _OF_N1
     if not fits:
-        return f'Accelerator "{given}" is not supported for machine type "{machine}".'
+        return f'Accelerator "{accelerator}" is not supported for machine type "{machine}".'
     too_many = built_in and int(count or 0) > most
-    return f'{machine} has {most} of "{given}", not {count}.' if too_many else ""
+    return f'{machine} has {most} of "{accelerator}", not {count}.' if too_many else ""

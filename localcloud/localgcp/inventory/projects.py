@@ -1,4 +1,4 @@
-"""Which projects live in the local cloud, and their numbers."""
+"""Projects of the local cloud, and their numbers."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ LOCAL_PREFIX: Final = "local-"
 
 
 def is_local(project: str) -> bool:
-    """Whether a project lives in the local cloud: such projects meet it, and no others do."""
+    """True if the project is in the local cloud: only such projects use it."""
     return project.startswith(LOCAL_PREFIX)
 
 

@@ -19,7 +19,7 @@ RESERVATION: Final = "gcp:compute/reservation:Reservation"
 
 @dataclass(frozen=True)
 class Shape:
-    """What one machine is: equal shapes fit each other."""
+    """Shape of one machine: equal shapes fit each other."""
 
     machine_type: str
     accelerator: str = ""
@@ -65,15 +65,15 @@ def find(store: Store, link: str) -> Reservation | None:
     path = resource_paths.canonical(
         store, "/".join(link.split("/")[:6])
     )  # without block and sub-block
-    found = store.get(RESERVATION, path)
-    return read(found) if found and not over(found.outputs) else None
+    resource = store.get(RESERVATION, path)
+    return read(resource) if resource and not over(resource.outputs) else None
 
 
 def everywhere(store: Store) -> Iterator[Reservation]:
     """All reservations of all projects."""
-    for found in store.list(RESERVATION):
-        if not over(found.outputs):
-            yield read(found)
+    for resource in store.list(RESERVATION):
+        if not over(resource.outputs):
+            yield read(resource)
 
 
 def over(outputs: dict[str, Any]) -> bool:

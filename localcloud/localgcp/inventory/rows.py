@@ -41,8 +41,8 @@ class Rows(Generic[T]):
 
     def select(self, db: sqlite3.Connection, rest: str = "", *values: Any) -> list[T]:
         """Rows by ``rest`` of a query: its joins, conditions and order."""
-        found = db.execute(f"SELECT {self.table}.* FROM {self.table} {rest}", values)
-        return [self._row(each) for each in found]
+        rows = db.execute(f"SELECT {self.table}.* FROM {self.table} {rest}", values)
+        return [self._row(row) for row in rows]
 
     def update(self, db: sqlite3.Connection, row: T, where: str, *values: Any) -> bool:
         """Write all fields of a row where a condition holds; False if it does not."""
@@ -51,9 +51,9 @@ class Rows(Generic[T]):
         query = f"UPDATE {self.table} SET {sets} WHERE {where}"
         return db.execute(query, [*new, *values]).rowcount == 1
 
-    def _row(self, found: sqlite3.Row) -> T:
+    def _row(self, row: sqlite3.Row) -> T:
         return self.type(**{
-            name: _decoded(kind, found[name]) for name, (kind, _) in self._kinds.items()
+            name: _decoded(kind, row[name]) for name, (kind, _) in self._kinds.items()
         })  # fmt: skip
 
 
@@ -75,6 +75,6 @@ def _decoded(kind: Any, value: Any) -> Any:
         return value
     if isinstance(kind, type) and issubclass(kind, Enum):
         return kind(value)
-    found = json.loads(value)
+    document = json.loads(value)
     make: Any = kind if dataclasses.is_dataclass(kind) else dict
-    return make(**found) if isinstance(found, dict) else found
+    return make(**document) if isinstance(document, dict) else document

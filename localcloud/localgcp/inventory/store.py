@@ -165,8 +165,8 @@ class Store:
 
         One that a client made, like ``gsutil mb``, is of no project.
         """
-        if found := self.get(BUCKET, name):
-            return found.outputs
+        if resource := self.get(BUCKET, name):
+            return resource.outputs
         if not _BUCKET.fullmatch(name):  # a path: ``..`` is a folder, too
             return None
         folder = self.path.with_name("storage") / name  # where the emulator keeps it

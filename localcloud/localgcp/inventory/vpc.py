@@ -26,10 +26,10 @@ def attached(store: Store, host: str, project: str) -> bool:
 
 def network_of(store: Store, resource: StoredResource) -> str | None:
     """Path of the network that a subnetwork, an address or a connection belongs to."""
-    given = resource.outputs.get("network")
+    network = resource.outputs.get("network")
     return (
-        resource_paths.resolve(store, given, "networks", project=resource.project)
-        if given
+        resource_paths.resolve(store, network, "networks", project=resource.project)
+        if network
         else None
     )
 
@@ -37,14 +37,21 @@ def network_of(store: Store, resource: StoredResource) -> str | None:
 def in_network(store: Store, type_: str, network: str) -> list[StoredResource]:
     """Resources of a type that belong to the network with this path."""
     project = resource_paths.project_of(network)
-    return [each for each in store.list(type_, project) if network_of(store, each) == network]
+    return [
+        resource
+        for resource in store.list(type_, project)
+        if network_of(store, resource) == network
+    ]
 
 
 def subnetworks_of(store: Store, attachment: StoredResource) -> list[str]:
     """Paths of an attachment's subnetworks, which may lie in a host project."""
     home = {"project": attachment.project, "region": attachment.outputs["region"]}
-    given = attachment.outputs.get("subnetworks") or []
-    return [resource_paths.resolve(store, each, "subnetworks", **home) for each in given]
+    subnetworks = attachment.outputs.get("subnetworks") or []
+    return [
+        resource_paths.resolve(store, subnetwork, "subnetworks", **home)
+        for subnetwork in subnetworks
+    ]
 
 
 Block = ipaddress.IPv4Network
@@ -73,14 +80,17 @@ def allocated_ranges(store: Store, network: str) -> Iterator[AllocatedRange]:
         region = resource_paths.short_name(values.get("region") or "")
         owner = f"existing subnetwork '{values['name']}' in region '{region}'"
         secondary = values.get("secondaryIpRanges") or []
-        for cidr in (values.get("ipCidrRange"), *(each.get("ipCidrRange") for each in secondary)):
+        for cidr in (
+            values.get("ipCidrRange"),
+            *(secondary_range.get("ipCidrRange") for secondary_range in secondary),
+        ):
             if cidr:
                 yield AllocatedRange(Block(cidr, strict=False), owner, subnet.id)
     for address in in_network(store, ADDRESS, network):
         if block := peering_block(address):
             yield AllocatedRange(block, f"allocated range '{address.outputs['name']}'", address.id)
-    found = store.get(NETWORK, network)
-    if found and found.outputs.get("autoCreateSubnetworks"):
+    resource = store.get(NETWORK, network)
+    if resource and resource.outputs.get("autoCreateSubnetworks"):
         yield AllocatedRange(AUTO_MODE, "the subnetworks of an auto mode network", network)
 
 
@@ -97,7 +107,7 @@ def free_block(store: Store, network: str, prefix: int) -> Block | None:
         if prefix < pool.prefixlen:
             continue
         for block in pool.subnets(new_prefix=prefix):
-            if not any(block.overlaps(each) for each in held):
+            if not any(block.overlaps(other) for other in held):
                 return block
     return None
 
@@ -105,8 +115,12 @@ def free_block(store: Store, network: str, prefix: int) -> Block | None:
 def find_peering_range(store: Store, network: str, name: str) -> StoredResource | None:
     """The range allocated for services of this name in the network, or None."""
     path = f"projects/{resource_paths.project_of(network)}/global/addresses/{name}"
-    found = store.get(ADDRESS, path)
-    return found if found and peering_block(found) and network_of(store, found) == network else None
+    resource = store.get(ADDRESS, path)
+    return (
+        resource
+        if resource and peering_block(resource) and network_of(store, resource) == network
+        else None
+    )
 
 
 def peering_block(address: StoredResource) -> Block | None:

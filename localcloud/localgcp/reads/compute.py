@@ -53,18 +53,23 @@ _OF_A_PROJECT: Final = {
 def reservation(request: Request) -> dict[str, Any]:
     """A reservation that is there."""
     name = request.name
-    found = None if request.denied else reservations.find(request.store, name)
-    if found is None:
+    resource = None if request.denied else reservations.find(request.store, name)
+    if resource is None:
         raise RefusedRequestError(404, f"The resource '{name}' was not found")
-    stored = request.store.get(reservations.RESERVATION, found.path)
+    stored = request.store.get(reservations.RESERVATION, resource.path)
     values = dict(stored.outputs) if stored else {}
     share = values.get("shareSettings") or {}
-    maps = {each["id"]: {"projectId": each["id"]} for each in share.get("projectMaps") or ()}
-    shared = {"shareType": found.share_type} | ({"projectMap": maps} if maps else {})
-    machines = {**values["specificReservation"], "count": str(found.count)}  # int64, as JSON has it
+    maps = {
+        project["id"]: {"projectId": project["id"]} for project in share.get("projectMaps") or ()
+    }
+    shared = {"shareType": resource.share_type} | ({"projectMap": maps} if maps else {})
+    machines = {
+        **values["specificReservation"],
+        "count": str(resource.count),
+    }  # int64, as JSON has it
     same = {key: values[key] for key in _SAME if key in values}
-    given = {"shareSettings": shared, "specificReservation": machines, "status": "READY"}
-    return {**read_resource(request.store, found.path), **same, **given}
+    fields = {"shareSettings": shared, "specificReservation": machines, "status": "READY"}
+    return {**read_resource(request.store, resource.path), **same, **fields}
 
 
 def network(request: Request) -> dict[str, Any]:
@@ -77,22 +82,22 @@ def listed(request: Request) -> dict[str, Any]:
     collection = request.rest.rpartition("/")[2]
     if request.denied:
         raise refused(f"compute.{collection}.list", request.name)
-    found = list_in_project(request.store, request.project, collection)
+    resources = list_in_project(request.store, request.project, collection)
     kind = f"compute#{collection.removesuffix('s')}"
     link = SELF_LINK + request.name + request.rest
     if not request.rest.startswith("/aggregated/"):
-        return {"kind": f"{kind}List", "selfLink": link, "items": found}
+        return {"kind": f"{kind}List", "selfLink": link, "items": resources}
     items: dict[str, Any] = {}
-    for each in found:
-        region = f"regions/{each['region'].rpartition('/')[2]}"
-        items.setdefault(region, {}).setdefault(collection, []).append(each)
+    for resource in resources:
+        region = f"regions/{resource['region'].rpartition('/')[2]}"
+        items.setdefault(region, {}).setdefault(collection, []).append(resource)
     return {"kind": f"{kind}AggregatedList", "selfLink": link, "items": items}
 
 
 def addresses(request: Request) -> dict[str, Any]:
     """Global addresses, among them the ranges of peering."""
-    found = list_in_project(request.store, request.project, "addresses")
-    return {"kind": "compute#addressList", "items": found}
+    resources = list_in_project(request.store, request.project, "addresses")
+    return {"kind": "compute#addressList", "items": resources}
 
 
 def attachment(request: Request) -> dict[str, Any]:
@@ -103,36 +108,36 @@ def attachment(request: Request) -> dict[str, Any]:
 def host(request: Request) -> dict[str, Any]:
     """The host project of a service project; nothing of one that is attached to none."""
     project = request.project
-    for each in request.store.list(vpc.SERVICE_PROJECT):
-        if each.outputs["serviceProject"] == project:
-            return {"kind": "compute#project", "name": each.outputs["hostProject"]}
+    for resource in request.store.list(vpc.SERVICE_PROJECT):
+        if resource.outputs["serviceProject"] == project:
+            return {"kind": "compute#project", "name": resource.outputs["hostProject"]}
     return {}
 
 
 def connections(request: Request) -> dict[str, Any]:
     """Connections of a network with Google's services."""
-    given = request.parameter("network")
-    if not given.startswith("projects/"):
+    network_name = request.parameter("network")
+    if not network_name.startswith("projects/"):
         raise RefusedRequestError(400, "network must be projects/NUMBER/global/networks/NAME.")
-    path = resource_paths.canonical(request.store, given)
-    found = [
+    path = resource_paths.canonical(request.store, network_name)
+    connections_of_network = [
         {
-            "network": given,
-            "peering": each.outputs.get("peering"),
-            "reservedPeeringRanges": each.outputs.get("reservedPeeringRanges") or [],
+            "network": network_name,
+            "peering": connection.outputs.get("peering"),
+            "reservedPeeringRanges": connection.outputs.get("reservedPeeringRanges") or [],
             "service": "services/servicenetworking.googleapis.com",
         }
-        for each in vpc.in_network(request.store, vpc.CONNECTION, path)
+        for connection in vpc.in_network(request.store, vpc.CONNECTION, path)
     ]
-    return {"connections": found} if found else {}
+    return {"connections": connections_of_network} if connections_of_network else {}
 
 
 def zones(request: Request) -> dict[str, Any]:
     """One private zone that has all names: jobs look up those of this machine."""
     project = request.project
     seen = [
-        {"networkUrl": f"{resource_paths.SELF_LINK}{each.id}"}
-        for each in request.store.list(vpc.NETWORK, project)
+        {"networkUrl": f"{resource_paths.SELF_LINK}{resource.id}"}
+        for resource in request.store.list(vpc.NETWORK, project)
     ]
     zone = {"name": "this-machine", "dnsName": ".", "visibility": "private"}
     visibility = {"privateVisibilityConfig": {"networks": seen}}
@@ -174,9 +179,9 @@ def project_of_compute(request: Request) -> dict[str, Any]:
     """A project of Compute Engine, with what it uses in all regions."""
     name = request.project
     used = Counter({m: len(request.store.list(type_, name)) for type_, m in _OF_A_PROJECT.items()})
-    found = {"kind": "compute#project", "name": name, "quotas": _quotas(used)}
+    document = {"kind": "compute#project", "name": name, "quotas": _quotas(used)}
     is_host = request.store.get(vpc.HOST_PROJECT, name) is not None
-    return {**found, "xpnProjectStatus": "HOST"} if is_host else found
+    return {**document, "xpnProjectStatus": "HOST"} if is_host else document
 
 
 def _quotas(used: Counter[str]) -> list[dict[str, Any]]:

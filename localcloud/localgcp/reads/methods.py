@@ -25,7 +25,7 @@ class Request:
     name: str
     """The resource that its path names: ``projects/p/global/networks/n``, ``b/bucket``."""
     rest: str
-    """What follows the name: ``/global/firewalls``, ``:disable``."""
+    """The path after the name: ``/global/firewalls``, ``:disable``."""
     variables: tuple[str, ...]
     """The variables of its path, in their order."""
     body: Mapping[str, Any]
@@ -35,11 +35,11 @@ class Request:
     bigquery: BigQuery | None = None
     """The service, for methods of its own."""
     denied: tuple[str, ...] = ()
-    """What faults of kind ``deny`` on this request match; an empty text matches all of it."""
+    """Text that faults of kind ``deny`` match on this request; an empty text matches all of it."""
     utilization: tuple[Fault, ...] = ()
     """Faults of kind ``utilization`` on it."""
     content: bytes | None = None
-    """What came with the body in an upload."""
+    """Content that an upload sends with the body."""
 
     @property
     def project(self) -> str:
@@ -56,18 +56,18 @@ class Request:
         return self.query.get(name, [""])[0]
 
     def denies(self, *subjects: str) -> bool:
-        """Whether a fault makes the answer about one of these subjects a no."""
+        """True if a fault denies the request for one of these subjects."""
         return any(text in subject for text in self.denied for subject in subjects)
 
 
 @dataclass(frozen=True)
 class ReadMethod:
-    """What answers a method, and how faults and refusals call it, where its id does not say so."""
+    """Handler of a method, with its name in faults and errors if its id differs."""
 
     answer: Callable[[Request], dict[str, Any]]
     """Raises RefusedRequestError."""
     permission: str | None = ""
-    """What it asks for: a fault of kind ``deny`` is answered with it. "": SERVICE and the last two
+    """The permission it requires: a fault of kind ``deny`` reports it. "": SERVICE and the last two
     parts of the id. None: ``answer`` makes that a no itself."""
     fault: str = ""
     """The method as faults name it, ``SERVICE.METHOD``. "": the id without its version."""

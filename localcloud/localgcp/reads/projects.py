@@ -54,14 +54,16 @@ def project(request: Request) -> dict[str, Any]:
 def billing(request: Request) -> dict[str, Any]:
     """The billing account of a project."""
     name = request.project
-    found = {"name": f"projects/{name}/billingInfo", "projectId": name}
-    return {**found, "billingAccountName": _ACCOUNT, "billingEnabled": True}
+    document = {"name": f"projects/{name}/billingInfo", "projectId": name}
+    return {**document, "billingAccountName": _ACCOUNT, "billingEnabled": True}
 
 
 def services(request: Request) -> dict[str, Any]:
     """APIs that are on."""
     name = request.project
-    ids = {each.id.rpartition("/")[2] for each in request.store.list(SERVICE, name)} | {*FIRST}
+    ids = {service.id.rpartition("/")[2] for service in request.store.list(SERVICE, name)} | {
+        *FIRST
+    }
     on = {"state": "ENABLED", "parent": f"projects/{name}"}
     return {
         "services": [
@@ -86,26 +88,26 @@ class ProjectService:
         """A project by its id or number. Raises ApiError."""
         from google.cloud.resourcemanager_v3 import types
 
-        given = request.name.removeprefix("projects/")
-        found = resource_paths.project_id(self._store, given)
+        name = request.name.removeprefix("projects/")
+        project_id = resource_paths.project_id(self._store, name)
         try:
-            answer = self._answer("GET", f"/v3/projects/{found}", b"")
+            answer = self._answer("GET", f"/v3/projects/{project_id}", b"")
         except RefusedRequestError as error:
             code = _CODES.get(error.status, grpc.StatusCode.UNAVAILABLE)
             raise ApiError(code, str(error)) from None
         assert answer is not None
-        found = types.Project.from_json(answer.decode(), ignore_unknown_fields=True)
-        assert isinstance(found, types.Project)
-        return found
+        project_id = types.Project.from_json(answer.decode(), ignore_unknown_fields=True)
+        assert isinstance(project_id, types.Project)
+        return project_id
 
 
 def bucket(request: Request) -> dict[str, Any]:
     """A bucket, with the number of its project; of none of ours, 404."""
     name = request.name.removeprefix("b/")
-    found = request.store.bucket(name)
-    if found is None:
+    bucket_resource = request.store.bucket(name)
+    if bucket_resource is None:
         raise RefusedRequestError(404, "The specified bucket does not exist.")
-    if not found.get("project"):
+    if not bucket_resource.get("project"):
         return {"kind": "storage#bucket", "id": name, "name": name}
     return read_resource(request.store, request.name)
 
@@ -117,37 +119,39 @@ def resource(request: Request) -> dict[str, Any]:
 
 def key(request: Request) -> dict[str, Any]:
     """A key with its primary version."""
-    found = resource(request)
-    primary = next(iter(found.get("primaries") or ()), None)
-    purpose = found.get("purpose") or "ENCRYPT_DECRYPT"
+    key_resource = resource(request)
+    primary = next(iter(key_resource.get("primaries") or ()), None)
+    purpose = key_resource.get("purpose") or "ENCRYPT_DECRYPT"
     return {"name": request.name, "purpose": purpose, "primary": primary}
 
 
 def watching(request: Request) -> dict[str, Any]:
     """All channels, alert policies or dashboards of a project, or budgets of a billing account."""
     collection, scope = request.rest.removeprefix("/"), request.parameter("scope")
-    found = []
-    for each in request.store.list(_WATCHING[collection]):
-        if each.id.rpartition("/")[0] != request.name + request.rest:
+    documents = []
+    for policy in request.store.list(_WATCHING[collection]):
+        if policy.id.rpartition("/")[0] != request.name + request.rest:
             continue
-        resource = read_resource(request.store, each.id)
+        resource = read_resource(request.store, policy.id)
         text = resource.get("dashboardJson")
-        found.append({**(json.loads(text) if text else {}), **resource})
+        documents.append({**(json.loads(text) if text else {}), **resource})
     if scope:
-        found = [
-            each for each in found if scope in (each.get("budgetFilter") or {}).get("projects", ())
+        documents = [
+            policy
+            for policy in documents
+            if scope in (policy.get("budgetFilter") or {}).get("projects", ())
         ]
-    return {collection: found}
+    return {collection: documents}
 
 
 def secret_version(request: Request) -> dict[str, Any]:
     """A version of a secret: there and enabled, or not there."""
     project, secret, version = request.variables
     folder = request.store.path.parent / "secrets"
-    found = secretmanager.find_version(request.store, folder, project, secret, version)
-    if found is None:
+    stored = secretmanager.find_version(request.store, folder, project, secret, version)
+    if stored is None:
         raise RefusedRequestError(404, f"Secret Version [{request.name}] not found.")
-    name = f"projects/{local_project_number(project)}/secrets/{secret}/versions/{found[0]}"
+    name = f"projects/{local_project_number(project)}/secrets/{secret}/versions/{stored[0]}"
     return {"name": name, "state": "ENABLED"}
 
 

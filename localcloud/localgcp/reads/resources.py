@@ -53,14 +53,14 @@ _OF_NO_BUCKET: Final = frozenset({"storage.buckets.create", "storage.buckets.lis
 
 def read_policy(store: Store, name: str) -> dict[str, Any]:
     """The IAM policy of a resource."""
-    found = store.policy(name)
+    stored_policy = store.policy(name)
     bindings = [
         {"role": b.role, "members": list(b.members)}
         | ({"condition": b.condition} if b.condition else {})
-        for b in found.bindings
+        for b in stored_policy.bindings
     ]
-    conditional = any(binding.condition for binding in found.bindings)
-    etag = base64.b64encode(found.etag.encode()).decode()  # bytes, as JSON has them
+    conditional = any(binding.condition for binding in stored_policy.bindings)
+    etag = base64.b64encode(stored_policy.etag.encode()).decode()  # bytes, as JSON has them
     return {"version": 3 if conditional else 1, "etag": etag, "bindings": bindings}
 
 
@@ -71,21 +71,21 @@ def write_policy(store: Store, name: str, policy: Mapping[str, Any]) -> dict[str
     Bindings of one role and condition are made one, as IAM does.
     """
     merged: dict[str, Binding] = {}
-    for given in policy.get("bindings", ()):
-        role, condition = str(given.get("role") or ""), given.get("condition") or None
+    for binding in policy.get("bindings", ()):
+        role, condition = str(binding.get("role") or ""), binding.get("condition") or None
         if not role:
             raise RefusedRequestError(400, "A binding of the policy has no role.")
         key = json.dumps([role, condition], sort_keys=True)
         before = merged[key].members if key in merged else ()
-        for member in given.get("members", ()):
+        for member in binding.get("members", ()):
             if member.endswith(":"):
                 raise RefusedRequestError(400, f"Invalid member ({member}).")
-        members = tuple(dict.fromkeys((*before, *given.get("members", ()))))
+        members = tuple(dict.fromkeys((*before, *binding.get("members", ()))))
         merged[key] = Binding(role, members, condition)
     bindings = tuple(merged.values())
-    given = str(policy.get("etag") or "")
+    binding = str(policy.get("etag") or "")
     try:
-        etag = base64.b64decode(given).decode() if given else store.policy(name).etag
+        etag = base64.b64decode(binding).decode() if binding else store.policy(name).etag
         store.set_policy(name, bindings, expected_etag=etag)
     except (PolicyConflictError, ValueError):
         text = "There were concurrent policy changes. Please retry the whole read-modify-write."
@@ -103,7 +103,7 @@ def permissions(request: Request) -> dict[str, Any]:
         return {}
     if name.startswith("b/") and not _OF_NO_BUCKET.isdisjoint(asked):
         raise RefusedRequestError(400, "permissions of projects are asked of no bucket.")
-    held = [each for each in asked if not request.denies(name, each)]
+    held = [permission for permission in asked if not request.denies(name, permission)]
     return {"permissions": held} if held else {}
 
 
@@ -115,7 +115,7 @@ def _exists(store: Store, name: str) -> bool:
     project = name.split("/")[1]
     if name == f"projects/{project}":
         return is_local(project) or project in store.projects()
-    return any(each.id == name for each in store.list(project=project))
+    return any(resource.id == name for resource in store.list(project=project))
 
 
 def policy(request: Request) -> dict[str, Any]:
@@ -134,25 +134,25 @@ def list_in_project(store: Store, project: str, collection: str) -> list[dict[st
 
     https://docs.cloud.google.com/vpc/docs/routes: to the internet, and one for each subnet.
     """
-    found = [_to_rest(store, each) for each in store.list(_LISTED[collection], project)]
+    documents = [_to_rest(store, resource) for resource in store.list(_LISTED[collection], project)]
     if collection == "routes":
-        found += _routes_of_networks(store, project)
-    return found
+        documents += _routes_of_networks(store, project)
+    return documents
 
 
 def read_network(store: Store, path: str) -> dict[str, Any]:
     """A network, with its peerings."""
-    found = store.get(vpc.NETWORK, path)
-    if found is None:
+    resource = store.get(vpc.NETWORK, path)
+    if resource is None:
         raise RefusedRequestError(404, f"The resource '{path}' was not found")
     names = [
-        str(each.outputs["peering"])
-        for each in vpc.in_network(store, vpc.CONNECTION, path)
-        if each.outputs.get("peering")
+        str(connection.outputs["peering"])
+        for connection in vpc.in_network(store, vpc.CONNECTION, path)
+        if connection.outputs.get("peering")
     ]
-    names += [each.outputs["name"] for each in vpc.in_network(store, PEERING, path)]
+    names += [connection.outputs["name"] for connection in vpc.in_network(store, PEERING, path)]
     peerings = [{"name": name, "state": "ACTIVE"} for name in names]
-    return {**_to_rest(store, found), "peerings": peerings}
+    return {**_to_rest(store, resource), "peerings": peerings}
 
 
 def read_resource(store: Store, name: str) -> dict[str, Any]:
@@ -167,18 +167,18 @@ def get(request: Request) -> dict[str, Any]:
 
 def change(request: Request) -> dict[str, Any]:
     """Change fields of a resource."""
-    found = _find(request.store, request.name)
-    _change(request.store, found, request.body)
+    resource = _find(request.store, request.name)
+    _change(request.store, resource, request.body)
     return _done(request) if _is_compute(request) else get(request)
 
 
 def delete(request: Request) -> dict[str, Any]:
     """Delete a resource, with its IAM policy; what an account was granted goes with it."""
-    found = _find(request.store, request.name)
-    request.store.delete(found.type, found.id)
-    request.store.delete_policy(found.id)
-    if found.type == ACCOUNT:
-        request.store.delete_member(f"serviceAccount:{found.outputs.get('email')}")
+    resource = _find(request.store, request.name)
+    request.store.delete(resource.type, resource.id)
+    request.store.delete_policy(resource.id)
+    if resource.type == ACCOUNT:
+        request.store.delete_member(f"serviceAccount:{resource.outputs.get('email')}")
     return _done(request)
 
 
@@ -232,15 +232,17 @@ def create_account(request: Request) -> dict[str, Any]:
 def list_accounts(request: Request) -> dict[str, Any]:
     """Service accounts of a project."""
     project = request.project
-    found = [_to_rest(request.store, each) for each in request.store.list(ACCOUNT, project)]
+    accounts = [
+        _to_rest(request.store, resource) for resource in request.store.list(ACCOUNT, project)
+    ]
     if request.store.service_enabled(project, "compute.googleapis.com"):
         # https://docs.cloud.google.com/compute/docs/access/service-accounts#default_service_account
         email = f"{project_number(project)}-compute@developer.gserviceaccount.com"
         name = {"name": f"{request.name}/serviceAccounts/{email}", "projectId": project}
-        found.append(
+        accounts.append(
             {**name, "email": email, "displayName": "Compute Engine default service account"}
         )
-    return {"accounts": sorted(found, key=lambda each: each["email"])}
+    return {"accounts": sorted(accounts, key=lambda resource: resource["email"])}
 
 
 def disable_account(request: Request) -> dict[str, Any]:
@@ -267,23 +269,29 @@ def disable(request: Request) -> dict[str, Any]:
 def _find(store: Store, name: str) -> StoredResource:
     """Raises RefusedRequestError (404)."""
     if name.startswith("b/"):
-        found = store.get(BUCKET, name.removeprefix("b/"))
-        if found is None:
+        stored = store.get(BUCKET, name.removeprefix("b/"))
+        if stored is None:
             raise RefusedRequestError(404, "The specified bucket does not exist.")
-        return found
-    for each in store.list():
-        if name in (each.id, f"projects/-/serviceAccounts/{each.outputs.get('email')}"):
-            return each
+        return stored
+    for resource in store.list():
+        if name in (resource.id, f"projects/-/serviceAccounts/{resource.outputs.get('email')}"):
+            return resource
     raise RefusedRequestError(404, f"The resource '{name}' was not found")
 
 
-def _change(store: Store, found: StoredResource, body: Mapping[str, Any]) -> None:
+def _change(store: Store, resource: StoredResource, body: Mapping[str, Any]) -> None:
     fields = _from_rest(dict(body))
     for name, value in (fields.pop("iamConfiguration", None) or {}).items():
         fields[name] = value["enabled"] if isinstance(value, dict) else value
     if "labels" in fields:
         fields["effectiveLabels"] = fields["labels"]
-    store.put(found.type, found.id, found.project, found.inputs, {**found.outputs, **fields})
+    store.put(
+        resource.type,
+        resource.id,
+        resource.project,
+        resource.inputs,
+        {**resource.outputs, **fields},
+    )
 
 
 def _routes_of_networks(store: Store, project: str) -> Iterator[dict[str, Any]]:
@@ -305,37 +313,41 @@ def _route(project: str, network: str, target: str, hop: dict[str, str]) -> dict
 
 def _to_rest(store: Store, resource: StoredResource) -> dict[str, Any]:
     """A resource as its API has it; ``DescribedMethod.fit`` leaves out what only the plugin has."""
-    found: dict[str, Any] = _renamed(resource.outputs, _TO_REST)
+    document: dict[str, Any] = _renamed(resource.outputs, _TO_REST)
     _, _, word = resource.type.rpartition(":")
     service = resource.type.removeprefix("gcp:").partition("/")[0]
-    if "effectiveLabels" in found:
-        found["labels"] = found["effectiveLabels"]
+    if "effectiveLabels" in document:
+        document["labels"] = document["effectiveLabels"]
     if service == "compute":
-        return found | _compute_fields(store, resource, word[0].lower() + word[1:])
+        return document | _compute_fields(store, resource, word[0].lower() + word[1:])
     if resource.type == BUCKET:
-        return found | _bucket_fields(resource)
+        return document | _bucket_fields(resource)
     if resource.type == ACCOUNT:
         project = {"name": resource.id, "projectId": resource.project}
-        return found | project | {"oauth2ClientId": found.get("uniqueId")}
-    if policies := found.get("cleanupPolicies"):
-        found["cleanupPolicies"] = {each["id"]: each for each in policies}
+        return document | project | {"oauth2ClientId": document.get("uniqueId")}
+    if policies := document.get("cleanupPolicies"):
+        document["cleanupPolicies"] = {
+            cleanup_policy["id"]: cleanup_policy for cleanup_policy in policies
+        }
     else:
-        found.pop("cleanupPolicies", None)
-    return found | {"name": found["name"] if "/" in str(found.get("name")) else resource.id}
+        document.pop("cleanupPolicies", None)
+    return document | {
+        "name": document["name"] if "/" in str(document.get("name")) else resource.id
+    }
 
 
 def _compute_fields(store: Store, resource: StoredResource, word: str) -> dict[str, Any]:
     path, outputs = resource.id.split("/"), resource.outputs
-    found: dict[str, Any] = {
+    fields: dict[str, Any] = {
         "id": str(outputs.get("numericId") or zlib.crc32(resource.id.encode())),
         "kind": f"compute#{word}",
         "selfLink": outputs.get("selfLink") or SELF_LINK + resource.id,
     }
     if path[2] in ("regions", "zones"):
-        found[path[2].removesuffix("s")] = SELF_LINK + "/".join(path[:4])
+        fields[path[2].removesuffix("s")] = SELF_LINK + "/".join(path[:4])
     if network := vpc.network_of(store, resource):
-        found["network"] = SELF_LINK + network
-    return found
+        fields["network"] = SELF_LINK + network
+    return fields
 
 
 def _bucket_fields(resource: StoredResource) -> dict[str, Any]:
@@ -359,10 +371,10 @@ def _from_rest(body: dict[str, Any]) -> dict[str, Any]:
 
 def _renamed(value: Any, names: Mapping[str, str]) -> Any:
     if isinstance(value, list):
-        return [_renamed(each, names) for each in value]
+        return [_renamed(element, names) for element in value]
     if not isinstance(value, dict):
         return value
-    return {names.get(key, key): _renamed(each, names) for key, each in value.items()}
+    return {names.get(key, key): _renamed(element, names) for key, element in value.items()}
 
 
 def _is_compute(request: Request) -> bool:

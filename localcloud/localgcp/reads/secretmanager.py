@@ -61,23 +61,23 @@ class SecretService:
             )
             raise ApiError(_CODE.PERMISSION_DENIED, f"{text} (or it may not exist).{who}")
         name = f"projects/{project_number(project)}/secrets/{secret}"
-        found = find_version(self.store, self.home.secrets, project, secret, version)
-        if found is None:
+        resource = find_version(self.store, self.home.secrets, project, secret, version)
+        if resource is None:
             text = f"Secret [{name}] not found or has no versions."
             if version != LATEST:
                 text = f"Secret Version [{name}/versions/{version}] not found."
             hint = f"Give it a value: vt local secret set {secret}"
             raise ApiError(_CODE.NOT_FOUND, f"{text} {hint}")
-        number, value = found
+        number, value = resource
         return types.AccessSecretVersionResponse(
             name=f"{name}/versions/{number}",
             payload=types.SecretPayload(data=value, data_crc32c=google_crc32c.value(value)),
         )
 
-    def _project(self, given: str) -> str:
+    def _project(self, name: str) -> str:
         """The id of a project that is given by its id or its number."""
         known = {project_number(project): project for project in self.store.projects()}
-        return known.get(given, given)
+        return known.get(name, name)
 
     def _may_access(self, guest: Guest, project: str, secret: str) -> bool:
         places = (f"projects/{project}/secrets/{secret}", f"projects/{project}")
@@ -96,8 +96,8 @@ def add_version(folder: Path, project: str, secret: str, value: bytes) -> int:
     ``project`` and ``secret`` are ids. Raises OSError.
     """
     place = folder / project / secret
-    for each in (folder, place.parent, place):
-        each.mkdir(0o700, exist_ok=True)
+    for place_ in (folder, place.parent, place):
+        place_.mkdir(0o700, exist_ok=True)
     with tempfile.NamedTemporaryFile(dir=place, prefix=".value-") as part:  # 0600 from the start
         part.write(value)
         part.flush()
@@ -110,7 +110,7 @@ def add_version(folder: Path, project: str, secret: str, value: bytes) -> int:
 def versions(folder: Path, project: str, secret: str) -> list[int]:
     """Numbers of the versions that there are, in order."""
     place = folder / project / secret
-    names = [each.name for each in place.iterdir()] if place.is_dir() else []
+    names = [file.name for file in place.iterdir()] if place.is_dir() else []
     return sorted(int(name) for name in names if name.isascii() and name.isdecimal())
 
 

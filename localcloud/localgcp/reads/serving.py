@@ -98,7 +98,7 @@ class Reads:
     def _answer(
         self, read: ReadMethod, request: Request, path: str, connection: str
     ) -> dict[str, Any]:
-        """What the method answers, with what faults make of it. Raises RefusedRequestError."""
+        """Return the method's answer, after faults. Raises RefusedRequestError."""
         id_ = request.method.id
         service, method = read.fault_of(id_)
         if service is Service.BIGQUERY:
@@ -132,7 +132,7 @@ class Reads:
         return answer
 
     def _meet(self, taken: list[Entry], when: str, path: str, connection: str) -> None:
-        """What happens to a call before or after it is answered.
+        """Apply faults to a call before or after it is answered.
 
         Raises RefusedRequestError for an error, ExchangeEndedError where no answer comes.
         """
@@ -153,25 +153,25 @@ def _check_fields(
 ) -> None:
     """Raise RefusedRequestError for a new resource whose fields, or whose region, break a rule."""
     of_compute = called.id.startswith("compute.")
-    found = list(field_rules.errors(called.request, document, "resource" if of_compute else ""))
+    errors = list(field_rules.errors(called.request, document, "resource" if of_compute else ""))
     # The checks of BigQuery's own jobs word what is required.
     words = "" if called.id == "bigquery.v2.jobs.insert" else "Required parameter is missing: "
-    for field, text in found if called.id.startswith("bigquery.") else ():
+    for field, text in errors if called.id.startswith("bigquery.") else ():
         name = field_rules.json_name(field)
         if text != field_rules.REQUIRED:
             raise BigQueryError("invalid", f"Invalid value for {name}: {text}")
         if words:
             raise BigQueryError("required", f"{words}{name}")
     nameless = ("resource.name", field_rules.REQUIRED)
-    if of_compute and not document.get("name") and nameless not in found:
-        found.append(nameless)
+    if of_compute and not document.get("name") and nameless not in errors:
+        errors.append(nameless)
     region = re.search("/regions/([^/]+)", path)
     if region and not is_region(region[1]):
-        found.append(("region", f"Unknown region {region[1][:80]!r}."))
-    if found and not called.id.startswith("bigquery."):
+        errors.append(("region", f"Unknown region {region[1][:80]!r}."))
+    if errors and not called.id.startswith("bigquery."):
         missing = "Required field '{}' not specified"
         raise InvalidRequestError(
-            [(at, missing.format(at) if t == field_rules.REQUIRED else t) for at, t in found]
+            [(at, missing.format(at) if t == field_rules.REQUIRED else t) for at, t in errors]
         )
 
 
@@ -181,29 +181,31 @@ def merged(value: object, patch: Mapping[str, Any]) -> dict[str, Any]:
     >>> merged({"a": 1, "b": {"c": 2}}, {"a": None, "b": {"d": 3}})
     {'b': {'c': 2, 'd': 3}}
     """
-    found = dict(value) if isinstance(value, dict) else {}
+    document = dict(value) if isinstance(value, dict) else {}
     for name, new in patch.items():
         if new is None:
-            found.pop(name, None)
+            document.pop(name, None)
         else:
-            found[name] = merged(found.get(name), new) if isinstance(new, dict) else new
-    return found
+            document[name] = merged(document.get(name), new) if isinstance(new, dict) else new
+    return document
 
 
 def _document(body: bytes) -> Mapping[str, Any]:
     try:
-        found = json.loads(body) if body.strip() else {}
+        document = json.loads(body) if body.strip() else {}
     except (ValueError, RecursionError):
-        found = None
-    if not isinstance(found, dict):
+        document = None
+    if not isinstance(document, dict):
         raise RefusedRequestError(400, "the body is no JSON object.")
-    return _without_nulls(found)
+    return _without_nulls(document)
 
 
 def _without_nulls(value: Any) -> Any:
     """A field that is null is one that is not set (https://protobuf.dev/programming-guides/json)."""
     if isinstance(value, list):
-        return [_without_nulls(each) for each in value]
+        return [_without_nulls(element) for element in value]
     if isinstance(value, dict):
-        return {key: _without_nulls(each) for key, each in value.items() if each is not None}
+        return {
+            key: _without_nulls(element) for key, element in value.items() if element is not None
+        }
     return value

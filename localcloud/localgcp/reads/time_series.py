@@ -1,4 +1,4 @@
-"""How much the accelerators of jobs do. Stand-in: there are none, so a fault says it.
+"""Utilization of the accelerators of jobs. Stand-in: there are none, so a fault sets it.
 
 https://docs.cloud.google.com/monitoring/api/ref_v3/rest/v3/projects.timeSeries/list
 """
@@ -32,7 +32,7 @@ class AskedJob:
 
     @property
     def subjects(self) -> list[str]:
-        """What the ``match`` of a fault is looked for in."""
+        """Return the text in which the ``match`` of a fault is searched."""
         job = self.record
         return [job.job_id, job.display_name, *job.labels.values()]
 
@@ -47,10 +47,13 @@ class AskedJob:
 def asked(request: Request) -> list[AskedJob]:
     """The jobs that a filter is about. Raises RefusedRequestError for one that is not read."""
     try:
-        found = log_filters.parse(request.parameter("filter"), _KNOWN).equal
+        conditions = log_filters.parse(request.parameter("filter"), _KNOWN).equal
     except FilterError as error:
         raise RefusedRequestError(400, str(error)) from None
-    if (found.get("metric.type"), found.get("resource.type", _RESOURCE)) != (METRIC, _RESOURCE):
+    if (conditions.get("metric.type"), conditions.get("resource.type", _RESOURCE)) != (
+        METRIC,
+        _RESOURCE,
+    ):
         raise RefusedRequestError(400, f"the local cloud has the metric {METRIC} alone.")
     jobs = JobTable(request.store.path).list()
     return [
@@ -58,7 +61,7 @@ def asked(request: Request) -> list[AskedJob]:
         for job in jobs
         if job.project == request.project
         and job.state is JobState.RUNNING
-        and found.get("resource.labels.job_id") in (None, job.job_id)
+        and conditions.get("resource.labels.job_id") in (None, job.job_id)
     ]
 
 
@@ -76,9 +79,9 @@ def time_series(request: Request) -> dict[str, Any]:
 def _fault(job: AskedJob, request: Request) -> Any:
     return next(
         (
-            each
-            for each in request.utilization
-            if not each.match or any(each.match in text for text in job.subjects)
+            utilization
+            for utilization in request.utilization
+            if not utilization.match or any(utilization.match in text for text in job.subjects)
         ),
         None,
     )

@@ -180,14 +180,14 @@ def outside_of(gcs: Path, buckets: Container[str]) -> list[str]:
 
     Names that begin with a dot are no buckets: what the local cloud itself puts there.
     """
-    found: list[str] = []
+    paths: list[str] = []
     for entry in sorted(gcs.iterdir()):
         if entry.name in buckets or entry.name.startswith("."):
             continue
         folder = entry.is_dir() and not entry.is_symlink()
         below = entry.rglob("*") if folder else [entry]
-        found += [f"/gcs/{x.relative_to(gcs)}" for x in below if x.is_symlink() or x.is_file()]
-    return sorted(found)
+        paths += [f"/gcs/{x.relative_to(gcs)}" for x in below if x.is_symlink() or x.is_file()]
+    return sorted(paths)
 
 
 def explain_outside(written: list[str]) -> str:
@@ -216,7 +216,7 @@ def _some(paths: list[str]) -> str:
 
 def _scan(root: Path) -> dict[str, tuple[int, int]] | None:
     """Files below ``root`` by path, with time of change and size; None if there are too many."""
-    found: dict[str, tuple[int, int]] = {}
+    stamps: dict[str, tuple[int, int]] = {}
     for folder, folders, names in os.walk(root):
         # A link to a folder is no folder here.
         for name in (*names, *(x for x in folders if os.path.islink(os.path.join(folder, x)))):
@@ -225,7 +225,7 @@ def _scan(root: Path) -> dict[str, tuple[int, int]] | None:
                 stat = os.lstat(path)
             except OSError:  # removed since it was listed
                 continue
-            found[path] = (stat.st_mtime_ns, stat.st_size)
-            if len(found) > _MOST:
+            stamps[path] = (stat.st_mtime_ns, stat.st_size)
+            if len(stamps) > _MOST:
                 return None
-    return found
+    return stamps

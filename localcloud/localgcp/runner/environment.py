@@ -162,18 +162,18 @@ def mounted_buckets(task: Mapping[str, Any]) -> list[str]:
     """Buckets that command, args or env values name below ``/gcs/``."""
     texts = [*task.get("command", []), *task.get("args", [])]
     texts += [item.get("value", "") for item in task.get("env", [])]
-    found = {
+    buckets = {
         bucket for text in texts for bucket in re.findall(_MOUNT.pattern + r"/([\w.-]+)", text)
     }
-    return sorted(found)
+    return sorted(buckets)
 
 
 def named_buckets(task: Mapping[str, Any], output_prefix: str | None) -> list[str]:
     """Buckets that the task names in any form, and that of its output: all may be mounted."""
     texts = [*task.get("command", []), *task.get("args", []), output_prefix or ""]
     texts += [item.get("value", "") for item in task.get("env", [])]
-    found = {bucket for text in texts for bucket in re.findall(r"gs://([a-z0-9][\w.-]*)", text)}
-    return sorted(found.union(mounted_buckets(task)))
+    buckets = {bucket for text in texts for bucket in re.findall(r"gs://([a-z0-9][\w.-]*)", text)}
+    return sorted(buckets.union(mounted_buckets(task)))
 
 
 def _cluster_spec(spec: Mapping[str, Any], placement: Placement) -> str:

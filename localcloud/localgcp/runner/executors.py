@@ -70,10 +70,10 @@ def for_image(image_uri: str, *, nearest: bool = False) -> Executor | None:
     name = image_uri.rpartition("/")[2].partition("@")[0].partition(":")[0]
     prebuilt = re.match(r"(us|europe|asia)-docker\.pkg\.dev/vertex-ai/training/", image_uri)
     rows = (row for row in table() if prebuilt and re.fullmatch(row.image, name))
-    found = next(rows, None)
-    if prebuilt and nearest and found is None and (near := nearest_to(image_uri)):
+    first = next(rows, None)
+    if prebuilt and nearest and first is None and (near := nearest_to(image_uri)):
         return for_image(f"{prebuilt[0]}{near}")
-    return found
+    return first
 
 
 def names() -> list[str]:
@@ -88,9 +88,9 @@ def nearest_to(image_uri: str) -> str | None:
         return None
 
     def distance(name: str) -> int:
-        found = _VERSION.match(name)
-        assert found is not None  # as the rows of the table are written
-        return abs(100 * (int(found[3]) - int(asked[3])) + int(found[4]) - int(asked[4]))
+        match = _VERSION.match(name)
+        assert match is not None  # as the rows of the table are written
+        return abs(100 * (int(match[3]) - int(asked[3])) + int(match[4]) - int(asked[4]))
 
     same = [name for name in names() if name.partition("-")[0] == asked[1]]
     near = min(same, key=distance, default=None)
@@ -192,17 +192,17 @@ def _python(executor: Executor) -> tuple[str, str]:
     find = ("python", "find", "--no-python-downloads", "--no-project", "--system")
     error = ""
     for wanted in (*candidates, executor.python):
-        found = subprocess.run(
+        process = subprocess.run(
             uv_command(*find, wanted),
             env=installer_environment(),
             capture_output=True,
             text=True,
             check=False,
         )
-        path = found.stdout.strip()
-        if found.returncode == 0 and (version := version_of(path)):
+        path = process.stdout.strip()
+        if process.returncode == 0 and (version := version_of(path)):
             return path, version
-        error = found.stderr.strip()
+        error = process.stderr.strip()
     raise ExecutorError(
         f"{executor.name} needs Python {executor.python}, and this machine has none "
         f"(vt runs on {running}). Install Python {IMAGE_PYTHON}."
@@ -213,14 +213,14 @@ def _python(executor: Executor) -> tuple[str, str]:
 def version_of(python: str) -> str | None:
     """Minor version of an interpreter that can be started, else None."""
     code = "import sys; print('%d.%d' % sys.version_info[:2])"
-    found = subprocess.run(
+    process = subprocess.run(
         [python, "-I", "-c", code],
         env=installer_environment(),
         capture_output=True,
         text=True,
         check=False,
     )
-    return found.stdout.strip() or None if found.returncode == 0 else None
+    return process.stdout.strip() or None if process.returncode == 0 else None
 
 
 def uv_command(*arguments: str) -> list[str]:
@@ -230,10 +230,10 @@ def uv_command(*arguments: str) -> list[str]:
     of the user and the machine and none of a checkout. Raises ExecutorError if it is not installed.
     """
     beside = Path(sys.executable).with_name("uv")
-    found = str(beside) if beside.exists() else shutil.which("uv")
-    if found is None:
+    path = str(beside) if beside.exists() else shutil.which("uv")
+    if path is None:
         raise ExecutorError("uv is not installed. Hint: python -m pip install uv")
-    return [found, "--directory", "/", *arguments]
+    return [path, "--directory", "/", *arguments]
 
 
 def _run(command: list[str], report: Report) -> None:

@@ -79,7 +79,7 @@ class Mount:
         """Take over what others wrote or deleted, where the job has not changed it itself."""
         if not self.access.may_read(self.bucket):
             return
-        objects = {name: _stamp(found) for name, found in self._objects.files()}
+        objects = {name: _stamp(blob) for name, blob in self._objects.files()}
         for name, stamp in objects.items():
             if stamp != self._known.get(name) and self._is_unchanged(name):
                 self._copy(name, stamp)
@@ -90,8 +90,8 @@ class Mount:
             del self._known[name]
 
     def _is_unchanged(self, name: str) -> bool:
-        found = self._files.status(self._path(name))
-        return (_stamp(found) if found else None) == self._synced.get(name)
+        status = self._files.status(self._path(name))
+        return (_stamp(status) if status else None) == self._synced.get(name)
 
     def _path(self, name: str) -> str:
         return f"{self.folder.name}/{name}"
@@ -143,15 +143,15 @@ class Mount:
 
     def _scan(self) -> dict[str, Stamp]:
         """Files of the job by their names; a link is reported once."""
-        found: dict[str, Stamp] = {}
+        stamps: dict[str, Stamp] = {}
         for name, state in self._files.entries(self.folder.name):
             if stat.S_ISREG(state.st_mode):
-                found[name] = _stamp(state)
+                stamps[name] = _stamp(state)
             elif stat.S_ISLNK(state.st_mode) and name not in self._links:
                 self._links.add(name)
                 what = f"/gcs/{self.bucket}/{name} is a link: not uploaded."
                 self.report(f"{what} On the service it becomes an object without content.")
-        return found
+        return stamps
 
     def _refuse(self, name: str, permission: str) -> None:
         if name not in self.refused:
@@ -162,8 +162,8 @@ class Mount:
         return storage_client(self.cloud.storage_url)
 
 
-def _stamp(found: os.stat_result) -> Stamp:
-    return found.st_mtime_ns, found.st_size, found.st_ino
+def _stamp(status: os.stat_result) -> Stamp:
+    return status.st_mtime_ns, status.st_size, status.st_ino
 
 
 def storage_client(url: str) -> Any:

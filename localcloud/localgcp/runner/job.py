@@ -218,9 +218,11 @@ class JobRun:
     def _hosts_file(self) -> Path:
         return self.folder / "hosts"
 
-    def _member(self, each: Replica, program: Program, placement: Placement, host: Host) -> Member:
-        log = JobLog(log_path(self.cloud.home, self.record.job_id, each.name))
-        folders = self._folders(each, alone=placement.alone)
+    def _member(
+        self, member: Replica, program: Program, placement: Placement, host: Host
+    ) -> Member:
+        log = JobLog(log_path(self.cloud.home, self.record.job_id, member.name))
+        folders = self._folders(member, alone=placement.alone)
 
         def launch() -> Launch:
             service = environment.service_variables(
@@ -230,10 +232,10 @@ class JobRun:
                 placement=placement,
             )
             if self.trial:
-                environment.metrics_file(self.gcs, each.name).parent.mkdir(exist_ok=True)
-                service |= environment.trial_variables(self.trial, program.gcs, each.name)
+                environment.metrics_file(self.gcs, member.name).parent.mkdir(exist_ok=True)
+                service |= environment.trial_variables(self.trial, program.gcs, member.name)
             service |= environment.api_variables(self.cloud.api_url)
-            user = environment.user_variables(each.task, service, program.gcs)
+            user = environment.user_variables(member.task, service, program.gcs)
             made = program.launch(service, user)
             buckets = self.buckets.view if isinstance(program, HostProgram) else None
             work, hosts_file = folders.work, self._hosts_file()
@@ -242,12 +244,12 @@ class JobRun:
                     host, hosts_file, made.argv, made.env, work=work, buckets=buckets
                 )
             except CommandNotFoundError as error:
-                raise CommandNotFoundError(str(error), each.name) from None
+                raise CommandNotFoundError(str(error), member.name) from None
             return replace(made, argv=argv)
 
-        primary = each.pool == each.index == 0
+        primary = member.pool == member.index == 0
         account = self.record.spec.get("serviceAccount", "")
-        return Member(each.name, folders, self.log if primary else log, launch, account)
+        return Member(member.name, folders, self.log if primary else log, launch, account)
 
     def _finish(self, decision: Decision, lost: str) -> None:
         """Set the final state; ``lost`` says which files the job wrote into no bucket."""

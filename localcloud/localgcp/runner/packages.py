@@ -172,7 +172,7 @@ def _make_once(target: Path, make: Callable[[Path], None], cancelled: threading.
 
 
 def _is_pinned(wheel: Path) -> bool:
-    """Whether all requirements of a wheel name one version, as ``numpy==1.26.4`` does."""
+    """True if all requirements of a wheel pin one version, like ``numpy==1.26.4``."""
     with zipfile.ZipFile(wheel) as archive:
         metadata = [name for name in archive.namelist() if name.endswith(".dist-info/METADATA")]
         text = "".join(archive.read(name).decode(errors="replace") for name in metadata[:1])

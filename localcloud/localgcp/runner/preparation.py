@@ -32,7 +32,7 @@ class Preparation:
     tmp: Path
     log: JobLog
     own_mount: bool
-    """Whether programs of this machine have a ``/gcs`` of their own."""
+    """True if programs of this machine have a ``/gcs`` of their own."""
     cancelled: threading.Event
     _pythons: dict[tuple[str, ...], Path] = field(default_factory=dict[tuple[str, ...], Path])
     _said: set[str] = field(default_factory=set[str])

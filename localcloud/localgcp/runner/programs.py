@@ -61,7 +61,7 @@ class HostProgram:
     folders: Folders
     storage_url: str
     own_mount: bool = False
-    """Whether it has a ``/gcs`` of its own; else a folder stands for it in paths."""
+    """True if the program has its own ``/gcs``; else paths use a folder in its place."""
 
     @property
     def gcs(self) -> Path:
@@ -180,13 +180,13 @@ def _terminate_first(child: processes.ChildProcess) -> bool:
         below = psutil.Process(child.pid).children(recursive=True)
     except psutil.Error:
         return False
-    found = False
+    terminated = False
     for process in below:
         try:
             parent = process.parent()
             if parent and parent.cmdline()[:1] == [_BUILDAH_PARENT]:
                 process.terminate()
-                found = True
+                terminated = True
         except psutil.Error:
             continue
-    return found
+    return terminated

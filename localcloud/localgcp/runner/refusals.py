@@ -137,8 +137,8 @@ def _command(container: Mapping[str, Any], path: Path, nearest: bool) -> Iterato
         what = "its command runs on this machine, with the programs that are here, not in the image"
         yield Refusal(path, f"{what}, {other}" if other else what, level="warning")
         return
-    for each in filter(None, (substitutes.version_for(image, executor), other)):
-        yield Refusal(path, f"its command runs {each}", level="warning")
+    for python_version in filter(None, (substitutes.version_for(image, executor), other)):
+        yield Refusal(path, f"its command runs {python_version}", level="warning")
 
 
 def _python_here(executor: executors.Executor | None, named: set[str]) -> str:
@@ -149,8 +149,8 @@ def _python_here(executor: executors.Executor | None, named: set[str]) -> str:
         with suppress(ExecutorError):  # told when the job starts, and of packages
             return executors.python_version(executor)
         return ""
-    found = shutil.which(min(named))
-    return executors.version_of(found) or "" if found else ""
+    path = shutil.which(min(named))
+    return executors.version_of(path) or "" if path else ""
 
 
 def no_stand_in(image: str) -> tuple[str, str]:

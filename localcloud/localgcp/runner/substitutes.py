@@ -63,8 +63,8 @@ def python_of(image: str) -> str:
     >>> python_of("us-docker.pkg.dev/x/gcr.io/pytorch-gpu.2-0.py310"), python_of("python:3.12-slim")
     ('3.10', '3.12')
     """
-    found = _PYTHON.search(image)
-    return f"{found[1] or found[3]}.{found[2] or found[4]}" if found else ""
+    match = _PYTHON.search(image)
+    return f"{match[1] or match[3]}.{match[2] or match[4]}" if match else ""
 
 
 def note(folder: Path, text: str) -> None:

@@ -30,17 +30,17 @@ def copy(url: str, uri: str, name: str, stopping: threading.Event) -> str:
     target, below = bucket_of(number, region), f"{model}/{operation}/artifacts/"
     try:
         _make(client, target)
-        found = 0
+        count = 0
         for blob in client.list_blobs(bucket, prefix=folder):
             if stopping.is_set():
                 break
             if rest := blob.name.removeprefix(folder):
                 client.bucket(bucket).copy_blob(blob, client.bucket(target), f"{below}{rest}")
-                found += 1
+                count += 1
     except GoogleAPICallError as error:
         text = f"The artifacts at {uri} cannot be read: {error.message}"
         raise failed_precondition(text) from None
-    if not found and not stopping.is_set():
+    if not count and not stopping.is_set():
         raise failed_precondition(f"{uri} {_NONE}")
     return f"gs://{target}/{below.removesuffix('/')}"
 

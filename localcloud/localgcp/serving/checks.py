@@ -1,4 +1,4 @@
-"""What the services of models and endpoints refuse at once.
+"""Requests that the services of models and endpoints reject at once.
 
 Fields and rules are those of google-cloud-aiplatform 2.7.0 (``model.py``, ``model_service.py``,
 ``endpoint.py``, ``endpoint_service.py``, ``machine_resources.py``) and of
@@ -38,12 +38,12 @@ def check_model(store: Store, project: str, region: str, body: Mapping[str, Any]
     if bad := [*_model_errors(body, region)]:
         raise invalid_fields(bad)
     agent = service_agent(project)
-    found = _IMAGE.fullmatch(body["containerSpec"]["imageUri"])
-    if found and registry_path(found[0]) and found["project"] != project:
-        repository = found[0].split("/")[2]
-        place = f"projects/{found['project']}/locations/{found['place']}/repositories/{repository}"
-        if not has_role(store, agent, _IMAGE_READERS, f"projects/{found['project']}", place):
-            text = f"{agent} does not have permission to pull {found[0]}."
+    match = _IMAGE.fullmatch(body["containerSpec"]["imageUri"])
+    if match and registry_path(match[0]) and match["project"] != project:
+        repository = match[0].split("/")[2]
+        place = f"projects/{match['project']}/locations/{match['place']}/repositories/{repository}"
+        if not has_role(store, agent, _IMAGE_READERS, f"projects/{match['project']}", place):
+            text = f"{agent} does not have permission to pull {match[0]}."
             raise permission_denied(f"{text} Grant roles/artifactregistry.reader on {place}.")
     if uri := body.get("artifactUri"):
         _check_bucket(store, project, region, uri)
@@ -51,16 +51,16 @@ def check_model(store: Store, project: str, region: str, body: Mapping[str, Any]
 
 def _check_bucket(store: Store, project: str, region: str, uri: str) -> None:
     bucket = uri.removeprefix("gs://").partition("/")[0]
-    found = store.bucket(bucket)
-    if found is None:
+    resource = store.bucket(bucket)
+    if resource is None:
         raise invalid_argument(f"The specified bucket does not exist: gs://{bucket} (in {uri}).")
-    owner, agent = found.get("project"), service_agent(project)
+    owner, agent = resource.get("project"), service_agent(project)
     if owner not in (project, None) and not has_role(
         store, agent, _BUCKET_READERS, f"b/{bucket}", f"projects/{owner}"
     ):
         text = f"{agent} does not have storage.objects.list access to the bucket gs://{bucket}."
         raise permission_denied(f"{text} Grant roles/storage.objectViewer on it.")
-    location = str(found.get("location") or region).lower()
+    location = str(resource.get("location") or region).lower()
     if location != region:
         text = f"The artifact_uri {uri} is in a bucket of location {location};"
         raise invalid_argument(f"{text} it must be in the region of the model, {region}.")
@@ -84,11 +84,11 @@ def _model_errors(body: Mapping[str, Any], region: str) -> FieldErrors:
 
 def _container_errors(at: str, container: Mapping[str, Any], region: str) -> FieldErrors:
     image = container["imageUri"]
-    found = _IMAGE.fullmatch(image)
-    if found is None:
+    match = _IMAGE.fullmatch(image)
+    if match is None:
         yield f"{at}.image_uri", f"{image!r} is no image of Artifact Registry."
-    elif found["place"] not in (region, region.partition("-")[0]):
-        text = f"{image} is in {found['place']}; it must be in the region of the model, {region}."
+    elif match["place"] not in (region, region.partition("-")[0]):
+        text = f"{image} is in {match['place']}; it must be in the region of the model, {region}."
         yield f"{at}.image_uri", text
     yield from env_errors(at, container)
     for name in (variable.get("name", "") for variable in container.get("env", [])):
@@ -111,15 +111,15 @@ def _container_errors(at: str, container: Mapping[str, Any], region: str) -> Fie
 
 def merged_aliases(held: Iterable[str], changes: Iterable[str]) -> list[str]:
     """Aliases of a version after MergeVersionAliases. Raises ApiError."""
-    found, changes = set(held), list(changes)
+    aliases, changes = set(held), list(changes)
     for change in changes:
         name = change.removeprefix("-")
         if not _ALIAS.fullmatch(name):
             raise invalid_argument(f"Invalid version alias {name!r}: not {_ALIAS.pattern}.")
-        if change == "-default" and "default" in found:
+        if change == "-default" and "default" in aliases:
             raise invalid_argument("The alias default cannot be removed, only given to another.")
-        (found.discard if change.startswith("-") else found.add)(name)
-    return sorted(found)
+        (aliases.discard if change.startswith("-") else aliases.add)(name)
+    return sorted(aliases)
 
 
 def check_deployed_model(store: Store, deployed: Mapping[str, Any]) -> None:
@@ -150,7 +150,7 @@ def _deployed_errors(deployed: Mapping[str, Any]) -> FieldErrors:
 
 
 def replica_errors(prefix: str, resources: Mapping[str, Any]) -> FieldErrors:
-    """What is wrong with the numbers of replicas."""
+    """Yield errors in the numbers of replicas."""
     at = f"{prefix}.dedicated_resources"
     least, most = replicas(resources), int(resources.get("maxReplicaCount", 0))
     if least < 1:
@@ -162,7 +162,7 @@ def replica_errors(prefix: str, resources: Mapping[str, Any]) -> FieldErrors:
 
 
 def replicas(resources: Mapping[str, Any]) -> int:
-    """How many replicas there are here: the smallest number that the service would have."""
+    """Return the number of local replicas: the smallest number that the service would have."""
     return int(resources.get("minReplicaCount", 0))
 
 

@@ -39,7 +39,7 @@ _LOGS: Final = "Model server logs can be found at"
 
 @dataclass(frozen=True)
 class Host:
-    """What containers take of this machine and of its local cloud."""
+    """Parts of this machine and its local cloud that containers use."""
 
     cloud: CloudHost
     choose_port: Callable[[], int]
@@ -60,7 +60,7 @@ class Deployment:
 
     @property
     def predict_route(self) -> str:
-        """Where its containers take requests."""
+        """Path at which its containers accept predictions."""
         return self._route("predictRoute", ":predict")
 
     def _route(self, field: str, suffix: str = "") -> str:
@@ -86,10 +86,10 @@ class Deployment:
         seconds = float(text.removesuffix("s")) if text else _DEPLOYMENT_TIMEOUT
         deadline = time.monotonic() + seconds
         while self.available < wanted and not stopping.is_set():
-            for each in self._replicas[:]:
-                if each.failure:
-                    what = f"Model server exited unexpectedly: {each.failure}."
-                    raise failed_precondition(f"{what} {_LOGS} {each.log.path}.")
+            for replica in self._replicas[:]:
+                if replica.failure:
+                    what = f"Model server exited unexpectedly: {replica.failure}."
+                    raise failed_precondition(f"{what} {_LOGS} {replica.log.path}.")
             if time.monotonic() > deadline:
                 what = "Model server never became ready. Please validate that your model file or"
                 logs = f"{_LOGS} {self._replicas[0].log.path}."
@@ -98,28 +98,30 @@ class Deployment:
 
     @property
     def available(self) -> int:
-        """How many replicas are healthy."""
-        return sum(each.healthy for each in self._replicas[:])
+        """Return the number of healthy replicas."""
+        return sum(replica.healthy for replica in self._replicas[:])
 
     @contextmanager
     def replica(self) -> Iterator[Replica | None]:
         """The healthy replica with the fewest requests, for one more of them; None if none is."""
         with self._changed:
-            able = [each for each in self._replicas if each.healthy and not self._closed]
-            found = min(able, key=lambda each: each.busy, default=None)
-            if found is not None:
-                found.busy += 1
+            able = [
+                candidate for candidate in self._replicas if candidate.healthy and not self._closed
+            ]
+            least_busy = min(able, key=lambda candidate: candidate.busy, default=None)
+            if least_busy is not None:
+                least_busy.busy += 1
         try:
-            yield found
+            yield least_busy
         finally:
-            if found is not None:
+            if least_busy is not None:
                 with self._changed:
-                    found.busy -= 1
+                    least_busy.busy -= 1
                     self._changed.notify_all()
 
     @property
     def closed(self) -> bool:
-        """Whether it takes no more requests, because it is undeployed."""
+        """True if it accepts no more requests, because it is undeployed."""
         return self._closed
 
     def close(self, *, drain: bool) -> None:
@@ -131,15 +133,15 @@ class Deployment:
 
     def _end(self, spare: list[Replica], *, drain: bool = True) -> None:
         with self._changed:
-            self._replicas = [each for each in self._replicas if each not in spare]
+            self._replicas = [replica for replica in self._replicas if replica not in spare]
             if drain:
                 self._changed.wait_for(
-                    lambda: not any(each.busy for each in spare), self.host.timing.drain
+                    lambda: not any(replica.busy for replica in spare), self.host.timing.drain
                 )
-        for each in spare:
-            each.stopped.set()  # all at once: each may take seconds
-        for each in spare:
-            each.stop()
+        for replica in spare:
+            replica.stopped.set()  # all at once: each may take seconds
+        for replica in spare:
+            replica.stop()
 
     def _replica(self, index: int) -> Replica:
         base = self.folder / str(index)
@@ -190,7 +192,7 @@ class Deployment:
         )
 
     def _variables(self, port: int) -> dict[str, str]:
-        """What the service sets (doc:predictions/custom-container-requirements)."""
+        """Return the service's variables (doc:predictions/custom-container-requirements)."""
         machine = self.deployed["dedicatedResources"]["machineSpec"]
         return {
             "AIP_HTTP_PORT": str(port),
@@ -235,9 +237,9 @@ class Deployments:
 
     def end(self, endpoint: str, id_: str, *, drain: bool = True) -> None:
         """End the containers of a DeployedModel, if there are any."""
-        found = self.get(endpoint, id_)
-        if found is not None:
-            found.close(drain=drain)  # ``stop`` ends it, too, should that come in between
+        deployment = self.get(endpoint, id_)
+        if deployment is not None:
+            deployment.close(drain=drain)  # ``stop`` ends it, too, should that come in between
             with self._lock:
                 self._found.pop((endpoint, id_), None)
 
@@ -245,11 +247,11 @@ class Deployments:
         """End all containers."""
         with self._lock:
             self._stopped, keys = True, list(self._found)
-        ends = [make_thread(partial(self.end, *each, drain=False)) for each in keys]
-        for each in ends:
-            each.start()
-        for each in ends:
-            each.join()
+        ends = [make_thread(partial(self.end, *thread, drain=False)) for thread in keys]
+        for thread in ends:
+            thread.start()
+        for thread in ends:
+            thread.join()
 
 
 def log_path(home: Home, endpoint: str, id_: str, index: int) -> Path:

@@ -78,20 +78,23 @@ class EndpointService(ResourceService):
 
     def recover(self) -> None:
         """Start the containers of what was deployed when an earlier server ended."""
-        for each in self._endpoints.all():
-            for deployed in each["deployedModels"]:
+        for endpoint_body in self._endpoints.all():
+            for deployed in endpoint_body["deployedModels"]:
                 try:
                     version = self._version(deployed)
                 except ApiError as error:  # somebody wrote into the inventory by hand
-                    print(f"DeployedModel {deployed['id']} of {each['name']}: {error.message}")
+                    print(
+                        f"DeployedModel {deployed['id']} of {endpoint_body['name']}: "
+                        f"{error.message}"
+                    )
                     continue
-                self._deployments.start(each["name"], deployed, version)
+                self._deployments.start(endpoint_body["name"], deployed, version)
 
     def _version(self, deployed: Body) -> Body:
-        found = self._versions.get(f"{deployed['model']}@{deployed['modelVersionId']}")
-        if found is None:
+        version = self._versions.get(f"{deployed['model']}@{deployed['modelVersionId']}")
+        if version is None:
             raise not_found(deployed["model"], "Model")
-        return found
+        return version
 
     def create(self, parent: str, sent: Any, id_: str, context: Any) -> Body:
         """An endpoint; one of its own name has that name once it is made."""
@@ -104,24 +107,26 @@ class EndpointService(ResourceService):
     def update(self, sent: Any, mask: Any, context: Any) -> Body:
         """Change the fields of the mask; a split needs what it names."""
         with self._lock:
-            found = self.find(sent.name, context)
+            endpoint_body = self.find(sent.name, context)
             if not mask or {"*", "trafficSplit", "traffic_split"}.intersection(mask):
-                known = [each["id"] for each in found["deployedModels"]]
+                known = [deployed["id"] for deployed in endpoint_body["deployedModels"]]
                 checks.check_split(sent.traffic_split, known)
             return super().update(sent, mask, context)
 
     def delete(self, name: str, context: Any) -> operations_pb2.Operation:
         """Remove an endpoint that has nothing deployed."""
         with self._lock:
-            found = self.find(name, context)
-            self._refuse_busy(found["name"])
-            if deployed := [each["id"] for each in found["deployedModels"]]:
-                text = f"Endpoint {found['name']} has deployed models: {', '.join(deployed)}."
+            endpoint_body = self.find(name, context)
+            self._refuse_busy(endpoint_body["name"])
+            if deployed := [model["id"] for model in endpoint_body["deployedModels"]]:
+                text = (
+                    f"Endpoint {endpoint_body['name']} has deployed models: {', '.join(deployed)}."
+                )
                 raise failed_precondition(f"{text} Undeploy them first.")
             return super().delete(name, context)
 
     def _refuse_busy(self, name: str) -> None:
-        if others := [each[0] for each in self.operations.unfinished(name)]:
+        if others := [unfinished[0] for unfinished in self.operations.unfinished(name)]:
             text = f'There are other operations running on the Endpoint "{name}".'
             raise failed_precondition(f"{text} Operation(s) are: {', '.join(others)}.")
 
@@ -131,26 +136,30 @@ class EndpointService(ResourceService):
         """Begin to deploy a version; it takes traffic when it is healthy, and not before."""
         sent = json_format.MessageToDict(endpoint.DeployedModel.pb(request.deployed_model))
         with self._lock:
-            found = self.find(request.endpoint, context)
-            self._refuse_busy(found["name"])
+            endpoint_body = self.find(request.endpoint, context)
+            self._refuse_busy(endpoint_body["name"])
             checks.check_deployed_model(self.store, sent)
-            deployed = self._new_deployed(found, sent, context)
-            known = [each["id"] for each in found["deployedModels"]]
+            deployed = self._new_deployed(endpoint_body, sent, context)
+            known = [model["id"] for model in endpoint_body["deployedModels"]]
             if deployed["id"] in known:
-                text = f"DeployedModel {deployed['id']} already exists in {found['name']}."
+                text = f"DeployedModel {deployed['id']} already exists in {endpoint_body['name']}."
                 raise ApiError(grpc.StatusCode.ALREADY_EXISTS, text)
             split = dict(request.traffic_split)
             checks.check_split(split, [*known, _NEW])
             split = {deployed["id"] if key == _NEW else key: share for key, share in split.items()}
-            asked = {"endpoint": found["name"], "deployed": deployed, "split": split or None}
+            asked = {
+                "endpoint": endpoint_body["name"],
+                "deployed": deployed,
+                "split": split or None,
+            }
             return self._begin("DeployModel", asked)
 
-    def _new_deployed(self, found: Body, sent: Body, context: Any) -> Body:
+    def _new_deployed(self, endpoint_body: Body, sent: Body, context: Any) -> Body:
         name = self.canonical(sent.get("model", ""), context)
         version = self._versions.get(name) if "/models/" in name else None
         if version is None:
             raise not_found(sent.get("model", ""), "Model")
-        if version["name"].split("/")[:4] != found["name"].split("/")[:4]:
+        if version["name"].split("/")[:4] != endpoint_body["name"].split("/")[:4]:
             text = f"{version['name']} is not in the project and region of the endpoint."
             raise invalid_argument(text)
         resources = sent["dedicatedResources"]
@@ -173,7 +182,7 @@ class EndpointService(ResourceService):
 
     def _deploy(self, _: str, asked: Mapping[str, Any]) -> requests.DeployModelResponse:
         name, deployed = asked["endpoint"], asked["deployed"]
-        if not any(each["id"] == deployed["id"] for each in self._endpoints.deployed(name)):
+        if not any(other["id"] == deployed["id"] for other in self._endpoints.deployed(name)):
             made = self._deployments.start(name, deployed, self._version(deployed))
             try:
                 made.wait_healthy(_required(deployed), self._runner.stopping)
@@ -191,17 +200,21 @@ class EndpointService(ResourceService):
     ) -> operations_pb2.Operation:
         """Begin to undeploy what gets no traffic, or gets none by this request."""
         with self._lock:
-            found = self.find(request.endpoint, context)
+            endpoint_body = self.find(request.endpoint, context)
             id_ = request.deployed_model_id
-            others = [each["id"] for each in found["deployedModels"] if each["id"] != id_]
-            self._deployed(found, id_)
-            self._refuse_busy(found["name"])
-            split = dict(request.traffic_split) or found.get("trafficSplit", {})
+            others = [
+                deployed["id"]
+                for deployed in endpoint_body["deployedModels"]
+                if deployed["id"] != id_
+            ]
+            self._deployed(endpoint_body, id_)
+            self._refuse_busy(endpoint_body["name"])
+            split = dict(request.traffic_split) or endpoint_body.get("trafficSplit", {})
             checks.check_idle(id_, split, len(others))
             split = {key: share for key, share in split.items() if key != id_} if others else {}
             if request.traffic_split:
                 checks.check_split(split, others)
-            asked = {"endpoint": found["name"], "id": id_, "split": split}
+            asked = {"endpoint": endpoint_body["name"], "id": id_, "split": split}
             return self._begin("UndeployModel", asked)
 
     def _undeploy(self, _: str, asked: Mapping[str, Any]) -> requests.UndeployModelResponse:
@@ -221,11 +234,13 @@ class EndpointService(ResourceService):
             raise invalid_argument(f"update_mask: {', '.join(fields) or 'empty'}; {text}")
         sent = json_format.MessageToDict(endpoint.DeployedModel.pb(request.deployed_model))
         with self._lock:
-            found = self.find(request.endpoint, context)
-            deployed = self._deployed(found, sent.get("id", ""))
-            self._refuse_busy(found["name"])
-            given = sent.get("dedicatedResources", {})
-            of_replicas = {key: given.get(key) for key in fields if key in _OF_REPLICAS}
+            endpoint_body = self.find(request.endpoint, context)
+            deployed = self._deployed(endpoint_body, sent.get("id", ""))
+            self._refuse_busy(endpoint_body["name"])
+            dedicated_resources = sent.get("dedicatedResources", {})
+            of_replicas = {
+                key: dedicated_resources.get(key) for key in fields if key in _OF_REPLICAS
+            }
             resources = {**deployed["dedicatedResources"], **of_replicas}
             resources = {key: value for key, value in resources.items() if value is not None}
             if bad := [*checks.replica_errors("deployed_model", resources)]:
@@ -234,26 +249,26 @@ class EndpointService(ResourceService):
             if "disableContainerLogging" in fields:
                 off = sent.get("disableContainerLogging", False)
                 deployed["disableContainerLogging"] = off
-            asked = {"endpoint": found["name"], "deployed": deployed}
+            asked = {"endpoint": endpoint_body["name"], "deployed": deployed}
             return self._begin("MutateDeployedModel", asked)
 
     def _mutate(self, _: str, asked: Mapping[str, Any]) -> requests.MutateDeployedModelResponse:
         name, deployed = asked["endpoint"], asked["deployed"]
-        found = self._deployments.get(name, deployed["id"])
-        if found is not None:
-            found.scale(checks.replicas(deployed["dedicatedResources"]))
-            found.wait_healthy(_required(deployed), self._runner.stopping)
+        deployment = self._deployments.get(name, deployed["id"])
+        if deployment is not None:
+            deployment.scale(checks.replicas(deployed["dedicatedResources"]))
+            deployment.wait_healthy(_required(deployed), self._runner.stopping)
         if self._runner.stopping.is_set():
             raise ServerStoppingError
         with self._lock:
             self._endpoints.add_deployed(name, deployed, None)
         return requests.MutateDeployedModelResponse(deployed_model=_message(deployed))
 
-    def _deployed(self, found: Body, id_: str) -> Body:
-        for each in found["deployedModels"]:
-            if each["id"] == id_:
-                return each
-        text = f"DeployedModel {id_!r} does not exist in {found['name']}."
+    def _deployed(self, endpoint_body: Body, id_: str) -> Body:
+        for deployed in endpoint_body["deployedModels"]:
+            if deployed["id"] == id_:
+                return deployed
+        text = f"DeployedModel {id_!r} does not exist in {endpoint_body['name']}."
         raise ApiError(grpc.StatusCode.NOT_FOUND, text)
 
 

@@ -71,15 +71,15 @@ class ModelService(ResourceService):
 
     def find(self, name: str, context: Any) -> Body:
         """A version, with what is deployed of it."""
-        found = super().find(name, context)
+        version = super().find(name, context)
         uses = [
-            {"endpoint": endpoint["name"], "deployedModelId": each["id"]}
+            {"endpoint": endpoint["name"], "deployedModelId": deployed["id"]}
             for endpoint in self._endpoints.all()
-            for each in endpoint["deployedModels"]
-            if (each["model"].partition("@")[0], each["modelVersionId"])
-            == (found["name"], found["versionId"])
+            for deployed in endpoint["deployedModels"]
+            if (deployed["model"].partition("@")[0], deployed["modelVersionId"])
+            == (version["name"], version["versionId"])
         ]
-        return {**found, "deployedModels": uses}
+        return {**version, "deployedModels": uses}
 
     def upload_model(
         self, request: requests.UploadModelRequest, context: Any
@@ -106,11 +106,11 @@ class ModelService(ResourceService):
     ) -> tuple[str, bool]:
         """The model's name, and whether it is a new one."""
         if request.parent_model:
-            found = super().find(request.parent_model, context)
-            if not found["name"].startswith(f"{place}/"):
+            parent = super().find(request.parent_model, context)
+            if not parent["name"].startswith(f"{place}/"):
                 text = f"parent_model {request.parent_model} is not in {request.parent}."
                 raise invalid_argument(text)
-            return found["name"], False
+            return parent["name"], False
         id_ = request.model_id or new_id()
         if request.model_id and not re.fullmatch(MODELS.id, id_):
             raise invalid_argument(f"Invalid model_id: {id_!r}; valid ids are {MODELS.id}.")
@@ -128,7 +128,7 @@ class ModelService(ResourceService):
             raise ServerStoppingError
         with self._lock:
             others = self._versions.versions(asked["name"])
-            made = next((each for each in others if each.get(BEGUN_BY) == name), None)
+            made = next((other for other in others if other.get(BEGUN_BY) == name), None)
             if made is None:
                 if bool(others) is asked["new"]:
                     target: str = asked["name"]
@@ -158,9 +158,9 @@ class ModelService(ResourceService):
     ) -> requests.ListModelVersionsResponse:
         """All versions of a model, newest first or as asked."""
         name = super().find(request.name.partition("@")[0], context)["name"]
-        found, token = self.paged(self._versions.versions(name), request)
+        versions, token = self.paged(self._versions.versions(name), request)
         return requests.ListModelVersionsResponse(
-            models=[to_message(MODELS, each) for each in found], next_page_token=token
+            models=[to_message(MODELS, version) for version in versions], next_page_token=token
         )
 
     def merge_version_aliases(
@@ -168,51 +168,53 @@ class ModelService(ResourceService):
     ) -> model.Model:
         """Give a version aliases, which leave other versions, and take some away."""
         with self._lock:
-            found = self.find(request.name, context)
-            held = found.get("versionAliases", [])
-            found["versionAliases"] = checks.merged_aliases(held, request.version_aliases)
-            self._versions.put(found | {"versionUpdateTime": now(), "etag": new_id()})
-        return to_message(MODELS, found)
+            version = self.find(request.name, context)
+            held = version.get("versionAliases", [])
+            version["versionAliases"] = checks.merged_aliases(held, request.version_aliases)
+            self._versions.put(version | {"versionUpdateTime": now(), "etag": new_id()})
+        return to_message(MODELS, version)
 
     def delete_model_version(
         self, request: requests.DeleteModelVersionRequest, context: Any
     ) -> operations_pb2.Operation:
         """Remove a version: not the only one, and none that is deployed or the default."""
         with self._lock:
-            found = self.find(request.name, context)
+            version = self.find(request.name, context)
             if "@" not in request.name:
                 raise invalid_argument(f"Invalid resource name: {request.name!r}; no version.")
-            if len(self._versions.versions(found["name"])) == 1:
+            if len(self._versions.versions(version["name"])) == 1:
                 text = "is the only version of its model; delete the model in its place."
-                raise failed_precondition(f"{versioned(found)} {text}")
-            if DEFAULT in found.get("versionAliases", []):
+                raise failed_precondition(f"{versioned(version)} {text}")
+            if DEFAULT in version.get("versionAliases", []):
                 text = "is the default version: give the alias default to another one first."
-                raise failed_precondition(f"{versioned(found)} {text}")
-            self._refuse_deployed([found])
-            self._versions.delete(versioned(found))
-        return self._deleted([found])
+                raise failed_precondition(f"{versioned(version)} {text}")
+            self._refuse_deployed([version])
+            self._versions.delete(versioned(version))
+        return self._deleted([version])
 
     def delete(self, name: str, context: Any) -> operations_pb2.Operation:
         """Remove a model with all its versions, none of which is deployed."""
         with self._lock:
             base = super().find(name.partition("@")[0], context)["name"]
-            found = self._versions.versions(base)
-            self._refuse_deployed([self.find(versioned(e), context) for e in found])
+            versions = self._versions.versions(base)
+            self._refuse_deployed([self.find(versioned(e), context) for e in versions])
             self._versions.delete(base)
-        return self._deleted(found)
+        return self._deleted(versions)
 
-    def _refuse_deployed(self, found: list[Body]) -> None:
-        for each in found:
-            for use in each["deployedModels"]:
+    def _refuse_deployed(self, versions: list[Body]) -> None:
+        for version in versions:
+            for use in version["deployedModels"]:
                 where = f"{use['deployedModelId']} of {use['endpoint']}"
-                text = f"{versioned(each)} is deployed as DeployedModel {where}: undeploy it first."
+                text = (
+                    f"{versioned(version)} is deployed as DeployedModel {where}: undeploy it first."
+                )
                 raise failed_precondition(text)
 
-    def _deleted(self, found: list[Body]) -> operations_pb2.Operation:
-        for each in found:
-            artifacts.remove(self._storage_url, each.get(COPY, ""))
+    def _deleted(self, versions: list[Body]) -> operations_pb2.Operation:
+        for version in versions:
+            artifacts.remove(self._storage_url, version.get(COPY, ""))
         metadata = operation.DeleteOperationMetadata()
-        return self.operations.finish(found[0]["name"], empty_pb2.Empty(), metadata)
+        return self.operations.finish(versions[0]["name"], empty_pb2.Empty(), metadata)
 
 
 def _exists(name: str) -> ApiError:

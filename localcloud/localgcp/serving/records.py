@@ -28,25 +28,32 @@ class VersionTable:
     def versions(self, name: str) -> list[Body]:
         """All versions of the model ``…/models/ID``, oldest first."""
         base = name.partition("@")[0]
-        found = [each for each in self._table.list(base.rpartition("/")[0]) if _base(each) == base]
-        return sorted((_to_api(each) for each in found), key=lambda each: int(each["versionId"]))
+        rows = [
+            resource
+            for resource in self._table.list(base.rpartition("/")[0])
+            if _base(resource) == base
+        ]
+        return sorted(
+            (_to_api(resource) for resource in rows),
+            key=lambda resource: int(resource["versionId"]),
+        )
 
     def get(self, name: str) -> Body | None:
         """``…/models/ID``, its version ``@3`` or the one with the alias ``@champion``."""
         wanted = name.partition("@")[2] or DEFAULT
         return next(
             (
-                each
-                for each in self.versions(name)
-                if wanted == each["versionId"] or wanted in each.get("versionAliases", [])
+                version
+                for version in self.versions(name)
+                if wanted == version["versionId"] or wanted in version.get("versionAliases", [])
             ),
             None,
         )
 
     def list(self, parent: str) -> list[Body]:
         """The default version of each model."""
-        found = map(_to_api, self._table.list(parent))
-        return [each for each in found if DEFAULT in each.get("versionAliases", [])]
+        bodies = map(_to_api, self._table.list(parent))
+        return [body for body in bodies if DEFAULT in body.get("versionAliases", [])]
 
     def put(self, body: Body) -> None:
         """Write a version; its aliases leave every other version of the model."""
@@ -55,15 +62,17 @@ class VersionTable:
         for other in self.versions(body["name"]):
             held = other.get("versionAliases", [])
             if other["versionId"] != body["versionId"] and own.intersection(held):
-                self._write({**other, "versionAliases": [each for each in held if each not in own]})
+                self._write(
+                    {**other, "versionAliases": [alias for alias in held if alias not in own]}
+                )
 
     def _write(self, body: Body) -> None:
         self._table.put({**body, "name": versioned(body)})
 
     def delete(self, name: str) -> None:
         """Remove ``…/models/ID@VERSION``, or a model with all its versions."""
-        for each in [name] if "@" in name else map(versioned, self.versions(name)):
-            self._table.delete(each)
+        for version in [name] if "@" in name else map(versioned, self.versions(name)):
+            self._table.delete(version)
 
     def next_id(self, name: str) -> str:
         """The id of the next version of a model. No id is given twice."""
@@ -94,16 +103,16 @@ class EndpointTable:
 
     def get(self, name: str) -> Body | None:
         """The endpoint, or None."""
-        found = self._store.get(ENDPOINT, self._id(name))
-        return found and self._to_api(name, found.outputs)
+        resource = self._store.get(ENDPOINT, self._id(name))
+        return resource and self._to_api(name, resource.outputs)
 
     def list(self, parent: str) -> list[Body]:
         """Endpoints of a location, ``…/endpoints``."""
         place = self._id(parent)
         return [
-            self._to_api(f"{parent}/{each.id.rpartition('/')[2]}", each.outputs)
-            for each in self._store.list(ENDPOINT)
-            if each.id.rpartition("/")[0] == place
+            self._to_api(f"{parent}/{resource.id.rpartition('/')[2]}", resource.outputs)
+            for resource in self._store.list(ENDPOINT)
+            if resource.id.rpartition("/")[0] == place
         ]
 
     def put(self, body: Body) -> None:
@@ -120,7 +129,7 @@ class EndpointTable:
         for name, to_plugin, _ in _OTHERWISE:
             if name in body or name in outputs:
                 outputs[name] = to_plugin(body.get(name))
-        deployed = [_as_output(each) for each in self.deployed(body["name"])]
+        deployed = [_as_output(model) for model in self.deployed(body["name"])]
         self._store.put(ENDPOINT, id_, project, inputs, {**outputs, "deployedModels": deployed})
 
     def delete(self, name: str) -> None:
@@ -133,11 +142,13 @@ class EndpointTable:
 
     def all(self) -> list[Body]:
         """All endpoints."""
-        found: list[Body] = []
-        for each in self._store.list(ENDPOINT):
-            name = each.id.replace(f"/{each.project}/", f"/{project_number(each.project)}/", 1)
-            found.append(self._to_api(name, each.outputs))
-        return found
+        endpoints: list[Body] = []
+        for resource in self._store.list(ENDPOINT):
+            name = resource.id.replace(
+                f"/{resource.project}/", f"/{project_number(resource.project)}/", 1
+            )
+            endpoints.append(self._to_api(name, resource.outputs))
+        return endpoints
 
     def add_deployed(self, name: str, deployed: Body, split: dict[str, int] | None) -> None:
         """Add or change a DeployedModel; then set the split, if one is given."""
@@ -166,13 +177,15 @@ class EndpointTable:
     def _id(self, name: str) -> str:
         """As the plugin writes it: with the project's id where the API has its number."""
         _, number, *rest = name.split("/")
-        projects = (each for each in self._store.projects() if project_number(each) == number)
+        projects = (
+            candidate for candidate in self._store.projects() if project_number(candidate) == number
+        )
         return "/".join(["projects", next(projects, number), *rest])
 
 
 def _renamed(old: str, new: str) -> Callable[[Any], Any]:
     def rename(value: Any) -> Any:
-        return value and {new if key == old else key: each for key, each in value.items()}
+        return value and {new if key == old else key: value_ for key, value_ in value.items()}
 
     return rename
 

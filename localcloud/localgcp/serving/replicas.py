@@ -28,7 +28,7 @@ HOST: Final = "127.0.0.1"
 
 @dataclass(frozen=True)
 class Timing:
-    """How long things take, in seconds; those of the service, but for tests."""
+    """Durations in seconds: those of the service, except in tests."""
 
     health: float = 10.0
     """Between two looks at a container, and for an answer."""
@@ -44,7 +44,7 @@ class Timing:
 
 @dataclass(frozen=True)
 class Answer:
-    """What a container answered."""
+    """The answer of a container."""
 
     status: int
     content_type: str
@@ -73,9 +73,9 @@ class Replica:
         self.port = 0
         self.healthy = False
         self.failure = ""
-        """Why it is not running, if it ended or could not be started."""
+        """The reason why it is not running, if it ended or could not be started."""
         self._runs = False
-        """Whether it was started and has not ended: else whoever answers at the port is another."""
+        """True if it was started and has not ended: else another program answers at the port."""
         self.busy = 0
         """Requests that are under way."""
         self.stopped = threading.Event()
@@ -83,16 +83,16 @@ class Replica:
 
     def start(self) -> None:
         """Begin; ``healthy`` says when it is ready."""
-        for each in self._threads:
-            each.start()
+        for thread in self._threads:
+            thread.start()
 
     def stop(self) -> None:
         """End the process, and wait for its end. Repeatable."""
         self.healthy = False
         self.stopped.set()
-        for each in self._threads:
-            if each.is_alive():
-                each.join()
+        for thread in self._threads:
+            if thread.is_alive():
+                thread.join()
 
     def _run(self) -> None:
         while not self.stopped.is_set():
@@ -153,7 +153,7 @@ class Replica:
     def ask(
         self, verb: str, route: str, body: bytes = b"", kind: str = "", *, seconds: float
     ) -> Answer:
-        """What the container answers. Raises ContainerDownError or NoAnswerError."""
+        """Return the container's answer. Raises ContainerDownError or NoAnswerError."""
         connection = http.client.HTTPConnection(HOST, self.port, timeout=seconds)
         try:
             try:

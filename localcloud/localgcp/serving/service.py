@@ -50,8 +50,8 @@ class PredictionService:
     def predict(self, request: requests.PredictRequest, context: Any) -> requests.PredictResponse:
         """Predictions for instances, as JSON."""
         sent = json_format.MessageToDict(requests.PredictRequest.pb(request))
-        given = {key: sent[key] for key in ("instances", "parameters") if key in sent}
-        body = json.dumps({"instances": [], **given}).encode()
+        payload = {key: sent[key] for key in ("instances", "parameters") if key in sent}
+        body = json.dumps({"instances": [], **payload}).encode()
         used, answer = self._ask(request.endpoint, body, _JSON, context)
         response = requests.PredictResponse(
             deployed_model_id=used.deployed["id"],
@@ -60,8 +60,8 @@ class PredictionService:
             model_display_name=used.version["displayName"],
         )
         try:
-            found = json.loads(answer.body, parse_constant=_refuse_constant)
-            kept = {key: found[key] for key in ("predictions", "metadata") if key in found}
+            document = json.loads(answer.body, parse_constant=_refuse_constant)
+            kept = {key: document[key] for key in ("predictions", "metadata") if key in document}
             if not isinstance(kept["predictions"], list):
                 raise TypeError("predictions must be a list")
             json_format.ParseDict(kept, requests.PredictResponse.pb(response))
@@ -73,7 +73,7 @@ class PredictionService:
     def raw_predict(
         self, request: requests.RawPredictRequest, context: Any
     ) -> httpbody_pb2.HttpBody:
-        """What the container answers to a body as it is."""
+        """Return the container's answer to an unchanged body."""
         sent = request.http_body
         _, answer = self._ask(request.endpoint, sent.data, sent.content_type or _JSON, context)
         return httpbody_pb2.HttpBody(content_type=answer.content_type, data=answer.body)
@@ -105,10 +105,10 @@ class PredictionService:
                 text = f"DeployedModel {used.deployed['id']} has no healthy replica."
                 raise ApiError(_CODE.UNAVAILABLE, text)
             # It was undeployed a moment ago: its share is another's by now.
-            found = self._endpoints.table.get(endpoint["name"]) or {}
-            if found.get("trafficSplit") == endpoint.get("trafficSplit"):
+            endpoint_body = self._endpoints.table.get(endpoint["name"]) or {}
+            if endpoint_body.get("trafficSplit") == endpoint.get("trafficSplit"):
                 raise ApiError(_CODE.UNAVAILABLE, f"{endpoint['name']} has no containers.")
-            endpoint = {**endpoint, "trafficSplit": found.get("trafficSplit", {})}
+            endpoint = {**endpoint, "trafficSplit": endpoint_body.get("trafficSplit", {})}
 
     def _pick(self, endpoint: Body) -> Deployment | None:
         """A DeployedModel, by chance and by its share of the traffic."""

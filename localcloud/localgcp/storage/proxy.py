@@ -165,9 +165,9 @@ class _Exchange(LocalHandler):
     ) -> tuple[int, list[tuple[str, str]]]:
         """Answer a request of a policy or a resumable upload; forward every other one."""
         if _POLICY.fullmatch(request.target.partition("?")[0]):
-            found = self.front.policies(request.verb, request.target, request.body or b"")
-            if found is not None:
-                answer.write(found)
+            policies = self.front.policies(request.verb, request.target, request.body or b"")
+            if policies is not None:
+                answer.write(policies)
                 return 200, [("Content-Type", "application/json")]
         uploads = self.front.uploads
         if bucket := uploads.begins(request):
@@ -239,15 +239,15 @@ class _Exchange(LocalHandler):
         target = storage.layout_source(request.verb, request.target) or request.target
         try:
             connection.request(request.verb, target, body, headers)
-            found = connection.getresponse()
-            shutil.copyfileobj(found, answer, _BLOCK)
+            response = connection.getresponse()
+            shutil.copyfileobj(response, answer, _BLOCK)
             if request.verb != "DELETE" and target == request.target:
-                return found.status, found.getheaders()
+                return response.status, response.getheaders()
             answer.seek(0)
-            got = found.status, found.getheaders(), answer.read()
-            status, given, text = storage.completed(request.verb, request.target, got)
+            got = response.status, response.getheaders(), answer.read()
+            status, answer_headers, text = storage.completed(request.verb, request.target, got)
             _rewrite(answer, text)
-            return status, given
+            return status, answer_headers
         except (OSError, http.client.HTTPException) as error:
             text = f"the storage emulator did not answer: {type(error).__name__}: {error}"
             _rewrite(answer, text.encode())
@@ -293,15 +293,15 @@ def describe(verb: str, path: str, body: bytes = b"") -> tuple[str, str]:
     """Name of the API's method, and BUCKET/OBJECT as far as the request names them."""
     parts = urlsplit(path)
     query = parse_qs(parts.query)
-    found = _PATH.match(parts.path)
-    if found is None:  # XML API and signed URLs: /BUCKET/OBJECT
+    match = _PATH.match(parts.path)
+    if match is None:  # XML API and signed URLs: /BUCKET/OBJECT
         return ("objects.download" if verb == "GET" else "objects.other"), unquote(parts.path[1:])
-    bucket = unquote(found["bucket"] or "")
-    name = unquote(found["object"] or "")
-    if found["upload"] or (verb in ("POST", "PUT") and not name and "/o" in parts.path):
+    bucket = unquote(match["bucket"] or "")
+    name = unquote(match["object"] or "")
+    if match["upload"] or (verb in ("POST", "PUT") and not name and "/o" in parts.path):
         return "objects.insert", f"{bucket}/{(query.get('name') or [_name_in(body)])[0]}"
     if name:
-        media = query.get("alt") == ["media"] or found["download"]
+        media = query.get("alt") == ["media"] or match["download"]
         reads = "objects.download" if media else "objects.get"
         method = {"GET": reads, "HEAD": reads, "DELETE": "objects.delete"}.get(verb)
         return method or "objects.other", f"{bucket}/{name}"

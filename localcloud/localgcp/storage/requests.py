@@ -98,10 +98,10 @@ def condition_source(request: StorageRequest) -> str | None:
     The emulator ignores them.
     """
     path, pairs = _split(request.target)
-    found = _OBJECT.fullmatch(path)
-    if found is None or _CONDITIONS.keys().isdisjoint(dict(pairs)):
+    match = _OBJECT.fullmatch(path)
+    if match is None or _CONDITIONS.keys().isdisjoint(dict(pairs)):
         return None
-    return _joined(found[1], [pair for pair in pairs if pair[0] == "generation"])
+    return _joined(match[1], [pair for pair in pairs if pair[0] == "generation"])
 
 
 def unmet_condition(request: StorageRequest, metadata: Mapping[str, Any]) -> int | None:
@@ -165,10 +165,13 @@ def _check_segments(text: str) -> None:
 
 def _decodings(text: str) -> list[str]:
     """The text, decoded again and again."""
-    found = [text]
-    while len(found) <= _ROUNDS and (decoded := unquote(found[-1], errors="replace")) != found[-1]:
-        found.append(decoded)
-    return found
+    decodings = [text]
+    while (
+        len(decodings) <= _ROUNDS
+        and (decoded := unquote(decodings[-1], errors="replace")) != decodings[-1]
+    ):
+        decodings.append(decoded)
+    return decodings
 
 
 def _upload(request: StorageRequest, pairs: list[tuple[str, str]]) -> str:
@@ -214,18 +217,18 @@ def _first_part(request: StorageRequest) -> bytes:
     mark = b"--" + _boundary(request)
     body = request.body or b""
     first = body.partition(mark)[2]
-    found = _BLANK_LINE.search(first)
-    if found is None or mark in first[: found.end()]:
+    match = _BLANK_LINE.search(first)
+    if match is None or mark in first[: match.end()]:
         raise RefusedRequestError(400, "the multipart body has no metadata.")
-    end = re.search(rb"\r?\n" + re.escape(mark), first[found.end() :])
-    return first[found.end() :][: end.start() if end else None]
+    end = re.search(rb"\r?\n" + re.escape(mark), first[match.end() :])
+    return first[match.end() :][: end.start() if end else None]
 
 
 def _boundary(request: StorageRequest) -> bytes:
-    found = _BOUNDARY.search(request.headers.get("content-type", ""))
-    if found is None:
+    match = _BOUNDARY.search(request.headers.get("content-type", ""))
+    if match is None:
         raise RefusedRequestError(400, "the multipart body has no boundary.")
-    return next(filter(None, found.groups())).encode()
+    return next(filter(None, match.groups())).encode()
 
 
 def _with_plain_json(request: StorageRequest) -> StorageRequest:

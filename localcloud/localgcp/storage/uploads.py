@@ -96,9 +96,9 @@ class UploadSessions:
     def begins(self, request: StorageRequest) -> str | None:
         """The bucket of an upload that ``request`` begins; None if it begins none."""
         pairs = _pairs(request)
-        found = _INSERT.fullmatch(request.target.partition("?")[0])
+        match = _INSERT.fullmatch(request.target.partition("?")[0])
         begins = pairs.get("uploadType") == "resumable" and "upload_id" not in pairs
-        return found[1] if found and begins and request.verb == "POST" else None
+        return match[1] if match and begins and request.verb == "POST" else None
 
     def begin(self, request: StorageRequest, address: str) -> Answer:
         """Begin a session; ``address`` is where the client finds this server."""
@@ -153,16 +153,18 @@ class UploadSessions:
         """Store what of ``content`` is new; whether the object is whole now."""
         size = content.seek(0, 2)
         stored = self._part(identity).stat().st_size
-        given = request.headers.get("content-range")
-        found = _RANGE.fullmatch(given if given is not None else f"bytes 0-{size - 1}/{size}")
-        if given is None and not size:
+        content_range = request.headers.get("content-range")
+        match = _RANGE.fullmatch(
+            content_range if content_range is not None else f"bytes 0-{size - 1}/{size}"
+        )
+        if content_range is None and not size:
             return stored == 0
-        if found is None:
+        if match is None:
             raise RefusedRequestError(400, "Content-Range is not of the form bytes A-B/SIZE.")
-        total = None if found[3] is None else int(found[3])
-        if found[1] is None:
+        total = None if match[3] is None else int(match[3])
+        if match[1] is None:
             return total == stored
-        first, last = int(found[1]), int(found[2])
+        first, last = int(match[1]), int(match[2])
         _check_chunk(first, last, total, size, stored)
         content.seek(stored - first)
         with self._part(identity).open("ab") as file:
@@ -217,15 +219,15 @@ def _pairs(request: StorageRequest) -> dict[str, str]:
 
 def _metadata(body: bytes, kind: str) -> dict[str, Any]:
     try:
-        found = json.loads(body or b"{}")
+        document = json.loads(body or b"{}")
     except (ValueError, RecursionError):
-        found = None
-    if not isinstance(found, dict):
+        document = None
+    if not isinstance(document, dict):
         raise RefusedRequestError(400, "the metadata is no JSON object.")
-    kind = str(found.get("contentType") or kind)
+    kind = str(document.get("contentType") or kind)
     if not kind.isprintable():
         raise RefusedRequestError(400, "the content type has characters that are not printable.")
-    return {**found, **({"contentType": kind} if kind else {})}
+    return {**document, **({"contentType": kind} if kind else {})}
 
 
 def _range(size: int) -> list[tuple[str, str]]:
@@ -256,8 +258,8 @@ def _check_hashes(content: Path, expected: set[str]) -> None:
     with content.open("rb") as file:
         for _ in checksum.consume(file, _BLOCK):
             pass
-    found = base64.b64encode(checksum.digest()).decode()
-    if expected != {found}:
+    digest = base64.b64encode(checksum.digest()).decode()
+    if expected != {digest}:
         content.unlink()
         content.with_suffix(".json").unlink()
-        raise RefusedRequestError(400, f"the CRC32C of what arrived is {found}.")
+        raise RefusedRequestError(400, f"the CRC32C of what arrived is {digest}.")

@@ -29,7 +29,9 @@ def command(folder: Path, *arguments: str) -> list[str]:
 
 def checkout_around(folder: Path) -> Path | None:
     """``folder``, or the nearest one above it, that has a ``.git``."""
-    return next((each for each in (folder, *folder.parents) if (each / ".git").exists()), None)
+    return next(
+        (parent for parent in (folder, *folder.parents) if (parent / ".git").exists()), None
+    )
 
 
 def variables() -> dict[str, str]:

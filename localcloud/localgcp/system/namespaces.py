@@ -46,7 +46,9 @@ def call(name: str, *arguments: bytes | int | None) -> None:
 
 def mount(source: str | None, target: str, flags: int, kind: str | None = None) -> None:
     """Mount a file system of this kind, or change a mount. Raises OSError."""
-    texts = [None if each is None else os.fsencode(each) for each in (source, target, kind)]
+    texts = [
+        None if argument is None else os.fsencode(argument) for argument in (source, target, kind)
+    ]
     call("mount", *texts, flags, None)
 
 

@@ -37,9 +37,9 @@ def is_process_id(value: object) -> bool:
 def wait_until(holds: Callable[[], object], seconds: float = math.inf) -> bool:
     """Wait until ``holds`` returns something true, at most so long; return whether it did."""
     deadline = time.monotonic() + seconds
-    while not (found := holds()) and time.monotonic() < deadline:
+    while not (answer := holds()) and time.monotonic() < deadline:
         time.sleep(_POLL_SECONDS)
-    return bool(found)
+    return bool(answer)
 
 
 def start_time(pid: int) -> str | None:

@@ -85,18 +85,18 @@ class RootDirectory:
         """
         try:
             with self._parent(path) as (folder, name):
-                found = os.stat(name, dir_fd=folder, follow_symlinks=False)
+                status = os.stat(name, dir_fd=folder, follow_symlinks=False)
         except FileNotFoundError:
             return None
-        if stat.S_ISREG(found.st_mode):
-            return found
-        raise UnsafePathError(errno.EINVAL, _kind(found.st_mode), path)
+        if stat.S_ISREG(status.st_mode):
+            return status
+        raise UnsafePathError(errno.EINVAL, _kind(status.st_mode), path)
 
     def files(self, below: str = "") -> Iterator[tuple[str, os.stat_result]]:
         """The regular files of a folder, by their paths in it. Links are left out."""
-        for path, found in self.entries(below):
-            if stat.S_ISREG(found.st_mode):
-                yield path, found
+        for path, status in self.entries(below):
+            if stat.S_ISREG(status.st_mode):
+                yield path, status
 
     def entries(self, below: str = "") -> Iterator[tuple[str, os.stat_result]]:
         """All below a folder but folders, by their paths in it: files, links, pipes."""
@@ -104,9 +104,9 @@ class RootDirectory:
             with os.scandir(folder) as entries:
                 for entry in entries:
                     with suppress(FileNotFoundError):
-                        found = entry.stat(follow_symlinks=False)
-                        if not stat.S_ISDIR(found.st_mode):
-                            yield f"{inside}/{entry.name}" if inside else entry.name, found
+                        status = entry.stat(follow_symlinks=False)
+                        if not stat.S_ISDIR(status.st_mode):
+                            yield f"{inside}/{entry.name}" if inside else entry.name, status
 
     def set_rights(self, *, of_folders: int, of_files: int) -> None:
         """Give all folders and regular files these rights; what is not ours keeps its own."""
@@ -135,8 +135,8 @@ class RootDirectory:
                 yield inside, opened
                 with os.scandir(opened) as entries:
                     names = [entry.name for entry in entries if entry.is_dir(follow_symlinks=False)]
-                found = (f"{inside}/{name}" if inside else name for name in names)
-                paths += [path for path in found if len(path) < _MOST_BYTES]
+                inner_paths = (f"{inside}/{name}" if inside else name for name in names)
+                paths += [path for path in inner_paths if len(path) < _MOST_BYTES]
             finally:
                 os.close(opened)
 
@@ -262,5 +262,5 @@ def is_gits(name: str) -> bool:
     >>> is_gits(".git"), is_gits(".GIT "), is_gits("git~1"), is_gits(".github")
     (True, True, True, False)
     """
-    seen = "".join(each for each in name if unicodedata.category(each) != "Cf")
+    seen = "".join(character for character in name if unicodedata.category(character) != "Cf")
     return seen.partition(":")[0].rstrip(". ").casefold() in (".git", "git~1")

@@ -1,4 +1,4 @@
-"""What the service refuses at once, at CreateHyperparameterTuningJob.
+"""Requests that the service rejects at once, at CreateHyperparameterTuningJob.
 
 Sources: google-cloud-aiplatform 2.7.0 (``hyperparameter_tuning_job.py``, ``study.py``: fields
 marked Required, bounds, what is "not supported by HyperparameterTuningJob"). The sentences are
@@ -58,7 +58,9 @@ def _metrics(metrics: Sequence[Mapping[str, Any]]) -> FieldErrors:
     for index, metric in enumerate(metrics):
         at = f"study_spec.metrics[{index}].metric_id"
         yield from _id(at, metric.get("metricId", ""))
-    yield from _duplicates("study_spec.metrics", [each.get("metricId", "") for each in metrics])
+    yield from _duplicates(
+        "study_spec.metrics", [metric_spec.get("metricId", "") for metric_spec in metrics]
+    )
 
 
 def _id(at: str, text: str) -> FieldErrors:
@@ -77,12 +79,14 @@ def _parameters(
     for index, parameter in enumerate(parameters):
         yield from _parameter(f"{at}[{index}]", parameter, grid, depth)
     if depth == 0:
-        yield from _duplicates(at, [each.get("parameterId", "") for each in parameters])
+        yield from _duplicates(
+            at, [parameter_spec.get("parameterId", "") for parameter_spec in parameters]
+        )
 
 
 def _parameter(at: str, parameter: Mapping[str, Any], grid: bool, depth: int) -> FieldErrors:
     yield from _id(f"{at}.parameter_id", parameter.get("parameterId", ""))
-    kind = next((each for each in Kind if each in parameter), None)
+    kind = next((candidate for candidate in Kind if candidate in parameter), None)
     if kind is None:
         yield at, "One of the value specs must be set."
         return

@@ -86,7 +86,7 @@ class TuningDriver:
 
     def advance(self) -> bool:
         """Take each tuning job as far as it goes now; False if all are over."""
-        live = [each for each in self.table.list() if not each.state.terminal]
+        live = [resource for resource in self.table.list() if not resource.state.terminal]
         for tuning in reversed(live):
             try:
                 self._advance(tuning)
@@ -101,7 +101,9 @@ class TuningDriver:
         return bool(live)
 
     def _advance(self, tuning: TuningRecord) -> None:
-        trials = [self._settle(tuning, each) for each in self.table.trials(tuning.job_id)]
+        trials = [
+            self._settle(tuning, trial_record) for trial_record in self.table.trials(tuning.job_id)
+        ]
         if tuning.state is JobState.CANCELLING:
             self._end_trials(trials, _CANCELLED)
             if all(trial.state.over for trial in trials):
@@ -143,12 +145,12 @@ class TuningDriver:
         return changed
 
     def _has_reported(self, trial: TrialRecord) -> bool:
-        """Whether the metric file has changed since the last call."""
+        """True if the metric file has changed since the last call."""
         try:
-            found = self._metrics_file(trial).lstat()
+            status = self._metrics_file(trial).lstat()
         except OSError:
             return False
-        seen = (found.st_mtime_ns, found.st_size)
+        seen = (status.st_mtime_ns, status.st_size)
         if self._seen.get(trial.job_id) == seen:
             return False
         self._seen[trial.job_id] = seen
@@ -158,7 +160,7 @@ class TuningDriver:
         return metrics_file(self.home.jobs / trial.job_id / "gcs", PRIMARY)
 
     def _read(self, tuning: TuningRecord, trial: TrialRecord) -> Report:
-        """What a trial that began has reported, which is written to the table."""
+        """Return the reports of a started trial, and write them to the table."""
         began = datetime.fromisoformat(trial.start_time or now()).timestamp()
         report = read_report(
             self._metrics_file(trial),

@@ -27,12 +27,12 @@ _MOST_STEPS: Final = 1 << 63
 
 @dataclass(frozen=True)
 class Report:
-    """What a trial has reported."""
+    """The measurements that a trial reported."""
 
     measurement: Measurement | None
     """The one that counts; None if a metric is missing."""
     missing: str = ""
-    """Why there is no measurement."""
+    """The reason why there is no measurement."""
     measurements: tuple[Measurement, ...] = ()
     """All of them, by their steps; one may lack metrics that were not reported at its step."""
 
@@ -54,13 +54,13 @@ class _Reported:
 
     @classmethod
     def of(cls, known: Sequence[Measurement]) -> _Reported:
-        """What is known already."""
-        found = cls()
+        """Return the known measurements."""
+        reported = cls()
         for measurement in known:
-            found.elapsed[measurement.step] = measurement.elapsed
+            reported.elapsed[measurement.step] = measurement.elapsed
             for metric, value in measurement.metrics.items():
-                found.values.setdefault(metric, {})[measurement.step] = value
-        return found
+                reported.values.setdefault(metric, {})[measurement.step] = value
+        return reported
 
     def measurements(self) -> tuple[Measurement, ...]:
         """Each step with the metrics that were reported at it."""
@@ -89,38 +89,42 @@ def read_report(
     tail = _tail(file)
     if tail is None and not known:
         return Report(None, "it reported no metric: CLOUD_ML_HP_METRIC_FILE was not written")
-    found = _Reported.of(known)
+    reported = _Reported.of(known)
     data, written = tail or (b"", began)
-    _read_lines(data, [metric["metricId"] for metric in metrics], (began, written), found)
-    every = found.measurements()
+    _read_lines(data, [metric["metricId"] for metric in metrics], (began, written), reported)
+    every = reported.measurements()
     for metric in metrics:
-        if metric["metricId"] not in found.values:
-            return Report(None, _missing(metric["metricId"], found), every)
+        if metric["metricId"] not in reported.values:
+            return Report(None, _missing(metric["metricId"], reported), every)
     first = metrics[0]
-    steps = found.values[first["metricId"]]
+    steps = reported.values[first["metricId"]]
     step = next(reversed(steps))
     if best:
         choose = min if first.get("goal") == "MINIMIZE" else max
-        step = choose(steps, key=lambda each: steps[each])
-    values = {m["metricId"]: _at(step, found.values[m["metricId"]]) for m in metrics}
-    return Report(Measurement(step, values, found.elapsed[step]), measurements=every)
+        step = choose(steps, key=lambda candidate: steps[candidate])
+    values = {m["metricId"]: _at(step, reported.values[m["metricId"]]) for m in metrics}
+    return Report(Measurement(step, values, reported.elapsed[step]), measurements=every)
 
 
 def _at(step: int, reported: dict[int, float]) -> float:
     """A metric's value at a step, or the last one before it, or the last of all."""
     if step in reported:
         return reported[step]
-    before = [each for each in reported if each < step]
+    before = [other for other in reported if other < step]
     return reported[max(before) if before else next(reversed(reported))]
 
 
-def _missing(metric: str, found: _Reported) -> str:
+def _missing(metric: str, reported: _Reported) -> str:
     text = f"it reported no value of the metric {metric!r}"
-    if found.not_finite:
-        return f"{text} but {found.not_finite}, which is no finite number"
-    if found.others:
-        return f"{text} but of {', '.join(sorted(found.others)[:5])}"
-    return f"{text}; {found.unusable} lines of the file are no reports" if found.unusable else text
+    if reported.not_finite:
+        return f"{text} but {reported.not_finite}, which is no finite number"
+    if reported.others:
+        return f"{text} but of {', '.join(sorted(reported.others)[:5])}"
+    return (
+        f"{text}; {reported.unusable} lines of the file are no reports"
+        if reported.unusable
+        else text
+    )
 
 
 def _tail(file: Path) -> tuple[bytes, float] | None:
@@ -134,16 +138,16 @@ def _tail(file: Path) -> tuple[bytes, float] | None:
     except OSError:
         return None
     with opened:
-        found = os.fstat(opened.fileno())
-        opened.seek(max(0, found.st_size - _MOST_BYTES))
-        return opened.read(_MOST_BYTES), found.st_mtime
+        status = os.fstat(opened.fileno())
+        opened.seek(max(0, status.st_size - _MOST_BYTES))
+        return opened.read(_MOST_BYTES), status.st_mtime
 
 
 _NO_METRICS: Final = frozenset({"timestamp", "trial", "global_step", "checkpoint_path"})
 
 
 def _read_lines(
-    data: bytes, metrics: Sequence[str], times: tuple[float, float], found: _Reported
+    data: bytes, metrics: Sequence[str], times: tuple[float, float], reported: _Reported
 ) -> None:
     """Add what lines report; ``times``: of the trial's start and of the file's last change."""
     for line in data.splitlines():
@@ -154,29 +158,31 @@ def _read_lines(
         except (ValueError, RecursionError):
             report = None
         if not isinstance(report, dict):
-            found.unusable += 1
+            reported.unusable += 1
             continue
-        _add(report, metrics, times, found)
+        _add(report, metrics, times, reported)
 
 
 def _add(
-    report: dict[str, Any], metrics: Sequence[str], times: tuple[float, float], found: _Reported
+    report: dict[str, Any], metrics: Sequence[str], times: tuple[float, float], reported: _Reported
 ) -> None:
-    found.others.update(key[:40] for key in report if key not in metrics and key not in _NO_METRICS)
+    reported.others.update(
+        key[:40] for key in report if key not in metrics and key not in _NO_METRICS
+    )
     step = _number(report.get("global_step"))
     for metric in metrics:
         if metric not in report:
             continue
         value = _number(report[metric])
         if value is None:
-            found.not_finite = str(report[metric])[:40]
+            reported.not_finite = str(report[metric])[:40]
             continue
-        steps = found.values.setdefault(metric, {})
-        place = found.lines[metric] = found.lines.get(metric, -1) + 1
+        steps = reported.values.setdefault(metric, {})
+        place = reported.lines[metric] = reported.lines.get(metric, -1) + 1
         at = int(step) if step is not None and 0 <= step < _MOST_STEPS else place
         steps.pop(at, None)  # a step that is reported again is the last one
         steps[at] = value
-        found.elapsed[at] = _elapsed(report.get("timestamp"), times)
+        reported.elapsed[at] = _elapsed(report.get("timestamp"), times)
 
 
 def _elapsed(timestamp: Any, times: tuple[float, float]) -> float:

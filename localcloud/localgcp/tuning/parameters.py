@@ -51,15 +51,15 @@ class Parameter:
 
 def search_space(study: Mapping[str, Any]) -> list[Parameter]:
     """The parameters of a ``studySpec`` in the API's JSON form, which was checked."""
-    return [_parameter(each) for each in study.get("parameters", [])]
+    return [_parameter(parameter) for parameter in study.get("parameters", [])]
 
 
 def _parameter(spec: Mapping[str, Any]) -> Parameter:
-    kind = next(each for each in Kind if each in spec)
+    kind = next(candidate for candidate in Kind if candidate in spec)
     values = spec[kind]
     children = tuple(
-        Child(parent_values(each), _parameter(each["parameterSpec"]))
-        for each in spec.get("conditionalParameterSpecs", [])
+        Child(parent_values(candidate), _parameter(candidate["parameterSpec"]))
+        for candidate in spec.get("conditionalParameterSpecs", [])
     )
     number: Callable[[Any], float] = int if kind is Kind.INTEGER else float
     return Parameter(
@@ -76,22 +76,22 @@ def _parameter(spec: Mapping[str, Any]) -> Parameter:
 
 def parent_values(condition: Mapping[str, Any]) -> tuple[Value, ...]:
     """Values of the parent for which a conditional parameter is there."""
-    if found := condition.get("parentIntValues"):
-        return tuple(int(value) for value in found.get("values", []))
+    if values := condition.get("parentIntValues"):
+        return tuple(int(value) for value in values.get("values", []))
     for key in ("parentDiscreteValues", "parentCategoricalValues"):
-        if found := condition.get(key):
-            return tuple(found.get("values", []))
+        if values := condition.get(key):
+            return tuple(values.get("values", []))
     return ()
 
 
 def choose(space: Sequence[Parameter], pick: Callable[[Parameter], Value]) -> dict[str, Value]:
     """A value for each parameter, and for the conditional ones that these values ask for."""
-    found: dict[str, Value] = {}
+    choices: dict[str, Value] = {}
     for parameter in space:
-        value = found[parameter.id] = pick(parameter)
+        value = choices[parameter.id] = pick(parameter)
         asked = [child.parameter for child in parameter.children if value in child.parent_values]
-        found |= choose(asked, pick)
-    return found
+        choices |= choose(asked, pick)
+    return choices
 
 
 def arguments(values: Mapping[str, Value]) -> list[str]:

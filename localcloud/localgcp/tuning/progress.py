@@ -1,4 +1,4 @@
-"""What follows from the trials of a tuning job: which are ended early, and when it ends (pure).
+"""Next steps of a tuning job: the trials to end early, and the end of the job (pure).
 
 Sources: ``HyperparameterTuningJob.max_failed_trial_count`` (0: the service decides) and
 doc:training/using-hyperparameter-tuning (a first trial that fails then ends the job). After how
@@ -36,7 +36,7 @@ _STORED_ONLY: Final = (
 
 @dataclass(frozen=True)
 class Progress:
-    """What to do next."""
+    """The next steps of a tuning job."""
 
     start: int = 0
     """So many trials may be started now."""
@@ -94,7 +94,7 @@ def reason_to_stop(
     trial: Sequence[Measurement],
     completed: Sequence[Sequence[Measurement]],
 ) -> str:
-    """Why a trial that reported these measurements is to be stopped; empty if it goes on.
+    """Return why a trial with these measurements must stop; empty if it goes on.
 
     ``completed``: what each trial reported that has succeeded.
     """
@@ -105,11 +105,11 @@ def reason_to_stop(
     by_time = bool(study[MEDIAN].get("useElapsedDuration"))
 
     def points(reported: Sequence[Measurement]) -> list[tuple[float, float]]:
-        """Where each value of the metric was reported, and how good it is."""
+        """Return step (or time) and quality of each value of the metric."""
         return [
-            (each.elapsed if by_time else each.step, sign * each.metrics[name])
-            for each in reported
-            if name in each.metrics
+            (report.elapsed if by_time else report.step, sign * report.metrics[name])
+            for report in reported
+            if name in report.metrics
         ]
 
     own = points(trial)

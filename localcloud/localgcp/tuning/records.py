@@ -141,14 +141,14 @@ class TuningTable(RecordTable[TuningRecord]):
             _TRIALS.update(db, trial, where, trial.tuning_id, trial.number, *over)
 
     def measurements(self, tuning_id: str) -> dict[int, list[Measurement]]:
-        """What the trials of a tuning job reported: by trial, each by its steps."""
+        """Return the reports of a tuning job by trial, each by its steps."""
         query = "SELECT * FROM measurements WHERE tuning_id = ? ORDER BY number, step"
-        found: dict[int, list[Measurement]] = {}
+        by_trial: dict[int, list[Measurement]] = {}
         with self._connect() as db:
             for row in db.execute(query, (tuning_id,)):
                 measured = Measurement(row["step"], json.loads(row["metrics"]), row["elapsed"])
-                found.setdefault(row["number"], []).append(measured)
-        return found
+                by_trial.setdefault(row["number"], []).append(measured)
+        return by_trial
 
     def put_measurements(self, trial: TrialRecord, reported: Iterable[Measurement]) -> None:
         """Add what a trial reported; a step that is there already is written anew.
@@ -156,7 +156,10 @@ class TuningTable(RecordTable[TuningRecord]):
         Of more than ``MOST_MEASUREMENTS`` those with the highest steps are kept.
         """
         key = (trial.tuning_id, trial.number)
-        rows = [(*key, each.step, each.elapsed, json.dumps(each.metrics)) for each in reported]
+        rows = [
+            (*key, measurement.step, measurement.elapsed, json.dumps(measurement.metrics))
+            for measurement in reported
+        ]
         of_trial = "tuning_id = ? AND number = ?"
         with self._connect() as db:
             db.execute("BEGIN IMMEDIATE")  # rolled back when the connection closes
@@ -175,11 +178,11 @@ class TuningTable(RecordTable[TuningRecord]):
             db.execute(f"DELETE FROM {JobTable.rows.table} WHERE job_id IN {known}", (job_id,))
             for table in ("measurements", "trials"):
                 db.execute(f"DELETE FROM {table} WHERE tuning_id = ?", (job_id,))
-            found = db.execute(
+            deleted_count = db.execute(
                 f"DELETE FROM {self.rows.table} WHERE job_id = ?", (job_id,)
             ).rowcount
             db.execute("COMMIT")
-        return found == 1
+        return deleted_count == 1
 
     def _create(self, db: sqlite3.Connection) -> None:
         db.executescript(JobTable.rows.schema + _TRIALS.schema + _MEASUREMENTS)

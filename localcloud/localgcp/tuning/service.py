@@ -90,7 +90,7 @@ def _trial_body(trial: TrialRecord, reported: Sequence[Measurement]) -> dict[str
         "endTime": trial.end_time,
         "infeasibleReason": trial.infeasible_reason,
         "finalMeasurement": measured,
-        "measurements": [_measurement_body(each) for each in reported],
+        "measurements": [_measurement_body(measurement) for measurement in reported],
     }
 
 

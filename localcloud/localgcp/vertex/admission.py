@@ -1,4 +1,4 @@
-"""What the service finds out when a job starts: the job is then FAILED with a message.
+"""Errors that the service detects when a job starts: the job is then FAILED with a message.
 
 A custom account needs its grants on the buckets themselves or on the project. Without a custom
 account the job runs as the Custom Code Service Agent, which can read and write all buckets of its
@@ -27,7 +27,7 @@ _OBJECT: Final = re.compile(r"gs://[a-z0-9][a-z0-9._-]*(?:/[^\s'\",;]*)?")
 
 
 class Access:
-    """What the account of one job may do with buckets."""
+    """Permissions of the account of one job on buckets."""
 
     def __init__(self, store: Store, project: str, account: str | None) -> None:
         self.store = store
@@ -46,14 +46,14 @@ class Access:
         return self._holds(bucket, WRITERS)
 
     def _holds(self, bucket: str, roles: frozenset[str]) -> bool:
-        found = self.store.bucket(bucket)
-        if found is None:
+        resource = self.store.bucket(bucket)
+        if resource is None:
             return False
         if self.account is None:
-            return found.get("project") in (self.project, None)
+            return resource.get("project") in (self.project, None)
         member = f"serviceAccount:{self.account}"
         held = self.store.roles(f"b/{bucket}", member)
-        held |= self.store.roles(f"projects/{found.get('project') or self.project}", member)
+        held |= self.store.roles(f"projects/{resource.get('project') or self.project}", member)
         return not roles.isdisjoint(held)
 
 

@@ -23,21 +23,21 @@ ANY, SPECIFIC = "ANY_RESERVATION", "SPECIFIC_RESERVATION"
 
 @dataclass
 class Plan:
-    """What a job would take: machines by reservation, how many there are, and what to log."""
+    """Demand of a job: machines by reservation, their total number, and the log text."""
 
     wanted: dict[str, int] = field(default_factory=dict)
     limits: dict[str, int] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     short: str = ""
-    """What is used up, if the job has to wait."""
+    """The exhausted capacity, if the job has to wait."""
 
     def take(self, at: str, found: Iterable[Reservation], left: int, jobs: JobTable | None) -> int:
         """Take up to ``left`` machines of reservations, in order; return how many are missing."""
-        for each in found:
-            if taken := min(left, self.free(each, jobs)):
-                self.wanted[each.path] = self.wanted.get(each.path, 0) + taken
-                self.limits[each.path] = each.count
-                self.notes.append(f"{at}: {taken} of reservation {each.path}")
+        for reservation in found:
+            if taken := min(left, self.free(reservation, jobs)):
+                self.wanted[reservation.path] = self.wanted.get(reservation.path, 0) + taken
+                self.limits[reservation.path] = reservation.count
+                self.notes.append(f"{at}: {taken} of reservation {reservation.path}")
                 left -= taken
         return left
 
@@ -65,7 +65,10 @@ def plan(store: Store, jobs: JobTable | None, job: JobRecord) -> Plan:
         if kind == SPECIFIC:
             named = list(_named(store, job, at, pool))
             if made.take(at, named, replicas, jobs):
-                names, total = ", ".join(_values(pool)), sum(each.count for each in named)
+                names, total = (
+                    ", ".join(_values(pool)),
+                    sum(reservation.count for reservation in named),
+                )
                 made.short = f"{at} asks for {replicas} machines; {names} has {total}"
         elif kind == ANY:
             _any(store, jobs, job, at, pool, made)
@@ -77,19 +80,24 @@ def _any(
 ) -> None:
     shape, replicas = _shape(pool), _replicas(pool)
     fitting = [
-        each
-        for each in reservations.everywhere(store)
-        if (each.region, each.shape) == (job.region, shape) and not _why_not(each, job)
+        reservation
+        for reservation in reservations.everywhere(store)
+        if (reservation.region, reservation.shape) == (job.region, shape)
+        and not _why_not(reservation, job)
     ]
     zones = {
-        zone: sum(made.free(each, jobs) for each in fitting if each.zone == zone)
-        for zone in sorted({each.zone for each in fitting})
+        zone: sum(
+            made.free(reservation, jobs) for reservation in fitting if reservation.zone == zone
+        )
+        for zone in sorted({reservation.zone for reservation in fitting})
     }
     if not zones:
         made.notes.append(f"{at}: no open reservation of {shape} in {job.region}; on demand")
         return
-    zone = max(zones, key=lambda each: zones[each])
-    if left := made.take(at, [each for each in fitting if each.zone == zone], replicas, jobs):
+    zone = max(zones, key=lambda reservation: zones[reservation])
+    if left := made.take(
+        at, [reservation for reservation in fitting if reservation.zone == zone], replicas, jobs
+    ):
         made.notes.append(f"{at}: {left} on demand in {zone}, its reservations are used up")
 
 
@@ -99,36 +107,38 @@ def _named(store: Store, job: JobRecord, at: str, pool: dict[str, Any]) -> Itera
     Raises StartRefusedError for one that cannot serve it.
     """
     for value in _values(pool):
-        found = reservations.find(store, value)
-        if found is None:
+        resource = reservations.find(store, value)
+        if resource is None:
             text = f"{at}: the reservation {value} does not exist (or cannot be seen)."
             raise StartRefusedError(RpcCode.NOT_FOUND, text)
         agent = agents.service_agent(job.project)
-        if not agents.has_role(store, agent, agents.VIEWER, f"projects/{found.project}"):
+        if not agents.has_role(store, agent, agents.VIEWER, f"projects/{resource.project}"):
             text = (
                 f"{agent} does not have compute.reservations.get on {value}. Grant it "
-                f"roles/compute.viewer in project {found.project}."
+                f"roles/compute.viewer in project {resource.project}."
             )
             raise StartRefusedError(RpcCode.PERMISSION_DENIED, text)
-        if reason := _why_not(found, job, by_name=True):
+        if reason := _why_not(resource, job, by_name=True):
             raise StartRefusedError(
                 RpcCode.FAILED_PRECONDITION, f"{at}: the reservation {value} {reason}."
             )
         shape = _shape(pool)
-        if found.shape != shape:
-            text = f"{at}: the reservation {value} is of {found.shape}, the job asks for {shape}."
+        if resource.shape != shape:
+            text = (
+                f"{at}: the reservation {value} is of {resource.shape}, the job asks for {shape}."
+            )
             raise StartRefusedError(RpcCode.FAILED_PRECONDITION, text)
-        yield found
+        yield resource
 
 
-def _why_not(found: Reservation, job: JobRecord, *, by_name: bool = False) -> str:
-    if found.service_share_type != "ALLOW_ALL":
+def _why_not(reservation: Reservation, job: JobRecord, *, by_name: bool = False) -> str:
+    if reservation.service_share_type != "ALLOW_ALL":
         return "is not shared with Vertex AI (reservationSharingPolicy.serviceShareType: ALLOW_ALL)"
-    if not found.open_to(job.project):
+    if not reservation.open_to(job.project):
         return f"is not shared with project {job.project} (shareSettings)"
-    if found.local_ssds:
+    if reservation.local_ssds:
         return "has local SSDs attached by hand, which Vertex AI cannot use"
-    if found.by_name_only and not by_name:
+    if reservation.by_name_only and not by_name:
         return "can only be consumed by name"
     return ""
 

@@ -1,4 +1,4 @@
-"""What the service refuses at once, at CreateCustomJob.
+"""Requests that the service rejects at once, at CreateCustomJob.
 
 ``localgcp.apis.field_rules`` has checked required fields and labels before. What the service finds
 out only when the job starts is in ``localgcp.vertex.admission``.
@@ -88,9 +88,9 @@ def check_custom_job(
     ``spec_field``: what a message of another type calls its ``job_spec``; ``more``: further bad
     fields of that message.
     """
-    found = [*_fields(job), *placement_errors(job, region)]
-    found += [error for limits in _installed_limits() for error in limits(job, region)]
-    named = [(re.sub("^job_spec", spec_field, field), text) for field, text in found]
+    errors = [*_fields(job), *placement_errors(job, region)]
+    errors += [error for limits in _installed_limits() for error in limits(job, region)]
+    named = [(re.sub("^job_spec", spec_field, field), text) for field, text in errors]
     if bad := [*named, *more]:
         raise invalid_fields(bad)
     check_network(store, jobs, job, project, region)
@@ -107,13 +107,13 @@ def check_custom_job(
 
 @cache
 def _installed_limits() -> tuple[Callable[[dict[str, Any], str], FieldErrors], ...]:
-    found = []
+    limits = []
     for point in importlib.metadata.entry_points(group=LIMITS):
         try:
-            found.append(point.load())
+            limits.append(point.load())
         except ImportError as error:  # its distribution is there in part: a file, an extra
             print(f"machines and images are not checked by {point.value}: {error}", file=sys.stderr)
-    return tuple(found)
+    return tuple(limits)
 
 
 def no_act_as(account: str) -> ApiError:
@@ -164,7 +164,7 @@ def _pool(at: str, pool: dict[str, Any]) -> FieldErrors:
 
 
 def env_errors(at: str, message: Mapping[str, Any]) -> FieldErrors:
-    """What is wrong with the variables of a container."""
+    """Yield errors in the variables of a container."""
     names = [variable.get("name", "") for variable in message.get("env", [])]
     for name in names:
         if not _ENV_NAME.fullmatch(name):
@@ -250,14 +250,20 @@ def _interface(spec: dict[str, Any], region: str) -> FieldErrors:
     if config is None:
         return
     at = "job_spec.psc_interface_config"
-    given = config.get("networkAttachment", "")
-    match = _ATTACHMENT.match(given)
-    if not given:
+    network_attachment = config.get("networkAttachment", "")
+    match = _ATTACHMENT.match(network_attachment)
+    if not network_attachment:
         yield f"{at}.network_attachment", "Required field is not set."
     elif match is None:
-        yield f"{at}.network_attachment", f"Not the name of a network attachment: {given!r}."
+        yield (
+            f"{at}.network_attachment",
+            f"Not the name of a network attachment: {network_attachment!r}.",
+        )
     elif match["region"] not in (None, region):
-        message = f"The network attachment must be in the job's region {region}, got {given}."
+        message = (
+            f"The network attachment must be in the job's region {region}, "
+            f"got {network_attachment}."
+        )
         yield f"{at}.network_attachment", message
     for index, peering in enumerate(config.get("dnsPeeringConfigs", [])):
         here = f"{at}.dns_peering_configs[{index}]"

@@ -60,13 +60,13 @@ class Collection:
     message: Any
     """The client's type of its resources."""
     noun: str
-    """What methods and fields call one of them: ``training_pipeline``."""
+    """Singular in methods and fields: ``training_pipeline``."""
     segment: str
-    """What names call them: ``trainingPipelines``."""
+    """Plural in resource names: ``trainingPipelines``."""
     requests: ModuleType
     """The client's types of requests and responses."""
     id: str = r"[a-z0-9-]{1,128}"
-    """Which ids a client may choose."""
+    """Pattern of the ids that a client may choose."""
     creation: Any = None
     """The type of the metadata of the operation that creates one, if an operation does."""
     mutable: Sequence[str] = ()
@@ -76,14 +76,14 @@ class Collection:
 
 
 class ReadTable(Protocol):
-    """Where resources of a collection are read."""
+    """Reader of the resources of a collection."""
 
     def get(self, name: str) -> Body | None: ...
     def list(self, parent: str) -> list[Body]: ...
 
 
 class Table(ReadTable, Protocol):
-    """Where resources of a collection are kept."""
+    """Store of the resources of a collection."""
 
     def put(self, body: Body) -> None: ...
     def delete(self, name: str) -> None: ...
@@ -156,10 +156,10 @@ class ResourceReader:
         full, kind = self.canonical(name, context), self.collection.message.__name__
         if full.split("/")[4:-1] != [self.collection.segment]:
             raise invalid_argument(f"Invalid resource name: {full!r}; expected a {kind}.")
-        found = self._read_table.get(full)
-        if found is None:
+        body = self._read_table.get(full)
+        if body is None:
             raise not_found(name, kind)
-        return found
+        return body
 
     def place(self, parent: str, context: Any) -> str:
         """The location that is a request's parent, with the project's number. Raises ApiError."""
@@ -181,7 +181,7 @@ class ResourceReader:
             raise invalid_argument(str(error)) from error
         if not re.fullmatch(r"\d{0,9}", request.page_token):
             raise invalid_argument(f"Invalid page token: {request.page_token!r}.")
-        found = _ordered([each for each in found if test(each)], getattr(request, "order_by", ""))
+        found = _ordered([body for body in found if test(body)], getattr(request, "order_by", ""))
         begin = int(request.page_token or 0)
         end = begin + min(max(request.page_size, 0) or _PAGE, _MAX_PAGE)
         return found[begin:end], str(end) if end < len(found) else ""
@@ -222,19 +222,19 @@ class ResourceService(ResourceReader):
             raise invalid_argument(f"update_mask: {', '.join(fixed)} cannot be changed.")
         fields = fields or mutable
         with self._lock:
-            found = self.find(sent.name, context)
-            if new.get("etag", found.get("etag")) != found.get("etag"):
+            body = self.find(sent.name, context)
+            if new.get("etag", body.get("etag")) != body.get("etag"):
                 text = f"The etag of {sent.name} is not the current one: it was changed meanwhile."
                 raise ApiError(grpc.StatusCode.ABORTED, text)
-            kept = {key: value for key, value in found.items() if key not in fields}
+            kept = {key: value for key, value in body.items() if key not in fields}
             return self._write(kept | {k: v for k, v in new.items() if k in fields}, now())
 
     def delete(self, name: str, context: Any) -> operations_pb2.Operation:
         """Remove a resource and what lies below it. Raises ApiError."""
-        found = self.find(name, context)
-        self.table.delete(found["name"])
+        body = self.find(name, context)
+        self.table.delete(body["name"])
         metadata = operation.DeleteOperationMetadata()
-        return self.operations.finish(found["name"], empty_pb2.Empty(), metadata)
+        return self.operations.finish(body["name"], empty_pb2.Empty(), metadata)
 
 
 def to_body(collection: Collection, message: Any) -> Body:
@@ -264,28 +264,28 @@ def serves(collection: Collection) -> Callable[[_S], _S]:
     return add
 
 
-def _methods(each: Collection, kind: Any) -> dict[str, Callable[..., Any]]:
+def _methods(collection: Collection, kind: Any) -> dict[str, Callable[..., Any]]:
     def create(service: Any, request: Any, context: Any) -> Any:
-        id_, sent = getattr(request, f"{each.noun}_id", ""), getattr(request, each.noun)
+        id_, sent = getattr(request, f"{collection.noun}_id", ""), getattr(request, collection.noun)
         body = service.create(request.parent, sent, id_, context)
-        message = to_message(each, body)
-        if each.creation is None:
+        message = to_message(collection, body)
+        if collection.creation is None:
             return message
-        return service.operations.finish(body["name"], message, each.creation())
+        return service.operations.finish(body["name"], message, collection.creation())
 
     def get(service: Any, request: Any, context: Any) -> Any:
-        return to_message(each, service.find(request.name, context))
+        return to_message(collection, service.find(request.name, context))
 
     def list_(service: Any, request: Any, context: Any) -> Any:
-        found, token = service.page(request, context)
-        words = "".join(map(str.title, each.noun.split("_")))
-        response = getattr(each.requests, f"List{words}sResponse")(next_page_token=token)
-        setattr(response, f"{each.noun}s", [to_message(each, body) for body in found])
+        methods, token = service.page(request, context)
+        words = "".join(map(str.title, collection.noun.split("_")))
+        response = getattr(collection.requests, f"List{words}sResponse")(next_page_token=token)
+        setattr(response, f"{collection.noun}s", [to_message(collection, body) for body in methods])
         return response
 
     def update(service: Any, request: Any, context: Any) -> Any:
-        sent, mask = getattr(request, each.noun), request.update_mask.paths
-        return to_message(each, service.update(sent, mask, context))
+        sent, mask = getattr(request, collection.noun), request.update_mask.paths
+        return to_message(collection, service.update(sent, mask, context))
 
     def delete(service: Any, request: Any, context: Any) -> Any:
         return service.delete(request.name, context)
@@ -294,9 +294,9 @@ def _methods(each: Collection, kind: Any) -> dict[str, Callable[..., Any]]:
         service.cancel(request.name, context)
         return empty_pb2.Empty()
 
-    found = {f"get_{each.noun}": get, f"list_{each.noun}s": list_}
+    methods = {f"get_{collection.noun}": get, f"list_{collection.noun}s": list_}
     changing = {"create": create, "update": update, "delete": delete, "cancel": cancel}
-    return found | {f"{v}_{each.noun}": m for v, m in changing.items() if hasattr(kind, v)}
+    return methods | {f"{v}_{collection.noun}": m for v, m in changing.items() if hasattr(kind, v)}
 
 
 def _value(body: Body, field: str) -> filters.Value:
@@ -307,17 +307,17 @@ def _value(body: Body, field: str) -> filters.Value:
     return value if value is None or isinstance(value, str) else json.dumps(value)
 
 
-def _ordered(found: list[Body], order: str) -> list[Body]:
-    found.sort(key=lambda body: body.get("createTime", ""), reverse=True)
+def _ordered(bodies: list[Body], order: str) -> list[Body]:
+    bodies.sort(key=lambda body: body.get("createTime", ""), reverse=True)
     for term in reversed([part.strip() for part in order.split(",") if part.strip()]):
         match = _ORDER.fullmatch(term)
         if match is None:
             raise invalid_argument(f"Invalid order_by: {order!r}.")
         field = json_name(match[1])
-        found.sort(key=lambda body: str(body.get(field, "")), reverse=match[2] == "desc")
-    return found
+        bodies.sort(key=lambda body: str(body.get(field, "")), reverse=match[2] == "desc")
+    return bodies
 
 
 def json_name(field: str) -> str:
     """A field's name in the API's JSON form."""
-    return re.sub(r"_([a-z])", lambda found: found[1].upper(), field)
+    return re.sub(r"_([a-z])", lambda letter: letter[1].upper(), field)

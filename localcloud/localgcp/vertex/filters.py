@@ -27,7 +27,7 @@ _OPERATORS: Final = (*_ORDER, "=", "!=", ":")
 
 @dataclass(frozen=True)
 class Fields:
-    """What a filter may ask for."""
+    """Fields and operators that a filter may use."""
 
     names: re.Pattern[str]
     read: Callable[[Any, str], Value]

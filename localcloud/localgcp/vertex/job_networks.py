@@ -14,17 +14,17 @@ HOLDING_STATES: Final = (JobState.PENDING, JobState.RUNNING, JobState.CANCELLING
 
 def network_of(store: Store, job: JobRecord) -> str | None:
     """Path of the network the job is peered with (``projects/ID/global/networks/NAME``)."""
-    given = job.spec.get("network")
-    return resource_paths.canonical(store, given) if given and "projects/" in given else None
+    network = job.spec.get("network")
+    return resource_paths.canonical(store, network) if network and "projects/" in network else None
 
 
 def attachment_of(store: Store, job: JobRecord) -> str | None:
     """Path of the job's network attachment; a bare name lies in the job's project and region."""
-    given = job.spec.get("pscInterfaceConfig", {}).get("networkAttachment")
-    if not given:
+    network_attachment = job.spec.get("pscInterfaceConfig", {}).get("networkAttachment")
+    if not network_attachment:
         return None
     home = {"project": job.project, "region": job.region}
-    return resource_paths.resolve(store, given, "networkAttachments", **home)
+    return resource_paths.resolve(store, network_attachment, "networkAttachments", **home)
 
 
 def jobs_on_network(store: Store, path: str) -> list[JobRecord]:

@@ -52,7 +52,7 @@ class _Query:
 
 
 class TuningJobs(Protocol):
-    """What is read of tuning jobs; see ``localgcp.tuning.service``."""
+    """Reader of tuning jobs; see ``localgcp.tuning.service``."""
 
     def trials(self, tuning_id: str, /) -> Iterable[tuple[str, str]]:
         """Each trial of a tuning job: its id, and that of its CustomJob."""
@@ -124,13 +124,13 @@ class LogService:
             text = f"Cloud Logging API has not been used in project {match[1]} before or it is"
             raise ApiError(grpc.StatusCode.PERMISSION_DENIED, f"{text} disabled.")
         try:
-            found = log_filters.parse(request.filter, _KNOWN)
+            log_filter = log_filters.parse(request.filter, _KNOWN)
         except FilterError as error:
             raise invalid_argument(str(error)) from error
-        if self._other(found.equal) is None and _JOB not in found.equal:
+        if self._other(log_filter.equal) is None and _JOB not in log_filter.equal:
             text = f'Unparseable filter: the local cloud reads the log of one job, {_JOB}="ID".'
             raise invalid_argument(text)
-        return _Query(match[1], found.equal, lambda entry: found.test(_fields(entry)))
+        return _Query(match[1], log_filter.equal, lambda entry: log_filter.test(_fields(entry)))
 
     def _entries(self, query: _Query) -> Iterator[types.LogEntry]:
         if other := self._other(query.equal):
@@ -148,7 +148,7 @@ class LogService:
             yield from filter(query.test, self._of_service(query, job))
 
     def _of_service(self, query: _Query, job: JobRecord) -> Iterator[types.LogEntry]:
-        """What the service itself logs: that a job failed. Observed of Google's, at INFO."""
+        """Yield the service's own entry: a job failed. Observed of Google's, at INFO."""
         is_wanted = query.equal.get("resource.labels.task_name", _SERVICE) == _SERVICE
         of_project = query.project in (job.project, project_number(job.project))
         if is_wanted and of_project and job.state is JobState.FAILED and job.end_time:
@@ -165,7 +165,7 @@ class LogService:
     def _other(
         self, equal: Mapping[str, str]
     ) -> Callable[[str, dict[str, str]], Iterator[types.LogEntry]] | None:
-        """What reads the entries of another type of resource, if the filter is about one."""
+        """Return the reader of another resource type's entries, if the filter names one."""
         kind = _BATCH if _BATCH_JOB in equal else ""
         return self.others.get(equal.get("resource.type", kind))
 
@@ -188,7 +188,7 @@ class LogService:
 
 
 def _fields(entry: types.LogEntry) -> Callable[[str], str]:
-    """What a filter reads of an entry."""
+    """Return the fields of an entry that a filter reads."""
 
     def read(name: str) -> str:
         if name.startswith("labels."):

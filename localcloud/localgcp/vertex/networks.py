@@ -1,4 +1,4 @@
-"""What a job on a peered network, or with a Private Service Connect interface, needs to start.
+"""Requirements of a job on a peered network or with a Private Service Connect interface.
 
 Sources: doc:general/vpc-peering, doc:training/using-private-ip and doc:general/vpc-psc-i-setup,
 which grants compute.networkUser and dns.peer on the projects; a grant on the attachment's
@@ -45,14 +45,14 @@ def admit(store: Store, job: JobRecord) -> None:
     network = job_networks.network_of(store, job)
     if network is None:
         return
-    given = job.spec["network"]
+    network_name = job.spec["network"]
     if store.get(NETWORK, network) is None:
-        raise StartRefusedError(RpcCode.NOT_FOUND, f"The network {given} does not exist.")
+        raise StartRefusedError(RpcCode.NOT_FOUND, f"The network {network_name} does not exist.")
     _shared(store, job, network)
     connections = in_network(store, CONNECTION, network)
     if not connections:
         text = (
-            f"NETWORK_NOT_PEERED: the network {given} is not peered with "
+            f"NETWORK_NOT_PEERED: the network {network_name} is not peered with "
             "servicenetworking.googleapis.com. Set up private services access for it."
         )
         raise StartRefusedError(RpcCode.FAILED_PRECONDITION, text)
@@ -63,7 +63,7 @@ def admit(store: Store, job: JobRecord) -> None:
     if missing := [name for name in wanted if name not in has]:
         text = (
             f"The reserved IP ranges {', '.join(missing)} are not allocated to the private "
-            f"connection of {given}, which has: {', '.join(has)}."
+            f"connection of {network_name}, which has: {', '.join(has)}."
         )
         raise StartRefusedError(RpcCode.FAILED_PRECONDITION, text)
     _apart_from_training(store, network)
@@ -81,7 +81,10 @@ def _shared(store: Store, job: JobRecord, network: str) -> None:
         )
         raise StartRefusedError(RpcCode.FAILED_PRECONDITION, text)
     agent = agents.service_agent(job.project)
-    places = [f"projects/{host}", *(each.id for each in in_network(store, SUBNETWORK, network))]
+    places = [
+        f"projects/{host}",
+        *(subnetwork.id for subnetwork in in_network(store, SUBNETWORK, network)),
+    ]
     if not agents.has_role(store, agent, agents.NETWORK_USER, *places):
         text = (
             f"{agent} does not have compute.subnetworks.use in the host project {host}. "
@@ -101,8 +104,12 @@ def _apart_from_training(store: Store, network: str) -> None:
 
 
 def _room(store: Store, job: JobRecord, network: str, ranges: list[str]) -> None:
-    found = {name: find_peering_range(store, network, name) for name in ranges}
-    blocks = {n: block for n, each in found.items() if each and (block := peering_block(each))}
+    ranges_by_name = {name: find_peering_range(store, network, name) for name in ranges}
+    blocks = {
+        n: block
+        for n, range_ in ranges_by_name.items()
+        if range_ and (block := peering_block(range_))
+    }
     sizes = [_UNIT_PREFIX - block.prefixlen for block in blocks.values()]
     total = sum(1 << size for size in sizes if size >= 0)
     own = _units(job)
@@ -169,7 +176,7 @@ def admit_interface(store: Store, job: JobRecord) -> None:
 
 def _may_use(store: Store, job: JobRecord, attachment: StoredResource) -> None:
     # The page names the agent of the attachment's own project; the job's is taken too.
-    candidates = {agents.service_agent(each) for each in (attachment.project, job.project)}
+    candidates = {agents.service_agent(project) for project in (attachment.project, job.project)}
     place = f"projects/{attachment.project}"
     if not any(
         agents.has_role(store, candidate, agents.NETWORK_ADMIN, place) for candidate in candidates
@@ -195,8 +202,8 @@ def _may_use_host(store: Store, job: JobRecord, attachment: StoredResource, subn
 
 
 def _usable(store: Store, subnet: str) -> None:
-    found = store.get(SUBNETWORK, subnet)
-    cidr = found.outputs.get("ipCidrRange") if found else None
+    resource = store.get(SUBNETWORK, subnet)
+    cidr = resource.outputs.get("ipCidrRange") if resource else None
     for range_ in _UNUSABLE if cidr else ():
         if Block(cidr).overlaps(range_):
             text = f"The subnetwork {subnet} has {cidr}; {range_} cannot be used by an interface."

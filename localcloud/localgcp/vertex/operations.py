@@ -92,8 +92,8 @@ class OperationTable:
                 "SELECT message FROM operations WHERE target = ?1"
                 " OR (target > ?1 || '/' AND target < ?1 || '0')"
             )
-            found = [Operation.FromString(row[0]) for row in db.execute(query, (target,))]
-        return sorted(found, key=lambda each: each.name)
+            operations = [Operation.FromString(row[0]) for row in db.execute(query, (target,))]
+        return sorted(operations, key=lambda operation: operation.name)
 
     def unfinished(self, target: str = "") -> list[tuple[str, str, dict[str, Any]]]:
         """Name, method and request of operations on ``target`` (default: any) that go on."""
@@ -160,7 +160,7 @@ class OperationRunner:
 
     def _start(self, name: str, method: str, request: Mapping[str, Any]) -> None:
         thread = make_thread(self._run, name, method, request)
-        self._threads = [each for each in self._threads if each.is_alive()] + [thread]
+        self._threads = [other for other in self._threads if other.is_alive()] + [thread]
         thread.start()
 
     def _run(self, name: str, method: str, request: Mapping[str, Any]) -> None:

@@ -58,8 +58,8 @@ class PipelineTable:
 
     def get(self, name: str) -> Body | None:
         """The pipeline, or None."""
-        found = self.list(name.rpartition("/")[0])
-        return next((each for each in found if each["name"] == name), None)
+        pipelines = self.list(name.rpartition("/")[0])
+        return next((pipeline for pipeline in pipelines if pipeline["name"] == name), None)
 
     def list(self, parent: str) -> list[Body]:
         """Pipelines of ``projects/NUMBER/locations/REGION/trainingPipelines``."""
@@ -132,8 +132,8 @@ def _job_of(sent: Body) -> custom_job.CustomJob:
         raise invalid_argument(f"training_task_inputs: {error}") from None
     # The pipeline's own message has the job as a value of any type.
     body = json_format.MessageToDict(custom_job.CustomJob.pb(job))
-    if found := [*field_rules.errors("aiplatform.v1.GoogleCloudAiplatformV1CustomJob", body)]:
-        raise invalid_fields(found)
+    if errors := [*field_rules.errors("aiplatform.v1.GoogleCloudAiplatformV1CustomJob", body)]:
+        raise invalid_fields(errors)
     return job
 
 
@@ -143,13 +143,13 @@ def _progress(job: JobRecord | None) -> Body:
         error = {"code": 5, "message": "The CustomJob of the pipeline was deleted."}
         return {"state": "PIPELINE_STATE_FAILED", "error": error}
     state = _STATES.get(job.state.word, job.state.word)
-    found: Body = {
+    progress: Body = {
         "state": f"PIPELINE_STATE_{state}",
         "updateTime": job.update_time,
         "trainingTaskMetadata": {"backingCustomJob": job.name},
     }
-    found |= {"startTime": job.start_time} if job.start_time else {}
-    found |= {"endTime": job.end_time} if job.end_time else {}
+    progress |= {"startTime": job.start_time} if job.start_time else {}
+    progress |= {"endTime": job.end_time} if job.end_time else {}
     if job.error_code is not None:
-        found["error"] = {"code": job.error_code, "message": job.error_message or ""}
-    return found
+        progress["error"] = {"code": job.error_code, "message": job.error_message or ""}
+    return progress

@@ -139,7 +139,7 @@ class JobCollection(Generic[_R]):
         text = f"{self.table.rows.table}:{project}/{region}?{request.filter}"
         query = hashlib.sha256(text.encode()).hexdigest()[:16]
         after = _read_token(request.page_token, query)
-        found = [
+        jobs = [
             job
             for job in self.table.list(
                 project_number(project), region, filters.label(request.filter)
@@ -147,9 +147,9 @@ class JobCollection(Generic[_R]):
             if test(job) and (after is None or (job.create_time, job.job_id) < after)
         ]
         size = min(request.page_size or _MAX_PAGE, _MAX_PAGE)
-        page, more = found[:size], len(found) > size
+        page, more = jobs[:size], len(jobs) > size
         token = _write_token(page[-1], query) if more else ""
-        return [message_body(each) for each in page], token
+        return [message_body(job_record) for job_record in page], token
 
 
 @serves(CUSTOM_JOBS)
@@ -186,10 +186,10 @@ class JobService(JobCollection[JobRecord]):
     def get_operation(
         self, request: operations_pb2.GetOperationRequest
     ) -> operations_pb2.Operation:
-        found = self.operations.get(request.name)
-        if found is None:
+        stored_operation = self.operations.get(request.name)
+        if stored_operation is None:
             raise not_found(request.name, "Operation")
-        return found
+        return stored_operation
 
     def list_operations(
         self, request: operations_pb2.ListOperationsRequest
@@ -203,10 +203,14 @@ class JobService(JobCollection[JobRecord]):
         if wanted is None:
             raise invalid_argument(f"Invalid filter: {request.filter!r}; done=false is one.")
         target = f"projects/{project_number(project)}/locations/{region}{match[2]}"
-        found = self.operations.list(target)
+        operations = self.operations.list(target)
         if wanted[1]:
-            found = [each for each in found if each.done is (wanted[1].lower() == "true")]
-        return operations_pb2.ListOperationsResponse(operations=found)
+            operations = [
+                candidate
+                for candidate in operations
+                if candidate.done is (wanted[1].lower() == "true")
+            ]
+        return operations_pb2.ListOperationsResponse(operations=operations)
 
 
 def message_body(record: JobRecord) -> dict[str, Any]:
@@ -268,16 +272,20 @@ class InstanceTable:
 
     def get(self, name: str) -> Body | None:
         """The instance, or None."""
-        found = self._store.get(TENSORBOARD, name)
-        return found and _instance(found)
+        resource = self._store.get(TENSORBOARD, name)
+        return resource and _instance(resource)
 
     def list(self, parent: str) -> list[Body]:
         """Instances whose names are ``parent`` with one more part."""
-        found = self._store.list(TENSORBOARD)
-        return [_instance(each) for each in found if each.id.rpartition("/")[0] == parent]
+        resources = self._store.list(TENSORBOARD)
+        return [
+            _instance(resource)
+            for resource in resources
+            if resource.id.rpartition("/")[0] == parent
+        ]
 
 
-def _instance(found: StoredResource) -> Body:
+def _instance(resource: StoredResource) -> Body:
     """An instance without what the plugin notes as empty: a number is none in JSON."""
-    given = {key: value for key, value in found.outputs.items() if value not in ("", None)}
-    return {**given, "name": found.id}
+    fields = {key: value for key, value in resource.outputs.items() if value not in ("", None)}
+    return {**fields, "name": resource.id}

@@ -37,8 +37,8 @@ def api_document(properties: Mapping[str, Property], inputs: Mapping[str, Any]) 
             return api_document(prop.children, item)
         if isinstance(item, list):
             return [
-                api_document(prop.children, each) if isinstance(each, dict) else each
-                for each in item
+                api_document(prop.children, element) if isinstance(element, dict) else element
+                for element in item
             ]
         return item
 
@@ -78,17 +78,17 @@ class ResourceType(Traits):
     message: str = ""
     """The API's message, as the discovery documents name it; "": it has none of its own."""
     needs_project: bool = True
-    """Whether it lies in a project, which must be one of this cloud."""
+    """True if the resource lies in a project, which must be one of this cloud."""
     collection: str = ""
-    """Where the service chooses the resource's number: the collection of its id."""
+    """Collection of the resource's id, if the service chooses its number."""
     exists: str = "{title} {id} already exists"
     """Text of the 409; ``conflict`` lists its variables."""
     overwrites: bool = False
-    """Whether creating an existing resource is no conflict."""
+    """True if creating an existing resource is no conflict."""
     outlives: bool = False
-    """Whether it stays in the cloud when its resource is deleted."""
+    """True if the cloud keeps the resource after its deletion."""
     verifies_updates: bool = False
-    """Whether an update is verified as a creation is."""
+    """True if an update is verified like a creation."""
 
     # -- what previews need: no store, no network ---------------------------------------------
 
@@ -103,7 +103,7 @@ class ResourceType(Traits):
         return []
 
     def refuse(self, inputs: Mapping[str, Any]) -> str | None:
-        """What the plugin refuses while planning (later than in Check), or None."""
+        """Return the plugin's error while planning (later than in Check), or None."""
         del inputs
         return None
 
@@ -127,26 +127,26 @@ class ResourceType(Traits):
 
     def part(self, cloud: Cloud, inputs: Mapping[str, Any], tf: str) -> str:
         """A variable of the id, by its Terraform name: an input, or the provider's setting."""
-        given = inputs.get(cloud.type.by_tf(tf).name)
-        if given is None:
-            given = getattr(cloud.settings, "region" if tf == "location" else tf, "")
-        if not given:
+        argument = inputs.get(cloud.type.by_tf(tf).name)
+        if argument is None:
+            argument = getattr(cloud.settings, "region" if tf == "location" else tf, "")
+        if not argument:
             raise RefusedError(f"{cloud.type.token}: {tf}: required field is not set")
-        return str(given)
+        return str(argument)
 
-    def import_id(self, cloud: Cloud, given: str) -> str:
+    def import_id(self, cloud: Cloud, id_to_import: str) -> str:
         """The id for what a person may write after ``pulumi import``."""
         if self.collection:
             prefix = f"projects/{cloud.settings.project}/{self.collection}/"
-            return given if given.startswith("projects/") else prefix + given
-        given = normal_project(given, cloud.settings.project)
+            return id_to_import if id_to_import.startswith("projects/") else prefix + id_to_import
+        id_to_import = normal_project(id_to_import, cloud.settings.project)
         for template in cloud.type.import_ids:
             pattern = re.sub(r"{{(\w+)}}", r"(?P<\1>[^/]+)", template)
-            match = re.fullmatch(pattern, given)
+            match = re.fullmatch(pattern, id_to_import)
             if match:
                 parts = {cloud.type.by_tf(tf).name: v for tf, v in match.groupdict().items()}
                 return self.id(cloud, parts)
-        return given
+        return id_to_import
 
     # -- life -----------------------------------------------------------------------------------
 
@@ -172,8 +172,10 @@ class ResourceType(Traits):
     def read(self, cloud: Cloud, id_: str) -> ExistingResource | None:
         """The resource as it is now, or None if it is gone."""
         self.guard(cloud, self.owner(cloud, id_))
-        found = cloud.store.get(cloud.type.token, self.import_id(cloud, id_))
-        return ExistingResource(found.id, found.inputs, found.outputs) if found else None
+        resource = cloud.store.get(cloud.type.token, self.import_id(cloud, id_))
+        return (
+            ExistingResource(resource.id, resource.inputs, resource.outputs) if resource else None
+        )
 
     def update(self, cloud: Cloud, id_: str, inputs: Values, olds: Values) -> Values:
         """Change the resource; its new outputs. Raises CloudError or RefusedError."""
@@ -220,7 +222,7 @@ class ResourceType(Traits):
         return match.group(1) if match else cloud.settings.project
 
     def outlives_deletion(self, olds: Mapping[str, Any]) -> bool:
-        """Whether it stays in the cloud when its resource is deleted."""
+        """True if the cloud keeps the resource after its deletion."""
         del olds
         return self.outlives
 
@@ -236,10 +238,10 @@ class ResourceType(Traits):
     def check_fields(self, cloud: Cloud, inputs: Values, doing: str) -> None:
         """Raise CloudError for fields that break a rule of the API's message."""
         document = self.document(cloud, inputs)
-        found = list(field_rules.errors(self.message, document)) if self.message else []
-        found += place_errors(inputs, regional=self.message.startswith("aiplatform."))
-        if found:
-            reason = " ".join(f"{field}: {text}" for field, text in found)
+        errors = list(field_rules.errors(self.message, document)) if self.message else []
+        errors += place_errors(inputs, regional=self.message.startswith("aiplatform."))
+        if errors:
+            reason = " ".join(f"{field}: {text}" for field, text in errors)
             raise CloudError(doing, 400, reason, "badRequest")
 
     def document(self, cloud: Cloud, inputs: Values) -> Values:
@@ -254,9 +256,9 @@ class ResourceType(Traits):
         """Do the work of a create; the outputs the service decides: those that most have."""
         made: Values = {"project": project, "name": id_, "selfLink": SELF_LINK + id_}
         made |= dict.fromkeys(("createTime", "updateTime", "creationTimestamp"), now())
-        computed = (name for name, each in cloud.type.properties.items() if each.computed)
-        found = {name: made[name] for name in computed if name in made}
-        return found | self.known(cloud, inputs)
+        computed = (name for name, property_ in cloud.type.properties.items() if property_.computed)
+        outputs = {name: made[name] for name in computed if name in made}
+        return outputs | self.known(cloud, inputs)
 
     def remake(self, cloud: Cloud, id_: str, inputs: Values, olds: Values) -> Values:
         """Do the work of an update; the outputs that change with it."""

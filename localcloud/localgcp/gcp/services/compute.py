@@ -1,4 +1,4 @@
-"""What all services of Compute Engine share: names, links, references, resources in use."""
+"""Shared code of the Compute Engine services: names, links, references, resources in use."""
 
 from __future__ import annotations
 
@@ -82,13 +82,13 @@ def own_network(cloud: Cloud, project: str, inputs: Mapping[str, Any], doing: st
 
     Raises CloudError unless the project owns it.
     """
-    given = text(inputs, "network")
-    path = resource_paths.resolve(cloud.store, given, "networks", project=project)
+    network = text(inputs, "network")
+    path = resource_paths.resolve(cloud.store, network, "networks", project=project)
     if resource_paths.project_of(path) != project:
         reason = "Cross project referencing is not allowed for this resource."
-        raise invalid(doing, "network", given, reason)
+        raise invalid(doing, "network", network, reason)
     if cloud.store.get(NETWORK, path) is None:
-        raise invalid(doing, "network", given, "The referenced network resource cannot be found.")
+        raise invalid(doing, "network", network, "The referenced network resource cannot be found.")
     return path
 
 
@@ -100,10 +100,11 @@ def users(store: Store, path: str) -> Iterator[str]:
         return
     for type_ in _USERS:
         for resource in store.list(type_):
-            given = _references(resource, collection)
+            references = _references(resource, collection)
             home = {"project": resource.project, "region": resource.outputs.get("region") or ""}
             if any(
-                resource_paths.resolve(store, each, collection, **home) == path for each in given
+                resource_paths.resolve(store, reference, collection, **home) == path
+                for reference in references
             ):
                 yield _path(resource)
 
@@ -112,12 +113,18 @@ def _references(resource: StoredResource, collection: str) -> list[str]:
     values = resource.outputs
     if resource.type == INSTANCE:
         field = collection.removesuffix("s")
-        return [each[field] for each in values.get("networkInterfaces") or [] if each.get(field)]
+        return [
+            reference[field]
+            for reference in values.get("networkInterfaces") or []
+            if reference.get(field)
+        ]
     if collection == "networks":
-        found = values.get("network")
-        return [found] if found else []
-    found = values.get("subnetworks") or []
-    return [each["name"] if isinstance(each, dict) else each for each in found]
+        subnetworks = values.get("network")
+        return [subnetworks] if subnetworks else []
+    subnetworks = values.get("subnetworks") or []
+    return [
+        reference["name"] if isinstance(reference, dict) else reference for reference in subnetworks
+    ]
 
 
 def _path(resource: StoredResource) -> str:

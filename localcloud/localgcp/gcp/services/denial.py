@@ -44,8 +44,8 @@ class DenyPolicy(ResourceType):
     """A deny policy of a project (``gcp.iam.DenyPolicy``)."""
 
     def project(self, cloud: Cloud, values: Mapping[str, Any]) -> str:
-        found = _ATTACHMENT.match(text(values, "parent"))
-        return found[1] if found else cloud.settings.project
+        match = _ATTACHMENT.match(text(values, "parent"))
+        return match[1] if match else cloud.settings.project
 
     def owner(self, cloud: Cloud, id_: str) -> str:
         return self.project(cloud, {"parent": id_.rpartition("/")[0]})
@@ -83,14 +83,14 @@ class Tag(ResourceType):
         parent = text(values, "parent")
         if self.parent is None:
             return parent.partition("projects/")[2] or cloud.settings.project
-        found = cloud.store.get(self.parent, parent)
-        return found.project if found else cloud.settings.project
+        resource = cloud.store.get(self.parent, parent)
+        return resource.project if resource else cloud.settings.project
 
     def id(self, cloud: Cloud, inputs: Mapping[str, Any]) -> str:
         return f"{self.collection}/{new_number()}"
 
-    def import_id(self, cloud: Cloud, given: str) -> str:
-        return given if "/" in given else f"{self.collection}/{given}"
+    def import_id(self, cloud: Cloud, id_to_import: str) -> str:
+        return id_to_import if "/" in id_to_import else f"{self.collection}/{id_to_import}"
 
     def verify(self, cloud: Cloud, project: str, inputs: Values, doing: str) -> None:
         parent = text(inputs, "parent")
@@ -112,22 +112,26 @@ class TagBinding(ResourceType):
 
     def project(self, cloud: Cloud, values: Mapping[str, Any]) -> str:
         parent = text(values, "parent")
-        found = re.search(r"/projects/([^/]+)", parent)
-        return found[1] if found else cloud.settings.project
+        match = re.search(r"/projects/([^/]+)", parent)
+        return match[1] if match else cloud.settings.project
 
     def id(self, cloud: Cloud, inputs: Mapping[str, Any]) -> str:
         parent = quote(text(inputs, "parent"), safe="")
         return f"tagBindings/{parent}/{text(inputs, 'tagValue')}"
 
-    def import_id(self, cloud: Cloud, given: str) -> str:
-        return given if given.startswith("tagBindings/") else f"tagBindings/{given}"
+    def import_id(self, cloud: Cloud, id_to_import: str) -> str:
+        return (
+            id_to_import
+            if id_to_import.startswith("tagBindings/")
+            else f"tagBindings/{id_to_import}"
+        )
 
     def verify(self, cloud: Cloud, project: str, inputs: Values, doing: str) -> None:
         value = text(inputs, "tagValue")
         if cloud.store.get(TAG_VALUE, value) is None:
             raise CloudError(doing, 404, f"{value} was not found.", "notFound")
-        _, found, account = text(inputs, "parent").partition("/serviceAccounts/")
-        if found and not _has_account(cloud, project, account):
+        _, separator, account = text(inputs, "parent").partition("/serviceAccounts/")
+        if separator and not _has_account(cloud, project, account):
             raise CloudError(doing, 404, f"Service account {account} was not found.", "notFound")
 
     def make(self, cloud: Cloud, project: str, id_: str, inputs: Values) -> Values:
@@ -135,7 +139,7 @@ class TagBinding(ResourceType):
 
 
 def _has_account(cloud: Cloud, project: str, account: str) -> bool:
-    """Whether the project has the account, which its unique id or its address names."""
+    """True if the project has the account with this unique id or address."""
     return any(
         account in (text(row.outputs, "uniqueId"), text(row.outputs, "email"))
         for row in cloud.store.list(ACCOUNT, project)

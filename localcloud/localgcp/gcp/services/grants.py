@@ -37,7 +37,7 @@ Rewrite = Callable[[tuple[Binding, ...]], tuple[Binding, ...]]
 
 @dataclass(frozen=True)
 class Target:
-    """Where a kind of grant goes: the policy's path, and how messages call the resource."""
+    """Target of a kind of grant: the policy's path, and the resource's name in messages."""
 
     property: str
     path: str
@@ -52,8 +52,8 @@ class Target:
         """Policy path of the resource that the inputs name."""
         name = text(inputs, self.property)
         project = text(inputs, "project") or cloud.settings.project
-        given = text(inputs, "location") or text(inputs, "region")
-        location = given or cloud.settings.region
+        place = text(inputs, "location") or text(inputs, "region")
+        location = place or cloud.settings.region
         prefix = self.path.partition("/")[0] + "/"
         if "://" in name and "/projects/" in name:
             name = name[name.index("projects/") :]
@@ -78,11 +78,11 @@ class Grant(ResourceType):
             parts += [text(condition, key) for key in ("title", "description", "expression")]
         return "/".join(parts)
 
-    def import_id(self, cloud: Cloud, given: str) -> str:
+    def import_id(self, cloud: Cloud, id_to_import: str) -> str:
         """People write ``RESOURCE ROLE MEMBER``."""
-        resource, _, rest = given.partition(" ")
+        resource, _, rest = id_to_import.partition(" ")
         role, _, member = rest.partition(" ")
-        return f"{resource}/{role}/{member}" if member and _ROLE.fullmatch(role) else given
+        return f"{resource}/{role}/{member}" if member and _ROLE.fullmatch(role) else id_to_import
 
     def owner(self, cloud: Cloud, id_: str) -> str:
         resource, _, _ = self.import_id(cloud, id_).partition("/roles/")
@@ -121,18 +121,20 @@ class Grant(ResourceType):
         return ExistingResource(id_, inputs, outputs)
 
     def read(self, cloud: Cloud, id_: str) -> ExistingResource | None:
-        found = super().read(cloud, id_)
-        if found is None:
+        resource = super().read(cloud, id_)
+        if resource is None:
             return None
-        path = self.target.resolve(cloud, found.inputs)
+        path = self.target.resolve(cloud, resource.inputs)
         if path.startswith("b/") and not Emulator.of(cloud).has_bucket(path.removeprefix("b/")):
             return None  # a client of Cloud Storage deleted the bucket, and its policy with it
         policy = cloud.store.policy(path)
-        binding = Binding(text(found.inputs, "role"), (), _condition(found.inputs))
+        binding = Binding(text(resource.inputs, "role"), (), _condition(resource.inputs))
         holders = next((b.members for b in policy.bindings if _same_role(b, binding)), ())
-        if text(found.inputs, "member") not in holders:
+        if text(resource.inputs, "member") not in holders:
             return None
-        return ExistingResource(found.id, found.inputs, {**found.outputs, "etag": policy.etag})
+        return ExistingResource(
+            resource.id, resource.inputs, {**resource.outputs, "etag": policy.etag}
+        )
 
     def unmake(self, cloud: Cloud, id_: str, olds: Values) -> None:
         path = self.target.resolve(cloud, olds)
@@ -167,7 +169,7 @@ class Grant(ResourceType):
 
 
 def _is_local_role(role: str) -> bool:
-    """Whether this is a custom role of a local project."""
+    """True if this is a custom role of a local project."""
     collection, _, path = role.partition("/")
     return collection == "projects" and is_local(path)
 
@@ -218,10 +220,10 @@ def _same_role(left: Binding, right: Binding) -> bool:
 
 
 def _condition(values: Mapping[str, Any]) -> dict[str, str] | None:
-    given = values.get("condition")
-    if not given:
+    condition = values.get("condition")
+    if not condition:
         return None
-    return {key: text(given, key) for key in ("title", "description", "expression")}
+    return {key: text(condition, key) for key in ("title", "description", "expression")}
 
 
 def _not_there(kind: str, path: str) -> str:

@@ -46,8 +46,8 @@ class ProjectService(ResourceType):
     def owner(self, cloud: Cloud, id_: str) -> str:
         return self.import_id(cloud, id_).partition("/")[0]
 
-    def import_id(self, cloud: Cloud, given: str) -> str:
-        return given if "/" in given else f"{cloud.settings.project}/{given}"
+    def import_id(self, cloud: Cloud, id_to_import: str) -> str:
+        return id_to_import if "/" in id_to_import else f"{cloud.settings.project}/{id_to_import}"
 
     def outlives_deletion(self, olds: Mapping[str, Any]) -> bool:
         return not olds.get("disableOnDestroy")
@@ -107,10 +107,12 @@ class Account(ResourceType):
         email = self.known(cloud, inputs)["email"]
         return f"projects/{self.project(cloud, inputs)}/serviceAccounts/{email}"
 
-    def import_id(self, cloud: Cloud, given: str) -> str:
-        if given.startswith("projects/"):
-            return given
-        return f"projects/{cloud.settings.project}/serviceAccounts/{given.rpartition('/')[2]}"
+    def import_id(self, cloud: Cloud, id_to_import: str) -> str:
+        if id_to_import.startswith("projects/"):
+            return id_to_import
+        return (
+            f"projects/{cloud.settings.project}/serviceAccounts/{id_to_import.rpartition('/')[2]}"
+        )
 
     def create(self, cloud: Cloud, inputs: Values) -> ExistingResource:
         try:
@@ -118,10 +120,10 @@ class Account(ResourceType):
         except CloudError as error:
             if error.code != 409 or not plain(inputs).get("createIgnoreAlreadyExists"):
                 raise
-            found = self.read(cloud, self.id(cloud, plain(inputs)))
-            if found is None:
+            existing = self.read(cloud, self.id(cloud, plain(inputs)))
+            if existing is None:
                 raise
-            return found
+            return existing
 
     def make(self, cloud: Cloud, project: str, id_: str, inputs: Values) -> Values:
         unique = "1" + "".join(secrets.choice("0123456789") for _ in range(20))

@@ -104,13 +104,13 @@ class Reservation(Compute):
         }
 
     def read(self, cloud: Cloud, id_: str) -> ExistingResource | None:
-        found = super().read(cloud, id_)
-        if found is None or reservations.over(found.outputs):
+        resource = super().read(cloud, id_)
+        if resource is None or reservations.over(resource.outputs):
             return None
-        used = JobTable(cloud.store.path).used(found.id)
-        specific = {**found.outputs["specificReservation"], "inUseCount": used}
+        used = JobTable(cloud.store.path).used(resource.id)
+        specific = {**resource.outputs["specificReservation"], "inUseCount": used}
         return ExistingResource(
-            found.id, found.inputs, {**found.outputs, "specificReservation": specific}
+            resource.id, resource.inputs, {**resource.outputs, "specificReservation": specific}
         )
 
     def remake(self, cloud: Cloud, id_: str, inputs: Values, olds: Values) -> Values:
@@ -149,29 +149,29 @@ def _deleted_at(inputs: Mapping[str, Any]) -> str:
 
 
 def _share(inputs: Mapping[str, Any]) -> Values:
-    given = _without_defaults(inputs.get("shareSettings") or {})
-    maps = given.get("projectMaps") or []
+    settings = _without_defaults(inputs.get("shareSettings") or {})
+    maps = settings.get("projectMaps") or []
     return {
         "projectMaps": [
-            {**each, "projectId": each.get("projectId") or each["id"]} for each in maps
+            {**project, "projectId": project.get("projectId") or project["id"]} for project in maps
         ],
-        "projects": given.get("projects") or [],
-        "shareType": given.get("shareType") or "LOCAL",
+        "projects": settings.get("projects") or [],
+        "shareType": settings.get("shareType") or "LOCAL",
     }
 
 
 def _specific(inputs: Mapping[str, Any], used: int) -> Values:
     """The block as the API returns it: every field, and what is used."""
-    given = inputs["specificReservation"]
-    machine = given.get("instanceProperties") or {}
+    specification = inputs["specificReservation"]
+    machine = specification.get("instanceProperties") or {}
     fields = {"guestAccelerators": [], "localSsds": [], "locationHint": "", "machineType": ""}
     fields |= {"maintenanceInterval": "", "minCpuPlatform": ""}
     return {
-        "assuredCount": int(given["count"]),
-        "count": int(given["count"]),
+        "assuredCount": int(specification["count"]),
+        "count": int(specification["count"]),
         "inUseCount": used,
         "instanceProperties": {**fields, **_without_defaults(machine)},
-        "sourceInstanceTemplate": given.get("sourceInstanceTemplate") or "",
+        "sourceInstanceTemplate": specification.get("sourceInstanceTemplate") or "",
     }
 
 

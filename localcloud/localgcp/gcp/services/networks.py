@@ -108,7 +108,7 @@ class Subnetwork(Compute):
         for field, cidr in _ranges(inputs):
             block = _legal(doing, field, cidr)
             held = find_overlap(cloud.store, network, block, own)
-            if held or any(block.overlaps(each) for each in seen):
+            if held or any(block.overlaps(other) for other in seen):
                 owner = held.owner if held else "another range of this subnetwork"
                 reason = f"Invalid IPCidrRange: {cidr} conflicts with {owner}."
                 raise invalid(doing, field, cidr, reason)
@@ -119,9 +119,9 @@ def _ranges(inputs: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """Field and value of every range a subnetwork asks for."""
     if cidr := text(inputs, "ipCidrRange"):
         yield "ipCidrRange", cidr
-    for index, each in enumerate(inputs.get("secondaryIpRanges") or []):
-        if each.get("ipCidrRange"):
-            yield f"secondaryIpRanges[{index}].ipCidrRange", each["ipCidrRange"]
+    for index, range_ in enumerate(inputs.get("secondaryIpRanges") or []):
+        if range_.get("ipCidrRange"):
+            yield f"secondaryIpRanges[{index}].ipCidrRange", range_["ipCidrRange"]
 
 
 def _legal(doing: str, field: str, cidr: str) -> Block:
@@ -204,12 +204,12 @@ class RouterNat(Compute):
         if cloud.store.get(ROUTER, path) is None:
             raise CloudError(doing, 404, f"The resource '{path}' was not found", "notFound")
         home = {"project": project, "region": region}
-        for index, each in enumerate(inputs.get("subnetworks") or []):
-            subnet = resource_paths.resolve(cloud.store, each["name"], "subnetworks", **home)
+        for index, attachment in enumerate(inputs.get("subnetworks") or []):
+            subnet = resource_paths.resolve(cloud.store, attachment["name"], "subnetworks", **home)
             if cloud.store.get(SUBNETWORK, subnet) is None:
                 field = f"nats[0].subnetworks[{index}].name"
                 reason = "The referenced subnetwork resource cannot be found."
-                raise invalid(doing, field, each["name"], reason)
+                raise invalid(doing, field, attachment["name"], reason)
         if text(inputs, "natIpAllocateOption") == "MANUAL_ONLY" and not inputs.get("natIps"):
             reason = "Manual allocation needs natIps."
             raise invalid(doing, "nats[0].natIps", "", reason)
@@ -252,23 +252,23 @@ class NetworkAttachment(Compute):
         self, cloud: Cloud, project: str, inputs: Mapping[str, Any], index: int, doing: str
     ) -> str:
         """Path of the network of one subnetwork. Raises CloudError."""
-        given = inputs["subnetworks"][index]
+        reference = inputs["subnetworks"][index]
         field, region = f"subnetworks[{index}]", self.part(cloud, inputs, "region")
         home = {"project": project, "region": region}
-        path = resource_paths.resolve(cloud.store, given, "subnetworks", **home)
+        path = resource_paths.resolve(cloud.store, reference, "subnetworks", **home)
         host = resource_paths.project_of(path)
         if host != project and not attached(cloud.store, host, project):
             reason = "Cross project referencing is not allowed for this resource."
-            raise invalid(doing, field, given, reason)
-        found = cloud.store.get(SUBNETWORK, path)
-        if found is None:
+            raise invalid(doing, field, reference, reason)
+        resource = cloud.store.get(SUBNETWORK, path)
+        if resource is None:
             reason = "The referenced subnetwork resource cannot be found."
-            raise invalid(doing, field, given, reason)
-        if resource_paths.short_name(found.outputs["region"]) != region:
+            raise invalid(doing, field, reference, reason)
+        if resource_paths.short_name(resource.outputs["region"]) != region:
             reason = f"The subnetwork must be in region {region}."
-            raise invalid(doing, field, given, reason)
+            raise invalid(doing, field, reference, reason)
         return resource_paths.resolve(
-            cloud.store, text(found.outputs, "network"), "networks", project=host
+            cloud.store, text(resource.outputs, "network"), "networks", project=host
         )
 
 
@@ -278,20 +278,22 @@ class HostProject(Compute):
     def owner(self, cloud: Cloud, id_: str) -> str:
         return id_
 
-    def import_id(self, cloud: Cloud, given: str) -> str:
-        return given
+    def import_id(self, cloud: Cloud, id_to_import: str) -> str:
+        return id_to_import
 
     def verify(self, cloud: Cloud, project: str, inputs: Values, doing: str) -> None:
-        for host in (each.outputs["hostProject"] for each in cloud.store.list(SERVICE_PROJECT)):
+        for host in (
+            resource.outputs["hostProject"] for resource in cloud.store.list(SERVICE_PROJECT)
+        ):
             if attached(cloud.store, host, project):
                 reason = f"The project '{project}' is a service project of the host '{host}'."
                 raise CloudError(doing, 400, reason, "invalidResourceUsage")
 
     def unmake(self, cloud: Cloud, id_: str, olds: Values) -> None:
-        for each in cloud.store.list(SERVICE_PROJECT):
-            if each.outputs["hostProject"] == id_:
+        for resource in cloud.store.list(SERVICE_PROJECT):
+            if resource.outputs["hostProject"] == id_:
                 doing = f"Error disabling {self.title} {id_!r}"
-                service = each.outputs["serviceProject"]
+                service = resource.outputs["serviceProject"]
                 reason = f"The host project '{id_}' still has the service project '{service}'."
                 raise CloudError(doing, 400, reason, "resourceInUseByAnotherResource")
 
@@ -305,8 +307,8 @@ class ServiceProject(Compute):
     def owner(self, cloud: Cloud, id_: str) -> str:
         return id_.partition("/")[0]
 
-    def import_id(self, cloud: Cloud, given: str) -> str:
-        return given
+    def import_id(self, cloud: Cloud, id_to_import: str) -> str:
+        return id_to_import
 
     def verify(self, cloud: Cloud, project: str, inputs: Values, doing: str) -> None:
         service = text(inputs, "serviceProject")
@@ -317,18 +319,21 @@ class ServiceProject(Compute):
         if cloud.store.get(HOST_PROJECT, service):
             reason = f"The project '{service}' is a Shared VPC host itself."
             raise CloudError(doing, 400, reason, "invalidResourceUsage")
-        for each in cloud.store.list(SERVICE_PROJECT):
-            if each.outputs["serviceProject"] == service and each.outputs["hostProject"] != project:
-                host = each.outputs["hostProject"]
+        for resource in cloud.store.list(SERVICE_PROJECT):
+            if (
+                resource.outputs["serviceProject"] == service
+                and resource.outputs["hostProject"] != project
+            ):
+                host = resource.outputs["hostProject"]
                 reason = f"The project '{service}' is attached to the host '{host}' already."
                 raise CloudError(doing, 400, reason, "invalidResourceUsage")
 
     def unmake(self, cloud: Cloud, id_: str, olds: Values) -> None:
         host, _, service = id_.partition("/")
-        for each in cloud.store.list(ATTACHMENT, service):
-            for path in subnetworks_of(cloud.store, each):
+        for resource in cloud.store.list(ATTACHMENT, service):
+            for path in subnetworks_of(cloud.store, resource):
                 if resource_paths.project_of(path) == host:
-                    reason = f"The resource '{each.id}' still uses the shared '{path}'."
+                    reason = f"The resource '{resource.id}' still uses the shared '{path}'."
                     doing = f"Error detaching {self.title} {id_!r}"
                     raise CloudError(doing, 400, reason, "resourceInUseByAnotherResource")
 

@@ -95,8 +95,8 @@ class Connection(ResourceType):
     def id(self, cloud: Cloud, inputs: Mapping[str, Any]) -> str:
         return f"{quote(self._network(cloud, inputs), safe='')}:{text(inputs, 'service')}"
 
-    def import_id(self, cloud: Cloud, given: str) -> str:
-        path, _, service = unquote(given).rpartition(":")
+    def import_id(self, cloud: Cloud, id_to_import: str) -> str:
+        path, _, service = unquote(id_to_import).rpartition(":")
         home = {"project": cloud.settings.project}
         network = resource_paths.resolve(cloud.store, path, "networks", **home)
         return f"{quote(network, safe='')}:{service}"
@@ -137,14 +137,14 @@ class Connection(ResourceType):
         super().unmake(cloud, id_, olds)
 
     def _network(self, cloud: Cloud, values: Mapping[str, Any]) -> str:
-        given, home = text(values, "network"), cloud.settings.project
+        network, home = text(values, "network"), cloud.settings.project
         if not is_local(home):  # a preview, or what the guard is about to refuse
-            return given if given.startswith("projects/") else f"projects/{home}/{given}"
-        return resource_paths.resolve(cloud.store, given, "networks", project=home)
+            return network if network.startswith("projects/") else f"projects/{home}/{network}"
+        return resource_paths.resolve(cloud.store, network, "networks", project=home)
 
 
 class PeeringRoutes(Compute):
-    """Which routes cross the peering (``gcp.compute.NetworkPeeringRoutesConfig``).
+    """Routes that cross the peering (``gcp.compute.NetworkPeeringRoutesConfig``).
 
     The settings are part of the peering: deleting the resource leaves them as they are.
     """
@@ -153,16 +153,16 @@ class PeeringRoutes(Compute):
         network = own_network(cloud, project, inputs, doing)
         peering = text(inputs, "peering")
         if not any(
-            each.outputs.get("peering") == peering
-            for each in in_network(cloud.store, CONNECTION, network)
+            connection.outputs.get("peering") == peering
+            for connection in in_network(cloud.store, CONNECTION, network)
         ):
             reason = f"There is no peering '{peering}' in network '{network}'."
             raise invalid(doing, "networkPeering.name", peering, reason)
 
     def make(self, cloud: Cloud, project: str, id_: str, inputs: Values) -> Values:
         public = {"exportSubnetRoutesWithPublicIp": True, "importSubnetRoutesWithPublicIp": False}
-        given = {name: inputs[name] for name in public if inputs.get(name) is not None}
-        return {"project": project, **public, **given}
+        fields = {name: inputs[name] for name in public if inputs.get(name) is not None}
+        return {"project": project, **public, **fields}
 
     def unmake(self, cloud: Cloud, id_: str, olds: Values) -> None:
         """Nothing to undo; see the class."""
@@ -190,9 +190,9 @@ def _need_ranges(cloud: Cloud, network: str, inputs: Mapping[str, Any], doing: s
 def _block(cloud: Cloud, network: str, inputs: Mapping[str, Any]) -> Block | None:
     """The addresses asked for; with no address given, the first free ones."""
     prefix = int(inputs["prefixLength"])
-    given = text(inputs, "address")
-    if given:
-        return Block(f"{given}/{prefix}", strict=False)
+    address = text(inputs, "address")
+    if address:
+        return Block(f"{address}/{prefix}", strict=False)
     return free_block(cloud.store, network, prefix)
 
 

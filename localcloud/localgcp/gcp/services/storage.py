@@ -68,8 +68,8 @@ class Bucket(ResourceType):
             return [Change("retentionPolicy.isLocked", UPDATE, replace=True)]
         return []
 
-    def import_id(self, cloud: Cloud, given: str) -> str:
-        return given.rpartition("/")[2]
+    def import_id(self, cloud: Cloud, id_to_import: str) -> str:
+        return id_to_import.rpartition("/")[2]
 
     def owner(self, cloud: Cloud, id_: str) -> str:
         return id_.partition("/")[0] if "/" in id_ else cloud.settings.project
@@ -116,8 +116,8 @@ class Bucket(ResourceType):
         return {"location": olds["location"], "updated": now(), "softDeletePolicy": soft}
 
     def read(self, cloud: Cloud, id_: str) -> ExistingResource | None:
-        found = super().read(cloud, id_)
-        return found if found and Emulator.of(cloud).has_bucket(found.id) else None
+        resource = super().read(cloud, id_)
+        return resource if resource and Emulator.of(cloud).has_bucket(resource.id) else None
 
     def unmake(self, cloud: Cloud, id_: str, olds: Values) -> None:
         emulator, folder = Emulator.of(cloud), _folder(cloud, id_)
@@ -150,7 +150,7 @@ def _retention(values: Mapping[str, Any]) -> Mapping[str, Any]:
 
 def _keep_lock(name: str, inputs: Values, olds: Values) -> None:
     """Refuse to shorten a locked retention, as the service does."""
-    old, new = (int(_retention(each).get("retentionPeriod") or 0) for each in (olds, inputs))
+    old, new = (int(_retention(bucket).get("retentionPeriod") or 0) for bucket in (olds, inputs))
     if _retention(olds).get("isLocked") and new < old:
         reason = (
             f"Cannot reduce retention duration of a locked Retention Policy for bucket '{name}'."
@@ -168,7 +168,7 @@ def _need_end_of_retention(name: str, olds: Values) -> None:
 
 
 def _folder(cloud: Cloud, name: str) -> Path:
-    """Where the emulator keeps the bucket's objects, as plain files."""
+    """Return the emulator's folder of the bucket's objects, as plain files."""
     return cloud.store.path.parent / "storage" / name
 
 
@@ -186,8 +186,10 @@ def legal_name(name: str) -> bool:
 
 
 def _soft_delete(inputs: Values, time: str) -> Values:
-    given = (inputs.get("softDeletePolicy") or {}).get("retentionDurationSeconds")
-    seconds = _WEEK if given is None else given
+    retention_duration_seconds = (inputs.get("softDeletePolicy") or {}).get(
+        "retentionDurationSeconds"
+    )
+    seconds = _WEEK if retention_duration_seconds is None else retention_duration_seconds
     return {"retentionDurationSeconds": seconds, "effectiveTime": time if seconds else ""}
 
 
@@ -229,18 +231,18 @@ class BucketObject(ResourceType):
         return _upload(cloud, inputs)
 
     def read(self, cloud: Cloud, id_: str) -> ExistingResource | None:
-        found = super().read(cloud, id_)
-        if found is None:
+        resource = super().read(cloud, id_)
+        if resource is None:
             return None
-        bucket, name = text(found.outputs, "bucket"), text(found.outputs, "name")
+        bucket, name = text(resource.outputs, "bucket"), text(resource.outputs, "name")
         record = Emulator.of(cloud).object(bucket, name)
         if record is None:
             return None
-        outputs = {**found.outputs, **_recorded(bucket, name, record)}
-        if outputs["md5hash"] != found.outputs["md5hash"] and outputs.get("source"):
+        outputs = {**resource.outputs, **_recorded(bucket, name, record)}
+        if outputs["md5hash"] != resource.outputs["md5hash"] and outputs.get("source"):
             # Somebody wrote over it: no longer the file the program named.
             outputs["source"] = Asset("", ())
-        return ExistingResource(found.id, found.inputs, outputs)
+        return ExistingResource(resource.id, resource.inputs, outputs)
 
     def unmake(self, cloud: Cloud, id_: str, olds: Values) -> None:
         Emulator.of(cloud).delete_object(text(olds, "bucket"), text(olds, "name"))
@@ -329,7 +331,7 @@ class Repository(ResourceType):
 
 
 def _wrong_policies(policies: list[Values]) -> Iterator[str]:
-    """Why clean-up policies are refused. Here none is ever carried out: nothing is deleted."""
+    """Yield errors in clean-up policies. The local cloud never deletes images by policy."""
     if len(policies) > _MOST_POLICIES:
         yield f"a repository has at most {_MOST_POLICIES} cleanup policies"
     for policy in policies:

@@ -53,8 +53,8 @@ class AiEndpoint(ResourceType):
         return {**made, "etag": re.sub(r"\D", "", made["createTime"]), "trafficSplit": split}
 
     def remake(self, cloud: Cloud, id_: str, inputs: Values, olds: Values) -> Values:
-        found = cloud.store.get(cloud.type.token, id_)
-        current = found.outputs if found else {}
+        resource = cloud.store.get(cloud.type.token, id_)
+        current = resource.outputs if resource else {}
         deployed = current.get("deployedModels") or []
         self._check_split(inputs, deployed, f"Error updating Endpoint {id_!r}")
         split = text(inputs, "trafficSplit") or current.get("trafficSplit") or "{}"
@@ -70,16 +70,16 @@ class AiEndpoint(ResourceType):
         split: dict[str, int] = json.loads(text(inputs, "trafficSplit") or "{}")
         if not split:
             return
-        if unknown := sorted(set(split) - {each["id"] for each in deployed}):
+        if unknown := sorted(set(split) - {model["id"] for model in deployed}):
             reason = f"traffic_split names {', '.join(unknown)}, which the endpoint does not have."
             raise CloudError(doing, 400, reason, "badRequest")
         if sum(split.values()) != 100:
             raise CloudError(doing, 400, f"traffic_split must sum to 100: {split}", "badRequest")
 
     def unmake(self, cloud: Cloud, id_: str, olds: Values) -> None:
-        found = cloud.store.get(cloud.type.token, id_)
-        if deployed := (found.outputs.get("deployedModels") or []) if found else []:
-            names = ", ".join(each["id"] for each in deployed)
+        resource = cloud.store.get(cloud.type.token, id_)
+        if deployed := (resource.outputs.get("deployedModels") or []) if resource else []:
+            names = ", ".join(model["id"] for model in deployed)
             reason = f"Endpoint {id_} has deployed models: {names}. Undeploy them first."
             raise CloudError(f"Error deleting Endpoint {id_!r}", 400, reason, "failedPrecondition")
         super().unmake(cloud, id_, olds)
@@ -99,8 +99,8 @@ class Tensorboard(ResourceType):
         number = project_number(project)
         return f"projects/{number}/locations/{region}/tensorboards/{new_number()}"
 
-    def import_id(self, cloud: Cloud, given: str) -> str:
-        _, _, rest = given.partition("/")
+    def import_id(self, cloud: Cloud, id_to_import: str) -> str:
+        _, _, rest = id_to_import.partition("/")
         project, _, place = rest.partition("/")
         return f"projects/{project if project.isdigit() else project_number(project)}/{place}"
 
@@ -141,16 +141,16 @@ class Dashboard(ResourceType):
         return json.loads(text(inputs, "dashboardJson") or "{}")
 
     def verify(self, cloud: Cloud, project: str, inputs: Values, doing: str) -> None:
-        if found := discovery.shape_errors(self.message, self.document(cloud, inputs)):
-            raise CloudError(doing, 400, "; ".join(each for _, each in found), "badRequest")
+        if errors := discovery.shape_errors(self.message, self.document(cloud, inputs)):
+            raise CloudError(doing, 400, "; ".join(error for _, error in errors), "badRequest")
 
 
 class Budget(ResourceType):
     """A budget of a billing account (``gcp.billing.Budget``); a project is not needed."""
 
     def document(self, cloud: Cloud, inputs: Values) -> Values:
-        found = super().document(cloud, inputs)
-        return {**found, "notificationsRule": found.pop("allUpdatesRule", None)}
+        body = super().document(cloud, inputs)
+        return {**body, "notificationsRule": body.pop("allUpdatesRule", None)}
 
     def verify(self, cloud: Cloud, project: str, inputs: Values, doing: str) -> None:
         account = text(inputs, "billingAccount")
@@ -165,8 +165,8 @@ class Budget(ResourceType):
         account = text(inputs, "billingAccount")
         return f"billingAccounts/{account}/budgets/{secrets.token_hex(8)}"
 
-    def import_id(self, cloud: Cloud, given: str) -> str:
-        return given
+    def import_id(self, cloud: Cloud, id_to_import: str) -> str:
+        return id_to_import
 
     def make(self, cloud: Cloud, project: str, id_: str, inputs: Values) -> Values:
         return {"name": id_.rpartition("/")[2]}

@@ -52,11 +52,13 @@ def replicas(spec: Mapping[str, Any]) -> list[Replica]:
 
     Raises StartRefusedError for what this machine does not run, before anything starts.
     """
-    found: list[Replica] = []
+    members: list[Replica] = []
     for number, pool in enumerate(spec.get("workerPoolSpecs", [])):
         if pool:
             count = int(pool.get("replicaCount", 1))
-            found += [Replica(number, index, pool) for index in range(min(count, MAX_REPLICAS + 1))]
+            members += [
+                Replica(number, index, pool) for index in range(min(count, MAX_REPLICAS + 1))
+            ]
     total = sum(int(pool.get("replicaCount", 1)) for pool in spec["workerPoolSpecs"] if pool)
     if total > MAX_REPLICAS:
         raise _refused(
@@ -64,14 +66,14 @@ def replicas(spec: Mapping[str, Any]) -> list[Replica]:
             f"{total}. Rehearse it with a lower replicaCount: one worker more than the primary "
             "shows what many would."
         )
-    for replica in found:
+    for replica in members:
         if is_reduction_server(replica.task.get("imageUri", "")):
             raise _refused(
                 f"{replica.name} is a reduction server: it reduces gradients that NCCL sends from "
                 "GPUs, and this machine has neither its image nor such workers. Rehearse the job "
                 "without this pool: what it computes is the same."
             )
-    return found
+    return members
 
 
 def is_reduction_server(image: str) -> bool:

@@ -84,8 +84,8 @@ def choose(job_id: str, members: Sequence[Replica], *, named: bool) -> dict[str,
         addresses = [f"{block}.{number}" for number in range(1, len(members) + 1)]
         if all(_can_bind(address, PORT) for address in addresses):
             return {
-                each.name: Host(address, PORT, host_name(each, tag) if named else None)
-                for each, address in zip(members, addresses, strict=True)
+                replica.name: Host(address, PORT, host_name(replica, tag) if named else None)
+                for replica, address in zip(members, addresses, strict=True)
             }
     text = f"port {PORT} is taken at the loopback addresses of this machine."
     raise StartRefusedError(RpcCode.FAILED_PRECONDITION, text)

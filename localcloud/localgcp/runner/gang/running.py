@@ -153,16 +153,16 @@ class Gang:
 
     def _ends(self, attempt: _Attempt, first: End) -> list[End]:
         """The end and those just after it, if it is a failure that another may have caused."""
-        found = [first]
+        exits = [first]
         until = time.monotonic() + _SETTLE_SECONDS
         while (
             len(self.members) > 1
-            and all(end.code and grade(end.code) is not Grade.KILLED for end in found)
+            and all(end.code and grade(end.code) is not Grade.KILLED for end in exits)
             and (left := until - time.monotonic()) > 0
         ):
             if end := attempt.next_end(left):
-                found.append(end)
-        return found
+                exits.append(end)
+        return exits
 
     def _member(self, name: str) -> Member:
         return next(member for member in self.members if member.name == name)
