@@ -188,11 +188,11 @@ def _for_all_languages(schema: Any) -> Any:
         return [_for_all_languages(each) for each in schema]
     if not isinstance(schema, dict):
         return schema
-    found = {key: _for_all_languages(value) for key, value in schema.items()}
-    if isinstance(description := found.get("description"), str):
+    translated = {key: _for_all_languages(value) for key, value in schema.items()}
+    if isinstance(description := translated.get("description"), str):
         text = inspect.cleandoc(description).partition("\n\nExample::")[0]
-        found["description"] = re.sub(r"(?::class:)?`+([^`]+)`+", r"`\1`", text)
-    return found
+        translated["description"] = re.sub(r"(?::class:)?`+([^`]+)`+", r"`\1`", text)
+    return translated
 
 
 def main() -> None:

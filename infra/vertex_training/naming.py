@@ -300,13 +300,13 @@ def domain_of_member(member: str) -> str:
     """
     if deleted := re.fullmatch(r"deleted:([^?]+)\?uid=[0-9]+", member):
         member = deleted[1]
-    if (found := _MEMBER.fullmatch(member)) is None:
+    if (match := _MEMBER.fullmatch(member)) is None:
         return ""
-    if number := found["number"] or found["pool_number"] or found["team_number"]:
+    if number := match["number"] or match["pool_number"] or match["team_number"]:
         return f"projects/{number}"
-    if project := found["project"] or found["team"] or found["reader"]:
+    if project := match["project"] or match["team"] or match["reader"]:
         return f"{project}.iam.gserviceaccount.com"
-    return found["domain"] or found["whole"] or found["pool"] or found["parent"]
+    return match["domain"] or match["whole"] or match["pool"] or match["parent"]
 
 
 def is_member(member: str) -> bool:

@@ -108,8 +108,8 @@ def serving_machine_type(name: str) -> MachineType | None:
     Endpoints run on machines that are too small for jobs, like ``n1-standard-2``, too. Size and
     price are those of the smallest of the same shape in the catalogue, by the number of vCPUs.
     """
-    if found := machine_type(name):
-        return found
+    if result := machine_type(name):
+        return result
     shape, _, size = name.rpartition("-")
     alike = [
         type_

@@ -58,19 +58,19 @@ class Capacity(pulumi.ComponentResource):
         return self.reservations[key].name.apply(lambda _: plan.path)
 
     def _reservation(self, name: str, plan: ReservationPlan) -> "gcp.compute.Reservation":
-        given = plan.settings
+        settings = plan.settings
         return gcp.compute.Reservation(
             name,
             project=plan.project,
-            zone=given.zone,
+            zone=settings.zone,
             name=plan.name,
-            specific_reservation_required=given.specific_reservation_required,
-            specific_reservation={"count": given.count, "instance_properties": _machine(plan)},
-            share_settings=_shared_with(given),
+            specific_reservation_required=settings.specific_reservation_required,
+            specific_reservation={"count": settings.count, "instance_properties": _machine(plan)},
+            share_settings=_shared_with(settings),
             reservation_sharing_policy={"service_share_type": "ALLOW_ALL"},
-            delete_at_time=_rfc3339(given),
-            delete_after_duration=_duration(given),
-            opts=child_options(self, self._after, protect=given.protect),
+            delete_at_time=_rfc3339(settings),
+            delete_after_duration=_duration(settings),
+            opts=child_options(self, self._after, protect=settings.protect),
         )
 
 
@@ -78,16 +78,16 @@ def _machine(
     plan: ReservationPlan,
 ) -> "gcp.compute.ReservationSpecificReservationInstancePropertiesArgsDict":
     """A machine type that is sold with its GPUs names them already; others carry them apart."""
-    given = plan.settings
+    settings = plan.settings
     machine: gcp.compute.ReservationSpecificReservationInstancePropertiesArgsDict = {
-        "machine_type": given.machine_type
+        "machine_type": settings.machine_type
     }
-    if given.accelerator_type and given.machine_type.startswith("n1-"):
-        name = given.accelerator_type.lower().replace("_", "-")
+    if settings.accelerator_type and settings.machine_type.startswith("n1-"):
+        name = settings.accelerator_type.lower().replace("_", "-")
         machine["guest_accelerators"] = [
             {"accelerator_type": name, "accelerator_count": plan.accelerator_count}
         ]
-    if ssds := given.local_ssds:
+    if ssds := settings.local_ssds:
         machine["local_ssds"] = [
             {"interface": ssds.interface, "disk_size_gb": ssds.disk_size_gb}
             for _ in range(ssds.count)

@@ -159,10 +159,10 @@ def own(names: Names) -> dict[str, Bucket]:
 
 
 def _retention(bucket: Bucket) -> "gcp.storage.BucketRetentionPolicyArgsDict | None":
-    given = bucket.retention
-    if given is None:
+    retention = bucket.retention
+    if retention is None:
         return None
-    return {"retention_period": str(given.days * DAY), "is_locked": given.locked}
+    return {"retention_period": str(retention.days * DAY), "is_locked": retention.locked}
 
 
 def _lifecycle(bucket: Bucket) -> "list[gcp.storage.BucketLifecycleRuleArgsDict]":

@@ -242,13 +242,13 @@ def _entry(
             return ContextEntry(name, path, tarfile.SYMTYPE, 0o777, target=target.decode())
         except UnicodeDecodeError:
             return name, "is a link to a name that is not UTF-8", "rename what it leads to"
-    found = child.stat(follow_symlinks=False)
-    if not stat.S_ISREG(found.st_mode):
+    status = child.stat(follow_symlinks=False)
+    if not stat.S_ISREG(status.st_mode):
         return name, "is neither a file nor a folder nor a link", f"list it in {IGNORE_FILE}"
     if not os.access(child.path, os.R_OK):
         return name, "cannot be read", f"make it readable, or list it in {IGNORE_FILE}"
-    mode = 0o755 if found.st_mode & stat.S_IXUSR else 0o644
-    return ContextEntry(name, path, tarfile.REGTYPE, mode, found.st_size)
+    mode = 0o755 if status.st_mode & stat.S_IXUSR else 0o644
+    return ContextEntry(name, path, tarfile.REGTYPE, mode, status.st_size)
 
 
 def _leaves(root: bytes, name: str, path: bytes, target: bytes) -> bool:

@@ -284,14 +284,14 @@ def mended(text: str, path: Path, mend: Mend) -> str | None:
     try:
         before = yaml.load(text, Loader=yaml.SafeLoader)
         # In Python, since marks of the C parser count otherwise on some systems.
-        found = _pair(yaml.compose(text, Loader=yaml.SafeLoader), path)
+        pair = _pair(yaml.compose(text, Loader=yaml.SafeLoader), path)
         expected = _expected(before, path, mend)
     except (yaml.YAMLError, LookupError, TypeError, ValueError):
         return None
-    if found is None or (mend.action != "script" and _is_special(text, found, mend)):
+    if pair is None or (mend.action != "script" and _is_special(text, pair, mend)):
         return None
     try:
-        edited = _with_fix(text, found, path, mend)
+        edited = _with_fix(text, pair, path, mend)
         same = edited is not None and is_same(yaml.load(edited, Loader=yaml.SafeLoader), expected)
     except (yaml.YAMLError, ValueError):
         return None

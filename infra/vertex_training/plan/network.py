@@ -49,10 +49,10 @@ class NetworkPlan:
     @property
     def interface(self) -> dict[str, Any]:
         """``pscInterfaceConfig`` of a job."""
-        found: dict[str, Any] = {"networkAttachment": self.attachment}
+        result: dict[str, Any] = {"networkAttachment": self.attachment}
         if self.dns_peering:
-            found["dnsPeeringConfigs"] = [dict(config) for config in self.dns_peering]
-        return found
+            result["dnsPeeringConfigs"] = [dict(config) for config in self.dns_peering]
+        return result
 
     @property
     def references(self) -> dict[str, Any]:

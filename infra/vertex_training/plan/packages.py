@@ -153,9 +153,9 @@ def files_below(folder: Path) -> Iterator[tuple[str, bytes]]:
     A folder in it with a Dockerfile of its own is another program: what serves the model, say. An
     edit of that trains nothing anew.
     """
-    found = sorted(folder.rglob("*"))
-    others = {file.parent for file in found if file.name == "Dockerfile"} - {folder}
-    for file in found:
+    files = sorted(folder.rglob("*"))
+    others = {file.parent for file in files if file.name == "Dockerfile"} - {folder}
+    for file in files:
         inside = file.relative_to(folder)
         if file.is_file() and not _skipped(inside) and others.isdisjoint(file.parents):
             yield inside.as_posix(), file.read_bytes()
@@ -277,14 +277,14 @@ def kept_objects(objects: Mapping[str, str], root: Path) -> dict[str, str]:
     Folders that are too large or have none of them are mistakes:
     ``vertex_training.stack_rules.files``.
     """
-    found: dict[str, str] = {}
+    result: dict[str, str] = {}
     for name, file in objects.items():
         if (root / file).is_dir():
             for inside in sorted(object_files(root / file)):
-                found[prefix_of(name) + inside] = f"{file.rstrip('/')}/{inside}"
+                result[prefix_of(name) + inside] = f"{file.rstrip('/')}/{inside}"
         else:
-            found[name] = file
-    return found
+            result[name] = file
+    return result
 
 
 def prefix_of(name: str) -> str:

@@ -117,16 +117,16 @@ def cost_lines(
 
 
 def _cost(plan: ReservationPlan, region: str, now: datetime.datetime) -> str:
-    given = plan.settings
+    settings = plan.settings
     rate = plan.rate(region)
-    head = f"reservation {plan.key}: {given.count} x {plan.machine_type} in {given.zone}"
+    head = f"reservation {plan.key}: {settings.count} x {plan.machine_type} in {settings.zone}"
     end = "from creation until it is deleted, used or not"
     if rate is None:
         return f"{head}: no price known; it is paid for {end}"
-    hour = rate.usd * given.count
+    hour = rate.usd * settings.count
     text = f"{head}: ${hour:,.2f} an hour, ${hour * 24:,.0f} a day"
     text += f", ${hour * HOURS_A_MONTH:,.0f} a month"
-    hours = lifetime(given, now)
+    hours = lifetime(settings, now)
     text += f", ${hour * hours:,.0f} in all" if hours is not None else ""
     where = "" if rate.exact else f", a price of {rate.region}"
     return f"{text}, {end} (list price {rate.date}, {rate.source}{where})"

@@ -57,7 +57,7 @@ def read(project: str, name: str, seconds: float, account: str) -> Reading:
         try:
             if errors := answer.get("executionErrors"):
                 raise OperatorError(f"Cloud Monitoring left out series: {errors}")
-            series += [_series(each, number) for each in answer.get("timeSeries", ())]
+            series += [_series(time_series, number) for time_series in answer.get("timeSeries", ())]
             token = answer.get("nextPageToken", "")
         except (AttributeError, KeyError, TypeError, ValueError) as error:
             what = f"{type(error).__name__}: {error}"

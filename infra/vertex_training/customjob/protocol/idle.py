@@ -110,9 +110,9 @@ class IdleRule:
         if not job.accelerators:
             return IdleVerdict(IdleFinding.UNPROVEN, "it has no accelerators")
         recent = [
-            dataclasses.replace(each, points=points)
-            for each in reading.series
-            if (points := sorted(at for at in each.points if at[0] >= since - SAMPLE))
+            dataclasses.replace(series, points=points)
+            for series in reading.series
+            if (points := sorted(at for at in series.points if at[0] >= since - SAMPLE))
         ]
         for each in recent:
             for time, value in each.points:

@@ -89,16 +89,16 @@ class Ladder:
             JobRefusedError: its job failed otherwise, or another request is live.
         """
         for _ in range(MAX_LOOKS):
-            found = self.current()
-            if found is None:
+            result = self.current()
+            if result is None:
                 return None
-            index = found.request.rung - 1
-            if found.job is not None:
-                if not found.job.out_of_stock or index + 1 == len(self.rungs):
-                    return found
+            index = result.request.rung - 1
+            if result.job is not None:
+                if not result.job.out_of_stock or index + 1 == len(self.rungs):
+                    return result
                 index += 1
             elif index == 0:
-                return found
+                return result
             try:
                 job, _ = self._submit(dataclasses.replace(self.rungs[index], moves=True))
             except JobRefusedError as error:

@@ -76,7 +76,7 @@ class JobRequest:
     @property
     def cost(self) -> costs.JobCost:
         """Return its maximum cost: that of its most expensive rung."""
-        messages = (each.message for each in self.rungs)
+        messages = (rung.message for rung in self.rungs)
         return costs.of_dearest(messages, self.submission.region, self.kind.backend)
 
     @property

@@ -95,12 +95,14 @@ def job_region(job: Job) -> Iterator[Finding]:
 @rule("artifact-location", TYPES + "custom_job.py")
 def artifact_location(job: Job) -> Iterator[Finding]:
     """protectedArtifactLocationId is another region than the job's."""
-    given = job.spec.get("protectedArtifactLocationId")
+    protected_artifact_location_id = job.spec.get("protectedArtifactLocationId")
     path = (*SPEC, "protectedArtifactLocationId")
-    if given and given not in machines.regions():
-        yield Finding(path, "not a region", given, "for example europe-west4")
-    elif given and given == job.region:
-        yield Finding(path, "is the job's own region", given, "remove it")
+    if protected_artifact_location_id and protected_artifact_location_id not in machines.regions():
+        yield Finding(
+            path, "not a region", protected_artifact_location_id, "for example europe-west4"
+        )
+    elif protected_artifact_location_id and protected_artifact_location_id == job.region:
+        yield Finding(path, "is the job's own region", protected_artifact_location_id, "remove it")
 
 
 TENSORBOARD: Final = re.compile(
