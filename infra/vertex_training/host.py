@@ -174,9 +174,9 @@ def _pascal(name: str) -> str:
     return "".join(part.capitalize() for part in name.split("_"))
 
 
-def _urn_if_reached(found: Sequence[Any]) -> str:
+def _urn_if_reached(values: Sequence[Any]) -> str:
     """The URN of a component, for which the engine waits; an error if a job is not there."""
-    urn, *reached = found
+    urn, *reached = values
     if not all(reached):  # why not has been shown
         raise InputPropertiesError("a job did not get where its `wait` says", [])
     return urn

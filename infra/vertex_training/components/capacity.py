@@ -95,24 +95,26 @@ def _machine(
     return machine
 
 
-def _shared_with(given: Reservation) -> "gcp.compute.ReservationShareSettingsArgsDict":
-    if not given.share_with:
+def _shared_with(reservation: Reservation) -> "gcp.compute.ReservationShareSettingsArgsDict":
+    if not reservation.share_with:
         return {"share_type": "LOCAL"}
-    projects = dict.fromkeys(given.share_with)
+    projects = dict.fromkeys(reservation.share_with)
     return {
         "share_type": "SPECIFIC_PROJECTS",
         "project_maps": [{"id": project, "project_id": project} for project in projects],
     }
 
 
-def _rfc3339(given: Reservation) -> str | None:
-    if not given.delete_at_time:
+def _rfc3339(reservation: Reservation) -> str | None:
+    if not reservation.delete_at_time:
         return None
-    return given.delete_at_time.astimezone(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return reservation.delete_at_time.astimezone(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def _duration(given: Reservation) -> "gcp.compute.ReservationDeleteAfterDurationArgsDict | None":
-    seconds = given.delete_after_duration
+def _duration(
+    reservation: Reservation,
+) -> "gcp.compute.ReservationDeleteAfterDurationArgsDict | None":
+    seconds = reservation.delete_after_duration
     return {"seconds": seconds.removesuffix("s")} if seconds else None
 
 
@@ -193,9 +195,9 @@ class GpuReservation(pulumi.ComponentResource):
         arguments = Arguments(f"GpuReservation '{name}'", opts)
         named = arguments.named(args, keywords, (*FIELDS, *SETTINGS, *OTHERS))
         key = arguments.base_name(named, name)
-        given = arguments.section(Reservation, named, FIELDS, at=("reservations", key))
+        section = arguments.section(Reservation, named, FIELDS, at=("reservations", key))
         raw = arguments.section(Settings, named, SETTINGS)
-        raw |= {"region": _region(given.get("zone")), "reservations": {key: given}}
+        raw |= {"region": _region(section.get("zone")), "reservations": {key: section}}
         stack = arguments.stack(raw, arguments.environment(named))
         super().__init__("vertex-training:index:GpuReservation", name, arguments.inputs, opts)
         scope, plan = Scope(name, self), stack.reservations[key]

@@ -99,9 +99,11 @@ def _everything_in(
     """
 
     async def registered() -> Sequence[pulumi.Resource]:
-        found = [*components, *custom_resources(components)]
+        resources = [*components, *custom_resources(components)]
         # One that cannot be created ends the program by itself.
-        urns = await asyncio.gather(*(each.urn.future() for each in found), return_exceptions=True)
+        urns = await asyncio.gather(
+            *(each.urn.future() for each in resources), return_exceptions=True
+        )
         return [DependencyResource(urn) for urn in urns if urn and isinstance(urn, str)]
 
     return pulumi.Output.from_input(registered())
@@ -162,9 +164,9 @@ def explicit(opts: pulumi.ResourceOptions | None) -> pulumi.ProviderResource | N
     if opts is None:
         return None
     several = opts.providers or ()
-    given = [*(several.values() if isinstance(several, Mapping) else several)]
-    given += [opts.provider] if opts.provider else []
-    own = next((each for each in reversed(given) if each.package == "gcp"), None)
+    providers = [*(several.values() if isinstance(several, Mapping) else several)]
+    providers += [opts.provider] if opts.provider else []
+    own = next((each for each in reversed(providers) if each.package == "gcp"), None)
     return own or (opts.parent.get_provider(_TYPE) if opts.parent else None)
 
 

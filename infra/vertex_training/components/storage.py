@@ -253,14 +253,14 @@ class TrainingBuckets(pulumi.ComponentResource):
             ArgumentsError: with every mistake; nothing was declared.
         """
         arguments = Arguments(f"TrainingBuckets '{name}'", opts)
-        given = arguments.named(args, keywords, (*FIELDS, *OTHERS))
-        raw = arguments.section(Settings, given, FIELDS)
-        key = given.get("encryption_key")
+        values = arguments.named(args, keywords, (*FIELDS, *OTHERS))
+        raw = arguments.section(Settings, values, FIELDS)
+        key = values.get("encryption_key")
         if (known := arguments.known(key, ("encryption_key",))) is not None:
             raw["encryption"] = {"key": known, "covers": ["buckets"]}
             arguments.alias(("encryption_key",), ("encryption", "key"))
-        own_buckets = arguments.flag(given, "own_buckets")
-        stack = arguments.stack(raw, arguments.environment(given))
+        own_buckets = arguments.flag(values, "own_buckets")
+        stack = arguments.stack(raw, arguments.environment(values))
         arguments.claim(buckets=made_buckets(stack.declared, own_buckets=own_buckets))
         super().__init__("vertex-training:index:TrainingBuckets", name, arguments.inputs, opts)
         scope, names = Scope(name, self), stack.declared.names

@@ -86,8 +86,8 @@ def job_spec(resource: Resource) -> Mapping[str, Any]:
     """Return the spec that a job or a trial runs; empty for other resources, and while unknown."""
     request = text(resource.props, "request") if resource.type in SPECS else ""
     message = json.loads(request) if request else {}
-    found = (mapping(message, field) for field in SPECS.get(resource.type, ()))
-    return next(filter(None, found), {})
+    specs = (mapping(message, field) for field in SPECS.get(resource.type, ()))
+    return next(filter(None, specs), {})
 
 
 def pools(spec: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:

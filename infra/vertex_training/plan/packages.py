@@ -209,15 +209,15 @@ def _requirements(file: Path, where: str) -> list[str]:
         raise ConfigError([problem]) from None
     numbered = enumerate(text.splitlines(), start=1)
     lines = {number: COMMENT.sub("", line).strip() for number, line in numbered}
-    found = {number: line for number, line in lines.items() if line}
+    numbered_lines = {number: line for number, line in lines.items() if line}
     problems = [
         Problem(what, hint=HINT, location=Location(where, number))
-        for number, line in found.items()
+        for number, line in numbered_lines.items()
         for what in _requirement_problems(line)
     ]
     if problems:
         raise ConfigError(problems)
-    return list(found.values())
+    return list(numbered_lines.values())
 
 
 def _requirement_problems(line: str) -> Iterator[str]:

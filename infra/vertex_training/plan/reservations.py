@@ -64,16 +64,18 @@ class ReservationPlan:
 
 def plan_reservations(settings: Settings) -> dict[str, ReservationPlan]:
     """All reservations of the stack, by key."""
-    return {key: _plan(settings, key, given) for key, given in settings.reservations.items()}
+    return {
+        key: _plan(settings, key, reservation) for key, reservation in settings.reservations.items()
+    }
 
 
-def _plan(settings: Settings, key: str, given: Reservation) -> ReservationPlan:
-    project = given.project or settings.project
-    name = given.name or settings.names.reservation(key)
-    made = f"projects/{project}/zones/{given.zone}/reservations/{name}"
-    accelerator, count = accelerators(given)
+def _plan(settings: Settings, key: str, reservation: Reservation) -> ReservationPlan:
+    project = reservation.project or settings.project
+    name = reservation.name or settings.names.reservation(key)
+    made = f"projects/{project}/zones/{reservation.zone}/reservations/{name}"
+    accelerator, count = accelerators(reservation)
     return ReservationPlan(
-        key, given.existing or made, given.machine_type, accelerator, count, given
+        key, reservation.existing or made, reservation.machine_type, accelerator, count, reservation
     )
 
 

@@ -145,8 +145,8 @@ class BatchJobs:
 
     def find(self, parent: str, request_id: str) -> list[JobSnapshot]:
         """All jobs of a request, by its label and their names."""
-        found = self.listed(parent, [f'labels.{REQUEST_ID_LABEL}="{request_id}"'])
-        named = [job for job in found if is_job_of(job.name, request_id)]
+        jobs = self.listed(parent, [f'labels.{REQUEST_ID_LABEL}="{request_id}"'])
+        named = [job for job in jobs if is_job_of(job.name, request_id)]
         return [snapshot(job) for job in named]
 
     def listed(self, parent: str, terms: list[str]) -> list[batch_v1.Job]:

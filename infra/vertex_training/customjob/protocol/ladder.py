@@ -141,10 +141,10 @@ class Ladder:
 
     def exhausted(self) -> str:
         """Return the reason why no rung is left, with that of each rung, in a line; else empty."""
-        found = self.current()
-        if found is None or found.job is None or not found.job.out_of_stock:
+        current = self.current()
+        if current is None or current.job is None or not current.job.out_of_stock:
             return ""
-        if found.request.rung < len(self.rungs):
+        if current.request.rung < len(self.rungs):
             return ""
         reasons = []
         for index, request in enumerate(self.rungs):

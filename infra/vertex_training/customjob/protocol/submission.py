@@ -233,9 +233,9 @@ class _Attempt:
             waited += self.timing.interval
         return result
 
-    def _adopt(self, found: Sequence[JobSnapshot], stored: StoredIntent) -> JobSnapshot:
+    def _adopt(self, jobs: Sequence[JobSnapshot], stored: StoredIntent) -> JobSnapshot:
         """Choose a job and record it."""
-        job = job_to_adopt(found, self.request)
+        job = job_to_adopt(jobs, self.request)
         self._try_write(IntentState.DONE, stored, job.name)
         return job
 

@@ -125,9 +125,9 @@ FORMS: Final = {
 def tracking_name(job: Job) -> Iterator[Finding]:
     """A TensorBoard, an experiment and its run are named in full."""
     for field, (form, hint) in FORMS.items():
-        given = job.spec.get(field)
-        if given is not None and not form.match(given):
-            yield Finding((*SPEC, field), "not a full resource name", given, hint)
+        value = job.spec.get(field)
+        if value is not None and not form.match(value):
+            yield Finding((*SPEC, field), "not a full resource name", value, hint)
 
 
 @rule("tracking-region", GUIDES + "experiments/tensorboard-training")
