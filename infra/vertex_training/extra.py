@@ -55,12 +55,12 @@ def load(root: Path) -> Extra:
     if file.is_file() and package.is_file():
         what, hint = "extra.py and extra/__init__.py: there may be one of them", "keep one"
         return Extra(root, problems=(Problem(what, "", hint, location=Location("extra.py")),))
-    found = file if file.is_file() else package
+    module_path = file if file.is_file() else package
     try:
-        module = _import(found, root)
+        module = _import(module_path, root)
     except (Exception, SystemExit) as error:  # any code may stand there
         return Extra(root, problems=(problem_of(error, f"import of {MODULE}", root),))
-    shown = found.relative_to(root).as_posix()
+    shown = module_path.relative_to(root).as_posix()
     if problem := _problem_with(module, shown):
         return Extra(root, problems=(problem,))
     return Extra(root, getattr(module, FUNCTION))

@@ -174,9 +174,9 @@ def _pascal(name: str) -> str:
     return "".join(part.capitalize() for part in name.split("_"))
 
 
-def _urn_if_reached(found: Sequence[Any]) -> str:
+def _urn_if_reached(values: Sequence[Any]) -> str:
     """The URN of a component, for which the engine waits; an error if a job is not there."""
-    urn, *reached = found
+    urn, *reached = values
     if not all(reached):  # why not has been shown
         raise InputPropertiesError("a job did not get where its `wait` says", [])
     return urn
@@ -188,11 +188,11 @@ def _for_all_languages(schema: Any) -> Any:
         return [_for_all_languages(each) for each in schema]
     if not isinstance(schema, dict):
         return schema
-    found = {key: _for_all_languages(value) for key, value in schema.items()}
-    if isinstance(description := found.get("description"), str):
+    translated = {key: _for_all_languages(value) for key, value in schema.items()}
+    if isinstance(description := translated.get("description"), str):
         text = inspect.cleandoc(description).partition("\n\nExample::")[0]
-        found["description"] = re.sub(r"(?::class:)?`+([^`]+)`+", r"`\1`", text)
-    return found
+        translated["description"] = re.sub(r"(?::class:)?`+([^`]+)`+", r"`\1`", text)
+    return translated
 
 
 def main() -> None:

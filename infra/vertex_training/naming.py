@@ -152,13 +152,13 @@ class Names:
     def account_id(self, key: str) -> str:
         """Part of a service account's address before the ``@``; 6 to 30 characters."""
         key = self._first("serviceAccounts", key)
-        given = self.given.get(("serviceAccounts", key)) or f"{key}-{self.stack}"
-        return given.partition("@")[0]
+        name_override = self.given.get(("serviceAccounts", key)) or f"{key}-{self.stack}"
+        return name_override.partition("@")[0]
 
     def account_email(self, key: str) -> str:
         """Address of a service account that the stack makes or is given."""
-        given = self.given.get(("serviceAccounts", self._first("serviceAccounts", key)), "")
-        domain = given.partition("@")[2] or f"{self.project}.iam.gserviceaccount.com"
+        name_override = self.given.get(("serviceAccounts", self._first("serviceAccounts", key)), "")
+        domain = name_override.partition("@")[2] or f"{self.project}.iam.gserviceaccount.com"
         return f"{self.account_id(key)}@{domain}"
 
     def account(self, key: str) -> str:
@@ -173,8 +173,12 @@ class Names:
 
     def secret(self, key: str) -> str:
         """Resource name of a secret, as client libraries take it."""
-        given = self.given.get(("secrets", self._first("secrets", key)), "")
-        return given if "/" in given else f"projects/{self.project}/secrets/{self.secret_id(key)}"
+        name_override = self.given.get(("secrets", self._first("secrets", key)), "")
+        return (
+            name_override
+            if "/" in name_override
+            else f"projects/{self.project}/secrets/{self.secret_id(key)}"
+        )
 
     def repository_id(self) -> str:
         """Id of the stack's Docker repository."""
@@ -182,9 +186,9 @@ class Names:
 
     def repository_path(self) -> str:
         """Resource name of the stack's Docker repository."""
-        given = self.given.get(("registry", "")) or f"training-{self.stack}"
+        name_override = self.given.get(("registry", "")) or f"training-{self.stack}"
         here = f"projects/{self.project}/locations/{self.region}/repositories"
-        return given if "/" in given else f"{here}/{given}"
+        return name_override if "/" in name_override else f"{here}/{name_override}"
 
     def repository(self) -> str:
         """Prefix of every image in the stack's Docker repository."""
@@ -300,13 +304,13 @@ def domain_of_member(member: str) -> str:
     """
     if deleted := re.fullmatch(r"deleted:([^?]+)\?uid=[0-9]+", member):
         member = deleted[1]
-    if (found := _MEMBER.fullmatch(member)) is None:
+    if (match := _MEMBER.fullmatch(member)) is None:
         return ""
-    if number := found["number"] or found["pool_number"] or found["team_number"]:
+    if number := match["number"] or match["pool_number"] or match["team_number"]:
         return f"projects/{number}"
-    if project := found["project"] or found["team"] or found["reader"]:
+    if project := match["project"] or match["team"] or match["reader"]:
         return f"{project}.iam.gserviceaccount.com"
-    return found["domain"] or found["whole"] or found["pool"] or found["parent"]
+    return match["domain"] or match["whole"] or match["pool"] or match["parent"]
 
 
 def is_member(member: str) -> bool:

@@ -197,11 +197,11 @@ class Stack:
         first = renames.first_keys(self.settings, ("reservations",))
         plans = {key: self.reservations[first[key]] for key in first}
         file = StackFile(self.settings, self.root, requests, plans)
-        found = self.located(findings("warning", file))
+        result = self.located(findings("warning", file))
         if self.leaving.note:
             here = self.schema.location(self.settings.stack)
-            found.append(Problem(self.leaving.note, location=here, level="note"))
-        return found
+            result.append(Problem(self.leaving.note, location=here, level="note"))
+        return result
 
     @functools.cached_property
     def leaving(self) -> Scan:

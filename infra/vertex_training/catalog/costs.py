@@ -326,8 +326,8 @@ def whole_seconds(scheduling: Mapping[str, Any]) -> float:
     What is shorter than a second, or no duration, is none: whoever counts whole seconds reads 0,
     which is how the API writes a timeout that is not set.
     """
-    given = _DURATION.fullmatch(str(scheduling.get("timeout")))
-    seconds = float(given[1]) if given else 0.0
+    match = _DURATION.fullmatch(str(scheduling.get("timeout")))
+    seconds = float(match[1]) if match else 0.0
     return math.ceil(min(seconds, MOST_SECONDS)) if seconds >= 1 else 0.0
 
 

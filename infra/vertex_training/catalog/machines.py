@@ -108,8 +108,8 @@ def serving_machine_type(name: str) -> MachineType | None:
     Endpoints run on machines that are too small for jobs, like ``n1-standard-2``, too. Size and
     price are those of the smallest of the same shape in the catalogue, by the number of vCPUs.
     """
-    if found := machine_type(name):
-        return found
+    if result := machine_type(name):
+        return result
     shape, _, size = name.rpartition("-")
     alike = [
         type_
@@ -149,11 +149,11 @@ def machine_prices(machine: MachineType, region: str) -> list[Price]:
 
 def accelerator_prices(name: str, region: str) -> list[Price]:
     """Prices of one GPU that is added to a machine, the best for ``region`` first."""
-    found = accelerators().get(name)
+    accelerator = accelerators().get(name)
     row = catalog.load("regional_prices.yaml")["accelerators"].get(name, {})
     pair = row.get("regions", {}).get(region)
     regional = Price(pair[0], pair[1], region, row["source"], row["date"]) if pair else None
-    return _best_first(found.price if found else None, regional, region)
+    return _best_first(accelerator.price if accelerator else None, regional, region)
 
 
 def _best_first(own: Price | None, regional: Price | None, region: str) -> list[Price]:

@@ -152,11 +152,11 @@ class ResourceType:
 
     def needed_permissions(self, inputs: Mapping[str, Any]) -> set[str]:
         """Permissions to deploy one with these inputs, without those of options that it lacks."""
-        given = inputs.get("options") or {}
+        options = inputs.get("options") or {}
         unused = {
             each
             for option in self.of_options
-            if not given.get(option)
+            if not options.get(option)
             for each in self.of_options[option]
         }
         return self.permissions("read", "content", "write", "grant") - unused
@@ -240,12 +240,12 @@ def _filled_in(template: str, inputs: Mapping[str, Any]) -> str:
 @functools.cache
 def by_token() -> Mapping[str, ResourceType]:
     """All rows, in the table's order."""
-    found = dict[str, ResourceType]()
+    result = dict[str, ResourceType]()
     for row in catalog.load("resource_types.yaml"):
         recovery = {"recovery": "imported"} if "import_id" in row else {}
         watched = {"watched": tuple(WatchedInput(**each) for each in row.get("watched", ()))}
-        found[row["type"]] = ResourceType(**recovery | row | watched)
-    return found
+        result[row["type"]] = ResourceType(**recovery | row | watched)
+    return result
 
 
 def find(token: str) -> ResourceType:
@@ -255,8 +255,8 @@ def find(token: str) -> ResourceType:
 
 def iam_kind(token: str) -> IamKind | None:
     """Return a type's way to grant: to a member, to members, a whole policy; else None."""
-    found = IAM_TYPE.search(token)
-    return found[1] if found else None  # pyright: ignore[reportReturnType]
+    match = IAM_TYPE.search(token)
+    return match[1] if match else None  # pyright: ignore[reportReturnType]
 
 
 def account_key(token: str, inputs: Mapping[str, Any]) -> str:

@@ -125,9 +125,9 @@ class Arguments:
         """
         wanted = {key: value for key, value in given.items() if key in only}
         self._given[at] = ()
-        found = self._mapping(model, self.plain(wanted, ()), at, ())
-        self.inputs |= found
-        return found
+        mapping = self._mapping(model, self.plain(wanted, ()), at, ())
+        self.inputs |= mapping
+        return mapping
 
     def named(
         self, args: Mapping[str, Any], keywords: Mapping[str, Any], known: Collection[str]
@@ -145,18 +145,18 @@ class Arguments:
             self.problems.append(Problem(what, hint="give a dict by names of arguments"))
             return {}
         names = {_spelled(name): name for name in known}
-        found: dict[str, Any] = {}
+        result: dict[str, Any] = {}
         for key, value in given.items():
             name = key if key in known else names.get(key)
             if name is None:
                 hint = did_you_mean(_spelled(str(key)), names)
                 self.problems.append(Problem("unknown argument", hint=hint, path=(str(key),)))
             elif value is not None:
-                found[name] = value
+                result[name] = value
         for name in ordering.PLACE:
-            if name in known and name not in found and (value := ordering.value(self.opts, name)):
-                found[name] = value
-        return found
+            if name in known and name not in result and (value := ordering.value(self.opts, name)):
+                result[name] = value
+        return result
 
     def base_name(self, given: Mapping[str, Any], name: str) -> str:
         """The argument ``base_name``, or the component's own name: the key in a stack file."""
@@ -255,10 +255,10 @@ class Arguments:
         Raises:
             ArgumentsError: with every problem, also those found before.
         """
-        found = self.stack_or_none(raw, environment)
+        result = self.stack_or_none(raw, environment)
         self.check()
-        assert found is not None  # a problem would have been raised
-        return found
+        assert result is not None  # a problem would have been raised
+        return result
 
     def stack_or_none(self, raw: Mapping[str, Any], environment: str) -> Stack | None:
         """The same, but problems are kept; None if there are some."""

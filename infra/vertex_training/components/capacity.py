@@ -58,19 +58,19 @@ class Capacity(pulumi.ComponentResource):
         return self.reservations[key].name.apply(lambda _: plan.path)
 
     def _reservation(self, name: str, plan: ReservationPlan) -> "gcp.compute.Reservation":
-        given = plan.settings
+        settings = plan.settings
         return gcp.compute.Reservation(
             name,
             project=plan.project,
-            zone=given.zone,
+            zone=settings.zone,
             name=plan.name,
-            specific_reservation_required=given.specific_reservation_required,
-            specific_reservation={"count": given.count, "instance_properties": _machine(plan)},
-            share_settings=_shared_with(given),
+            specific_reservation_required=settings.specific_reservation_required,
+            specific_reservation={"count": settings.count, "instance_properties": _machine(plan)},
+            share_settings=_shared_with(settings),
             reservation_sharing_policy={"service_share_type": "ALLOW_ALL"},
-            delete_at_time=_rfc3339(given),
-            delete_after_duration=_duration(given),
-            opts=child_options(self, self._after, protect=given.protect),
+            delete_at_time=_rfc3339(settings),
+            delete_after_duration=_duration(settings),
+            opts=child_options(self, self._after, protect=settings.protect),
         )
 
 
@@ -78,16 +78,16 @@ def _machine(
     plan: ReservationPlan,
 ) -> "gcp.compute.ReservationSpecificReservationInstancePropertiesArgsDict":
     """A machine type that is sold with its GPUs names them already; others carry them apart."""
-    given = plan.settings
+    settings = plan.settings
     machine: gcp.compute.ReservationSpecificReservationInstancePropertiesArgsDict = {
-        "machine_type": given.machine_type
+        "machine_type": settings.machine_type
     }
-    if given.accelerator_type and given.machine_type.startswith("n1-"):
-        name = given.accelerator_type.lower().replace("_", "-")
+    if settings.accelerator_type and settings.machine_type.startswith("n1-"):
+        name = settings.accelerator_type.lower().replace("_", "-")
         machine["guest_accelerators"] = [
             {"accelerator_type": name, "accelerator_count": plan.accelerator_count}
         ]
-    if ssds := given.local_ssds:
+    if ssds := settings.local_ssds:
         machine["local_ssds"] = [
             {"interface": ssds.interface, "disk_size_gb": ssds.disk_size_gb}
             for _ in range(ssds.count)
@@ -95,24 +95,26 @@ def _machine(
     return machine
 
 
-def _shared_with(given: Reservation) -> "gcp.compute.ReservationShareSettingsArgsDict":
-    if not given.share_with:
+def _shared_with(reservation: Reservation) -> "gcp.compute.ReservationShareSettingsArgsDict":
+    if not reservation.share_with:
         return {"share_type": "LOCAL"}
-    projects = dict.fromkeys(given.share_with)
+    projects = dict.fromkeys(reservation.share_with)
     return {
         "share_type": "SPECIFIC_PROJECTS",
         "project_maps": [{"id": project, "project_id": project} for project in projects],
     }
 
 
-def _rfc3339(given: Reservation) -> str | None:
-    if not given.delete_at_time:
+def _rfc3339(reservation: Reservation) -> str | None:
+    if not reservation.delete_at_time:
         return None
-    return given.delete_at_time.astimezone(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return reservation.delete_at_time.astimezone(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def _duration(given: Reservation) -> "gcp.compute.ReservationDeleteAfterDurationArgsDict | None":
-    seconds = given.delete_after_duration
+def _duration(
+    reservation: Reservation,
+) -> "gcp.compute.ReservationDeleteAfterDurationArgsDict | None":
+    seconds = reservation.delete_after_duration
     return {"seconds": seconds.removesuffix("s")} if seconds else None
 
 
@@ -193,9 +195,9 @@ class GpuReservation(pulumi.ComponentResource):
         arguments = Arguments(f"GpuReservation '{name}'", opts)
         named = arguments.named(args, keywords, (*FIELDS, *SETTINGS, *OTHERS))
         key = arguments.base_name(named, name)
-        given = arguments.section(Reservation, named, FIELDS, at=("reservations", key))
+        section = arguments.section(Reservation, named, FIELDS, at=("reservations", key))
         raw = arguments.section(Settings, named, SETTINGS)
-        raw |= {"region": _region(given.get("zone")), "reservations": {key: given}}
+        raw |= {"region": _region(section.get("zone")), "reservations": {key: section}}
         stack = arguments.stack(raw, arguments.environment(named))
         super().__init__("vertex-training:index:GpuReservation", name, arguments.inputs, opts)
         scope, plan = Scope(name, self), stack.reservations[key]

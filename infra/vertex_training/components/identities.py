@@ -165,10 +165,10 @@ class TrainingAccount(pulumi.ComponentResource):
             ArgumentsError: with every mistake; nothing was declared.
         """
         arguments = Arguments(f"TrainingAccount '{name}'", opts)
-        given = arguments.named(args, keywords, (*FIELDS, *OTHERS))
-        access = {verb: arguments.mapping(given, verb) for verb in ("reads", "writes", "secrets")}
-        key, environment = arguments.base_name(given, name), arguments.environment(given)
-        raw = _config(key, environment, given, access, arguments)
+        values = arguments.named(args, keywords, (*FIELDS, *OTHERS))
+        access = {verb: arguments.mapping(values, verb) for verb in ("reads", "writes", "secrets")}
+        key, environment = arguments.base_name(values, name), arguments.environment(values)
+        raw = _config(key, environment, values, access, arguments)
         stack = arguments.stack(raw, environment)
         super().__init__("vertex-training:index:TrainingAccount", name, arguments.inputs, opts)
         scope, settings, needed = Scope(name, self), stack.declared, ["iam", "cloudresourcemanager"]
@@ -192,14 +192,14 @@ class TrainingAccount(pulumi.ComponentResource):
 def _config(
     name: str,
     environment: str,
-    given: Mapping[str, Any],
+    values: Mapping[str, Any],
     access: Mapping[str, Mapping[str, Input[str]]],
     arguments: Arguments,
 ) -> dict[str, Any]:
     """The arguments as a stack with one account; what it uses is there already."""
     at = ("serviceAccounts", name)
-    account = arguments.section(ServiceAccount, given, FIELDS, at=at)
-    raw = arguments.section(Settings, given, ("project", "submitters"))
+    account = arguments.section(ServiceAccount, values, FIELDS, at=at)
+    raw = arguments.section(Settings, values, ("project", "submitters"))
     used: dict[str, dict[str, Any]] = {"buckets": {}, "secrets": {}}
     code = Names(str(raw.get("project")), "", "", environment).bucket(STAGING)
     for verb, entries in access.items():

@@ -432,9 +432,9 @@ class TrainingNetwork(pulumi.ComponentResource):
         """
         arguments = Arguments(f"TrainingNetwork '{name}'", opts)
         named = arguments.named(args, keywords, (*FIELDS, *SETTINGS, "environment"))
-        given = arguments.section(NetworkSettings, named, FIELDS, at=("network",))
-        raw = arguments.section(Settings, named, SETTINGS) | {"network": given}
-        if given.get("mode", "none") == "none":
+        section = arguments.section(NetworkSettings, named, FIELDS, at=("network",))
+        raw = arguments.section(Settings, named, SETTINGS) | {"network": section}
+        if section.get("mode", "none") == "none":
             hint = "peering or psc; a job without a network needs no component"
             arguments.add([Problem("says how jobs reach it", hint=hint, path=("network", "mode"))])
         stack = arguments.stack(raw, arguments.environment(named))

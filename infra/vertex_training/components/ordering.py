@@ -36,17 +36,17 @@ def component_dependencies(
 
 
 async def _dependencies(components: Sequence[pulumi.Resource]) -> Sequence[pulumi.Resource]:
-    found: list[pulumi.Resource] = []
+    dependencies: list[pulumi.Resource] = []
     for resource in components:
         if isinstance(resource, pulumi.ComponentResource):
-            found.append(DependencyResource(await resource.urn.future() or ""))
+            dependencies.append(DependencyResource(await resource.urn.future() or ""))
         else:
-            found.append(resource)
+            dependencies.append(resource)
     if not pulumi.runtime.is_dry_run():  # in a preview, what is to be created has no id either
         for resource in custom_resources(components):
             if not await resource.id.is_known():
-                found.append(resource)
-    return found
+                dependencies.append(resource)
+    return dependencies
 
 
 def custom_resources(resources: Sequence[pulumi.Resource]) -> Iterator[pulumi.CustomResource]:
@@ -99,9 +99,11 @@ def _everything_in(
     """
 
     async def registered() -> Sequence[pulumi.Resource]:
-        found = [*components, *custom_resources(components)]
+        resources = [*components, *custom_resources(components)]
         # One that cannot be created ends the program by itself.
-        urns = await asyncio.gather(*(each.urn.future() for each in found), return_exceptions=True)
+        urns = await asyncio.gather(
+            *(each.urn.future() for each in resources), return_exceptions=True
+        )
         return [DependencyResource(urn) for urn in urns if urn and isinstance(urn, str)]
 
     return pulumi.Output.from_input(registered())
@@ -162,9 +164,9 @@ def explicit(opts: pulumi.ResourceOptions | None) -> pulumi.ProviderResource | N
     if opts is None:
         return None
     several = opts.providers or ()
-    given = [*(several.values() if isinstance(several, Mapping) else several)]
-    given += [opts.provider] if opts.provider else []
-    own = next((each for each in reversed(given) if each.package == "gcp"), None)
+    providers = [*(several.values() if isinstance(several, Mapping) else several)]
+    providers += [opts.provider] if opts.provider else []
+    own = next((each for each in reversed(providers) if each.package == "gcp"), None)
     return own or (opts.parent.get_provider(_TYPE) if opts.parent else None)
 
 
@@ -176,14 +178,14 @@ def value(opts: pulumi.ResourceOptions | None, key: str) -> Any:
     """
     provider = explicit(opts)
     if provider is None:
-        found = pulumi.Config("gcp").get(to_camel(key))
-        return found or (getattr(gcp.config, key) if key in PLACE else None)
-    found = getattr(provider, key, None)
-    if isinstance(found, pulumi.Output):
-        found = awaited(found.future())
-    if found is None and isinstance(provider, gcp.Provider) and key in PLACE:
+        result = pulumi.Config("gcp").get(to_camel(key))
+        return result or (getattr(gcp.config, key) if key in PLACE else None)
+    result = getattr(provider, key, None)
+    if isinstance(result, pulumi.Output):
+        result = awaited(result.future())
+    if result is None and isinstance(provider, gcp.Provider) and key in PLACE:
         return value(None, key)
-    return found
+    return result
 
 
 def submitter_of(component: pulumi.Resource) -> str:

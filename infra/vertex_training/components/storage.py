@@ -159,10 +159,10 @@ def own(names: Names) -> dict[str, Bucket]:
 
 
 def _retention(bucket: Bucket) -> "gcp.storage.BucketRetentionPolicyArgsDict | None":
-    given = bucket.retention
-    if given is None:
+    retention = bucket.retention
+    if retention is None:
         return None
-    return {"retention_period": str(given.days * DAY), "is_locked": given.locked}
+    return {"retention_period": str(retention.days * DAY), "is_locked": retention.locked}
 
 
 def _lifecycle(bucket: Bucket) -> "list[gcp.storage.BucketLifecycleRuleArgsDict]":
@@ -253,14 +253,14 @@ class TrainingBuckets(pulumi.ComponentResource):
             ArgumentsError: with every mistake; nothing was declared.
         """
         arguments = Arguments(f"TrainingBuckets '{name}'", opts)
-        given = arguments.named(args, keywords, (*FIELDS, *OTHERS))
-        raw = arguments.section(Settings, given, FIELDS)
-        key = given.get("encryption_key")
+        values = arguments.named(args, keywords, (*FIELDS, *OTHERS))
+        raw = arguments.section(Settings, values, FIELDS)
+        key = values.get("encryption_key")
         if (known := arguments.known(key, ("encryption_key",))) is not None:
             raw["encryption"] = {"key": known, "covers": ["buckets"]}
             arguments.alias(("encryption_key",), ("encryption", "key"))
-        own_buckets = arguments.flag(given, "own_buckets")
-        stack = arguments.stack(raw, arguments.environment(given))
+        own_buckets = arguments.flag(values, "own_buckets")
+        stack = arguments.stack(raw, arguments.environment(values))
         arguments.claim(buckets=made_buckets(stack.declared, own_buckets=own_buckets))
         super().__init__("vertex-training:index:TrainingBuckets", name, arguments.inputs, opts)
         scope, names = Scope(name, self), stack.declared.names

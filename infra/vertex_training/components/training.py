@@ -393,9 +393,9 @@ class TrainingJob(pulumi.ComponentResource):
         set_outputs(self, values)
 
 
-def _control_bucket(given: Mapping[str, Any], arguments: Arguments) -> Input[str]:
+def _control_bucket(values: Mapping[str, Any], arguments: Arguments) -> Input[str]:
     """The bucket for records: its name, or an output where that is not known yet."""
-    bucket = given.get("control_bucket")
+    bucket = values.get("control_bucket")
     if bucket is None:
         hint = "give the bucket of TrainingBuckets.control"
         arguments.add([Problem("missing", hint=hint, path=("controlBucket",))])
@@ -411,11 +411,11 @@ def _control_bucket(given: Mapping[str, Any], arguments: Arguments) -> Input[str
 
 
 def _options(
-    name: str, given: Mapping[str, Any], environment: str, arguments: Arguments
+    name: str, values: Mapping[str, Any], environment: str, arguments: Arguments
 ) -> JobOptions:
     """Return the options of the job; defaults if they are wrong, since the problems are raised."""
-    given = arguments.section(JobOptions, given, FIELDS, at=("jobs", name))
-    found = arguments.parse(_Options, {"stack": environment, "jobs": {name: given}})
+    values = arguments.section(JobOptions, values, FIELDS, at=("jobs", name))
+    found = arguments.parse(_Options, {"stack": environment, "jobs": {name: values}})
     return found.jobs[name] if found else JobOptions()
 
 
@@ -427,7 +427,7 @@ def _rungs(options: JobOptions, arguments: Arguments) -> tuple[RungOverrides, ..
 
 
 def _request(
-    given: Mapping[str, Any],
+    values: Mapping[str, Any],
     submission: Submission,
     stack: Stack | None,
     arguments: Arguments,
@@ -440,7 +440,7 @@ def _request(
     Raises:
         ArgumentsError: with every mistake in the arguments and in the request.
     """
-    document, result, file = _document(given, arguments), None, ""
+    document, result, file = _document(values, arguments), None, ""
     if document is not None:
         data, file = document
         context = dataclasses.replace(FILE_ONLY, region=submission.region)
@@ -462,17 +462,17 @@ def _request(
     return result.request
 
 
-def _document(given: Mapping[str, Any], arguments: Arguments) -> tuple[bytes, str] | None:
+def _document(values: Mapping[str, Any], arguments: Arguments) -> tuple[bytes, str] | None:
     """The request as a file, and the file's name, empty for ``spec``; None with a problem."""
-    if ("file" in given) == ("spec" in given):
+    if ("file" in values) == ("spec" in values):
         arguments.problems.append(Problem("give either spec or file", path=("spec",)))
         return None
     before = len(arguments.problems)
-    if "spec" in given:
-        arguments.inputs["spec"] = spec = arguments.plain(given["spec"], ("spec",))
+    if "spec" in values:
+        arguments.inputs["spec"] = spec = arguments.plain(values["spec"], ("spec",))
         # An unknown value is reported as such, and not as missing by the rules of requests.
         return None if len(arguments.problems) > before else (_as_yaml(spec), "")
-    arguments.inputs["file"] = name = str(arguments.plain(given["file"], ("file",)))
+    arguments.inputs["file"] = name = str(arguments.plain(values["file"], ("file",)))
     arguments.problems += files.file_problems(("file",), name, Path.cwd())
     return None if len(arguments.problems) > before else (Path(name).read_bytes(), name)
 

@@ -88,13 +88,13 @@ class JobKind:
         """
         if self.label_prefix == CUSTOM_JOB.label_prefix:
             return dict(sent)
-        prefix, found = CUSTOM_JOB.label_prefix, dict[str, str]()
+        prefix, result = CUSTOM_JOB.label_prefix, dict[str, str]()
         for key, value in sent.items():
             if key.startswith(self.label_prefix):
-                found[prefix + key.removeprefix(self.label_prefix)] = value
+                result[prefix + key.removeprefix(self.label_prefix)] = value
             elif not key.startswith(prefix):
-                found[key] = value
-        return found
+                result[key] = value
+        return result
 
 
 #: Fields that both messages have.

@@ -148,7 +148,7 @@ class CustomJobProvider(BoundedProvider):
         environment = ProcessEnvironment(engine_is_alive=is_engine_alive)
         service, intents = _service(props), _intents(props)
         try:
-            rungs = [prerequisites.to_send(each, _account(props)) for each in rungs_of(props)]
+            rungs = [prerequisites.to_send(rung, _account(props)) for rung in rungs_of(props)]
             job, adopted = Ladder(rungs, service, intents, self.timing, environment).place()
         except OperatorError as error:
             cancelled = _cancelled.get(_job_key(props))
@@ -361,7 +361,7 @@ def _refusal(news: dict[str, Any], replaced: ReplacedJob | None) -> str:
     def ask() -> str:
         if replaced is None:
             return ""  # nothing is cancelled for it: the submission itself tells
-        lasting = (each for each in _questions(rungs, _kind(news)) if each.lasts)
+        lasting = (question for question in _questions(rungs, _kind(news)) if question.lasts)
         return str(ask_all(lasting, _prerequisites(news)))
 
     rungs = rungs_of(news)
@@ -383,7 +383,7 @@ def _record_problem(
 
 def _questions(rungs: Sequence[SubmissionRequest], kind: JobKind) -> list[Question]:
     """Return the prerequisites of all rungs, each once."""
-    found = [each for request in rungs for each in questions(request, kind)]
+    found = [question for request in rungs for question in questions(request, kind)]
     return list({each.subject: each for each in found}.values())
 
 
@@ -446,7 +446,7 @@ def ladder_of(props: Mapping[str, Any]) -> Ladder:
     """
     from vertex_training.customjob.google import prerequisites  # loads Google's client
 
-    rungs = [prerequisites.to_send(each, _account(props)) for each in rungs_of(props)]
+    rungs = [prerequisites.to_send(rung, _account(props)) for rung in rungs_of(props)]
     return Ladder(rungs, _service(dict(props)), _intents(dict(props)))
 
 

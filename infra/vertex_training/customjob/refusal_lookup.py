@@ -65,12 +65,12 @@ class RefusalLookup:
             return ""
         if is_offline(rungs[0].parent.split("/")[1]):
             return ""
-        found = answer_within(
+        answers = answer_within(
             self._bound, lambda: self._read(rungs, replaced, bucket, connect) or _answer(ask)
         )
-        if found is None:
+        if answers is None:
             self._unreadable.add(bucket)
-        return found or ""
+        return answers or ""
 
     def _read(
         self,
@@ -94,11 +94,11 @@ class RefusalLookup:
 
 def answer_within(bound: float, ask: Callable[[], Answer]) -> Answer | None:
     """Return the result of ``ask``; None if that takes more than ``bound`` seconds, or fails."""
-    found: list[Answer] = []
-    reader = threading.Thread(target=lambda: found.append(ask()), daemon=True)
+    answers: list[Answer] = []
+    reader = threading.Thread(target=lambda: answers.append(ask()), daemon=True)
     reader.start()
     reader.join(bound)
-    return found[0] if found else None
+    return answers[0] if answers else None
 
 
 def _answer(ask: Ask) -> str:

@@ -174,8 +174,10 @@ def of_deploy(types: Iterable[str]) -> list[str]:
 def of_submitters() -> list[str]:
     """Permissions to submit jobs, to follow them and their accelerators, and for TensorBoard."""
     of_jobs = _permissions((JOB, TUNING_JOB), "read", "write")
-    found = {*of_jobs, *_permissions((TENSORBOARD,), "read")}
-    of_vertex = (p for p in found if p.startswith("aiplatform.") and not p.endswith(".delete"))
+    permissions = {*of_jobs, *_permissions((TENSORBOARD,), "read")}
+    of_vertex = (
+        p for p in permissions if p.startswith("aiplatform.") and not p.endswith(".delete")
+    )
     return sorted([*of_vertex, READ_PERMISSION])
 
 
@@ -185,5 +187,5 @@ def of_grant(types: Iterable[str]) -> list[str]:
 
 
 def _permissions(types: Iterable[str], *kinds: Permissions) -> list[str]:
-    found = (needs()[type_] for type_ in types)
-    return sorted({p for n in found if n.where == "project" for p in n.permissions(*kinds)})
+    needed = (needs()[type_] for type_ in types)
+    return sorted({p for n in needed if n.where == "project" for p in n.permissions(*kinds)})

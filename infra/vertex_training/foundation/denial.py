@@ -156,11 +156,11 @@ def _by_name(emails: Sequence[str]) -> dict[str, str]:
 
     App Engine's account is called as its project is, and so may be another.
     """
-    found: dict[str, str] = {}
+    result: dict[str, str] = {}
     for email in dict.fromkeys(emails):
         name = email.partition("@")[0]
-        found[email if name in found else name] = email
-    return found
+        result[email if name in result else name] = email
+    return result
 
 
 def _rule(

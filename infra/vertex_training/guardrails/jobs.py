@@ -86,8 +86,8 @@ def job_spec(resource: Resource) -> Mapping[str, Any]:
     """Return the spec that a job or a trial runs; empty for other resources, and while unknown."""
     request = text(resource.props, "request") if resource.type in SPECS else ""
     message = json.loads(request) if request else {}
-    found = (mapping(message, field) for field in SPECS.get(resource.type, ()))
-    return next(filter(None, found), {})
+    specs = (mapping(message, field) for field in SPECS.get(resource.type, ()))
+    return next(filter(None, specs), {})
 
 
 def pools(spec: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
@@ -173,12 +173,13 @@ def job_timeout_bounded(resource: Resource, settings: Settings) -> Found:
     scheduling = mapping(spec, "scheduling")
     seconds, limit = costs.whole_seconds(scheduling), settings["maxHours"]
     hours = (seconds or costs.DEFAULT_TIMEOUT) / HOUR
-    given = text(scheduling, "timeout")
+    timeout = text(scheduling, "timeout")
     if not seconds:
-        what = f"timeout {given} is none" if given else "it has no timeout"
+        what = f"timeout {timeout} is none" if timeout else "it has no timeout"
         yield f"{what}, so {hours:g} hours. Hint: scheduling.timeout of at most {limit}"
     elif hours > limit:
-        yield f"timeout {given} is {hours:g} hours, more than {limit:g}. Hint: shorten or split it"
+        what = f"timeout {timeout} is {hours:g} hours, more than {limit:g}"
+        yield f"{what}. Hint: shorten or split it"
 
 
 @policy(
@@ -261,8 +262,8 @@ def job_in_a_network(resource: Resource, settings: Settings) -> Found:
 )
 def model_image_by_digest(resource: Resource, settings: Settings) -> Found:
     """A model's serving image is named by digest."""
-    given = text(resource.props, "container")
-    image = text(json.loads(given), "imageUri") if given else ""
+    container = text(resource.props, "container")
+    image = text(json.loads(container), "imageUri") if container else ""
     if _has_only_a_tag(image, settings):
         yield f"{image}. Hint: name the image by its digest, as ${{images.NAME}} does"
 

@@ -81,8 +81,8 @@ class Policy:
             return []
         if any(fnmatch.fnmatchcase(resource.stack, p) for p in settings[NOT_IN_STACKS]):
             return []
-        found = (line for rung in _rungs(resource) for line in self.check(rung, settings))
-        return list(dict.fromkeys(found))
+        lines = (line for rung in _rungs(resource) for line in self.check(rung, settings))
+        return list(dict.fromkeys(lines))
 
 
 def _rungs(resource: Resource) -> Iterator[Resource]:
@@ -156,14 +156,14 @@ def configure(id_: str, **settings: Any) -> None:
         ValueError: there is no such policy or setting, or the value has another type.
     """
     load()
-    if (found := POLICIES.get(id_)) is None:
+    if (registered := POLICIES.get(id_)) is None:
         raise ValueError(f"no policy is called {id_}; there are {', '.join(sorted(POLICIES))}")
     for key, value in settings.items():
-        if key not in found.settings:
-            raise ValueError(f"{id_} has no setting {key}; it has {', '.join(found.settings)}")
-        if type(value) is not type(found.settings[key]):
-            raise ValueError(f"{id_}: {key} is a {type(found.settings[key]).__name__}")
-    POLICIES[id_] = dataclasses.replace(found, settings={**found.settings, **settings})
+        if key not in registered.settings:
+            raise ValueError(f"{id_} has no setting {key}; it has {', '.join(registered.settings)}")
+        if type(value) is not type(registered.settings[key]):
+            raise ValueError(f"{id_}: {key} is a {type(registered.settings[key]).__name__}")
+    POLICIES[id_] = dataclasses.replace(registered, settings={**registered.settings, **settings})
 
 
 def text(props: Mapping[str, Any] | Unknown | None, key: str) -> str:

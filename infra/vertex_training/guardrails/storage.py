@@ -170,10 +170,10 @@ def _deletions(resource: Resource, state: str) -> Iterator[Mapping[str, Any]]:
     """Conditions of a bucket's lifecycle rules that delete objects in a state: LIVE, ARCHIVED."""
     for rule in items(resource.props, "lifecycleRules"):
         condition = nested(rule, "condition")
-        given = nested(condition, "withState")
-        if nested(rule, "action", "type") != "Delete" or isinstance(given, Unknown):
+        with_state = nested(condition, "withState")
+        if nested(rule, "action", "type") != "Delete" or isinstance(with_state, Unknown):
             continue
-        if isinstance(condition, Mapping) and (given or "ANY") in (state, "ANY"):
+        if isinstance(condition, Mapping) and (with_state or "ANY") in (state, "ANY"):
             yield condition
 
 

@@ -47,13 +47,13 @@ def declared(settings: Registry, pinned: Iterable[str]) -> tuple[CleanupPolicy, 
     Untagged images go after a while. The newest of each image stay, and what is pinned.
     """
     seconds = settings.delete_untagged_after_days * DAY
-    found = [
+    rules = [
         CleanupPolicy("delete-untagged", "DELETE", "UNTAGGED", older_than=seconds),
         CleanupPolicy("keep-newest", "KEEP", keep_count=settings.keep_versions),
     ]
     if names := tuple(sorted(set(pinned))):
-        found.append(CleanupPolicy(KEEP_PINNED, "KEEP", version_name_prefixes=names))
-    return tuple(found)
+        rules.append(CleanupPolicy(KEEP_PINNED, "KEEP", version_name_prefixes=names))
+    return tuple(rules)
 
 
 def parse(inputs: object) -> tuple[CleanupPolicy, ...]:
@@ -107,14 +107,14 @@ def _policy(row: Mapping[str, Any]) -> CleanupPolicy:
     )
 
 
-def _texts(found: object) -> tuple[str, ...]:
-    return tuple(map(str, found)) if isinstance(found, list) else ()
+def _texts(value: object) -> tuple[str, ...]:
+    return tuple(map(str, value)) if isinstance(value, list) else ()
 
 
-def _seconds(found: object, unclear: int | None) -> int | None:
-    if found in (None, ""):
+def _seconds(value: object, unclear: int | None) -> int | None:
+    if value in (None, ""):
         return None
-    match = _DURATION.match(str(found))
+    match = _DURATION.match(str(value))
     return int(match[1]) * _UNITS[match[2]] if match else unclear
 
 

@@ -136,10 +136,10 @@ def _all_entries(
 ) -> Iterator[ContextEntry | Problem]:
     """Entries of the folder, then those of the included ones."""
     names: set[str] = set()
-    for found in _entries_of(folder, _ignore(folder, dockerfile), dockerfile, where):
-        if isinstance(found, ContextEntry):
-            names.add(found.name.partition("/")[0])
-        yield found
+    for entry in _entries_of(folder, _ignore(folder, dockerfile), dockerfile, where):
+        if isinstance(entry, ContextEntry):
+            names.add(entry.name.partition("/")[0])
+        yield entry
     for shown, path in included.items():
         inside = shown.rpartition("/")[2]
         if inside in names:
@@ -147,11 +147,11 @@ def _all_entries(
             yield Problem(what, hint="rename one of the two", location=Location(shown))
             continue
         names.add(inside)
-        for found in _entries_of(path, _ignore(path, ""), "", shown):
+        for entry in _entries_of(path, _ignore(path, ""), "", shown):
             yield (
-                replace(found, name=f"{inside}/{found.name}")
-                if isinstance(found, ContextEntry)
-                else found
+                replace(entry, name=f"{inside}/{entry.name}")
+                if isinstance(entry, ContextEntry)
+                else entry
             )
 
 
@@ -159,11 +159,11 @@ def _entries_of(
     folder: Path, ignore: Ignore, dockerfile: str, where: str
 ) -> Iterator[ContextEntry | Problem]:
     # Bytes, so that names do not depend on the locale.
-    for found in _walk(os.fsencode(folder), "", ignore, dockerfile):
-        if isinstance(found, ContextEntry):
-            yield found
+    for entry in _walk(os.fsencode(folder), "", ignore, dockerfile):
+        if isinstance(entry, ContextEntry):
+            yield entry
         else:
-            name, what, hint = found
+            name, what, hint = entry
             yield Problem(what, hint=hint, location=Location(f"{where}/{_printable(name)}"))
 
 
@@ -242,13 +242,13 @@ def _entry(
             return ContextEntry(name, path, tarfile.SYMTYPE, 0o777, target=target.decode())
         except UnicodeDecodeError:
             return name, "is a link to a name that is not UTF-8", "rename what it leads to"
-    found = child.stat(follow_symlinks=False)
-    if not stat.S_ISREG(found.st_mode):
+    status = child.stat(follow_symlinks=False)
+    if not stat.S_ISREG(status.st_mode):
         return name, "is neither a file nor a folder nor a link", f"list it in {IGNORE_FILE}"
     if not os.access(child.path, os.R_OK):
         return name, "cannot be read", f"make it readable, or list it in {IGNORE_FILE}"
-    mode = 0o755 if found.st_mode & stat.S_IXUSR else 0o644
-    return ContextEntry(name, path, tarfile.REGTYPE, mode, found.st_size)
+    mode = 0o755 if status.st_mode & stat.S_IXUSR else 0o644
+    return ContextEntry(name, path, tarfile.REGTYPE, mode, status.st_size)
 
 
 def _leaves(root: bytes, name: str, path: bytes, target: bytes) -> bool:

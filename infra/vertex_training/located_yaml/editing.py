@@ -284,22 +284,22 @@ def mended(text: str, path: Path, mend: Mend) -> str | None:
     try:
         before = yaml.load(text, Loader=yaml.SafeLoader)
         # In Python, since marks of the C parser count otherwise on some systems.
-        found = _pair(yaml.compose(text, Loader=yaml.SafeLoader), path)
+        pair = _pair(yaml.compose(text, Loader=yaml.SafeLoader), path)
         expected = _expected(before, path, mend)
     except (yaml.YAMLError, LookupError, TypeError, ValueError):
         return None
-    if found is None or (mend.action != "script" and _is_special(text, found, mend)):
+    if pair is None or (mend.action != "script" and _is_special(text, pair, mend)):
         return None
     try:
-        edited = _with_fix(text, found, path, mend)
+        edited = _with_fix(text, pair, path, mend)
         same = edited is not None and is_same(yaml.load(edited, Loader=yaml.SafeLoader), expected)
     except (yaml.YAMLError, ValueError):
         return None
     return edited if same else None
 
 
-def _with_fix(text: str, found: tuple[yaml.Node, int], path: Path, mend: Mend) -> str | None:
-    parent, index = found
+def _with_fix(text: str, pair: tuple[yaml.Node, int], path: Path, mend: Mend) -> str | None:
+    parent, index = pair
     if mend.action == "move":
         return moved(text, _without(text, parent, index), parent, index, mend.target)
     if mend.action == "split":
@@ -426,9 +426,9 @@ def _value(parent: Any, index: int) -> yaml.Node:
     return item[1] if isinstance(parent, yaml.MappingNode) else item
 
 
-def _is_special(text: str, found: tuple[yaml.Node, int], mend: Mend) -> bool:
+def _is_special(text: str, pair: tuple[yaml.Node, int], mend: Mend) -> bool:
     """Return whether the node has an anchor or a tag; an alias is the node at its anchor."""
-    parent, index = found
+    parent, index = pair
     node = _key(parent, index) if mend.action == "rename" else _value(parent, index)
     start = node.start_mark.index
     return text[start : start + 1] in ("&", "*", "!", "|", ">")

@@ -103,7 +103,7 @@ def reachable(bindings: Iterable[Binding]) -> set[Access]:
     accounts |= {
         _address(b.target) for given in held.values() for b in given if b.kind == "account"
     }
-    found: dict[tuple[str, str, str, str], Access] = {}
+    accesses: dict[tuple[str, str, str, str], Access] = {}
     kinds = words_of_data() | {"object"}
     for member in sorted(held):
         for through, binding in _walk(member, held, accounts):
@@ -111,8 +111,8 @@ def reachable(bindings: Iterable[Binding]) -> set[Access]:
             if kind:
                 verb = VERBS.get(binding.role, binding.role)
                 key = (member, verb, kind, binding.target)
-                found.setdefault(key, Access(*key, through))
-    return set(found.values())
+                accesses.setdefault(key, Access(*key, through))
+    return set(accesses.values())
 
 
 def _in_project(binding: Binding) -> str:

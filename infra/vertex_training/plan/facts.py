@@ -61,25 +61,25 @@ def stack_facts(
 
 def file_defaults(settings: Settings) -> FileDefaults:
     """Values that the stack adds where a job file has none."""
-    given = settings.job_defaults
+    job_defaults = settings.job_defaults
     fields = {
-        ("serviceAccount",): given.service_account,
-        ("scheduling", "timeout"): given.timeout,
-        ("baseOutputDirectory", "outputUriPrefix"): given.output_directory,
+        ("serviceAccount",): job_defaults.service_account,
+        ("scheduling", "timeout"): job_defaults.timeout,
+        ("baseOutputDirectory", "outputUriPrefix"): job_defaults.output_directory,
     }
-    return FileDefaults({path: text for path, text in fields.items() if text}, given.labels)
+    return FileDefaults({path: text for path, text in fields.items() if text}, job_defaults.labels)
 
 
 def _network(settings: Settings, plan: NetworkPlan) -> NetworkFacts:
-    given = settings.network
-    block = given.subnet.range if given.subnet else None
+    network = settings.network
+    block = network.subnet.range if network.subnet else None
     return NetworkFacts(
         mode=plan.mode,
         name=plan.path,
         attachment=plan.attachment,
-        ranges={name: given.ranges[key].prefix_length for key, name in plan.ranges.items()},
+        ranges={name: network.ranges[key].prefix_length for key, name in plan.ranges.items()},
         subnet_prefix=ipaddress.IPv4Network(block).prefixlen if block else None,
-        parallel_jobs=given.parallel_jobs,
+        parallel_jobs=network.parallel_jobs,
         subnet=plan.subnet,
     )
 
@@ -105,13 +105,13 @@ def job_limits(settings: Settings) -> JobLimits:
 
 def account_limits(settings: Settings) -> dict[str, JobLimits]:
     """The limits of teams, by the address of each account that has a team."""
-    found: dict[str, JobLimits] = {}
+    result: dict[str, JobLimits] = {}
     for key, account in settings.service_accounts.items():
         if team := settings.teams.get(account.team or ""):
             priced = team.limits.in_usd and not settings.limits.allow_unpriced
             address = settings.names.account_email(key)
-            found[address] = _job_limits(team.limits, priced, f"teams.{account.team}.limits")
-    return found
+            result[address] = _job_limits(team.limits, priced, f"teams.{account.team}.limits")
+    return result
 
 
 def _job_limits(limits: Limits | TeamLimits, priced: bool, source: str) -> JobLimits:

@@ -49,10 +49,10 @@ class NetworkPlan:
     @property
     def interface(self) -> dict[str, Any]:
         """``pscInterfaceConfig`` of a job."""
-        found: dict[str, Any] = {"networkAttachment": self.attachment}
+        result: dict[str, Any] = {"networkAttachment": self.attachment}
         if self.dns_peering:
-            found["dnsPeeringConfigs"] = [dict(config) for config in self.dns_peering]
-        return found
+            result["dnsPeeringConfigs"] = [dict(config) for config in self.dns_peering]
+        return result
 
     @property
     def references(self) -> dict[str, Any]:
@@ -140,29 +140,29 @@ def network_grants(settings: Settings, network: NetworkPlan | None) -> list[Gran
     return [dataclasses.replace(grant, ours=grant.project in managed) for grant in found]
 
 
-def _of_psc(settings: Settings, found: NetworkPlan) -> Iterator[GrantRequest]:
+def _of_psc(settings: Settings, plan: NetworkPlan) -> Iterator[GrantRequest]:
     agent = f"serviceAccount:{settings.names.vertex_agent()}"
-    project = _project_of(settings, found.attachment)
+    project = _project_of(settings, plan.attachment)
     yield GrantRequest("attaches", ON_PROJECT, grants.NETWORK_ADMIN, agent, project)
-    if found.host:
-        yield from _users(settings, found, agent)
-    targets = {config["targetProject"] for config in found.dns_peering}
+    if plan.host:
+        yield from _users(settings, plan, agent)
+    targets = {config["targetProject"] for config in plan.dns_peering}
     for target in sorted({settings.project, *targets} if targets else ()):
         key = f"looks-up-{target}"
         yield GrantRequest(key, ON_PROJECT, grants.DNS_PEER, agent, target)
 
 
-def _of_peering(settings: Settings, found: NetworkPlan) -> Iterator[GrantRequest]:
-    if found.host:
+def _of_peering(settings: Settings, plan: NetworkPlan) -> Iterator[GrantRequest]:
+    if plan.host:
         agent = f"serviceAccount:{settings.names.vertex_agent()}"
-        yield from _users(settings, found, agent)
+        yield from _users(settings, plan, agent)
 
 
-def _users(settings: Settings, found: NetworkPlan, agent: str) -> Iterator[GrantRequest]:
+def _users(settings: Settings, plan: NetworkPlan, agent: str) -> Iterator[GrantRequest]:
     """Users of the host's network: of the subnet, or of the project where there is none."""
-    type_ = ON_SUBNET if found.subnet else ON_PROJECT
-    project = _project_of(settings, found.subnet) if found.subnet else found.project
-    role, subnet = grants.NETWORK_USER, found.subnet
+    type_ = ON_SUBNET if plan.subnet else ON_PROJECT
+    project = _project_of(settings, plan.subnet) if plan.subnet else plan.project
+    role, subnet = grants.NETWORK_USER, plan.subnet
     yield GrantRequest("uses-agent", type_, role, agent, project, subnet)
     for member in dict.fromkeys(settings.all_submitters):
         yield GrantRequest(f"uses-{member}", type_, role, member, project, subnet)

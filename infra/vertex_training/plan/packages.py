@@ -153,9 +153,9 @@ def files_below(folder: Path) -> Iterator[tuple[str, bytes]]:
     A folder in it with a Dockerfile of its own is another program: what serves the model, say. An
     edit of that trains nothing anew.
     """
-    found = sorted(folder.rglob("*"))
-    others = {file.parent for file in found if file.name == "Dockerfile"} - {folder}
-    for file in found:
+    files = sorted(folder.rglob("*"))
+    others = {file.parent for file in files if file.name == "Dockerfile"} - {folder}
+    for file in files:
         inside = file.relative_to(folder)
         if file.is_file() and not _skipped(inside) and others.isdisjoint(file.parents):
             yield inside.as_posix(), file.read_bytes()
@@ -209,15 +209,15 @@ def _requirements(file: Path, where: str) -> list[str]:
         raise ConfigError([problem]) from None
     numbered = enumerate(text.splitlines(), start=1)
     lines = {number: COMMENT.sub("", line).strip() for number, line in numbered}
-    found = {number: line for number, line in lines.items() if line}
+    numbered_lines = {number: line for number, line in lines.items() if line}
     problems = [
         Problem(what, hint=HINT, location=Location(where, number))
-        for number, line in found.items()
+        for number, line in numbered_lines.items()
         for what in _requirement_problems(line)
     ]
     if problems:
         raise ConfigError(problems)
-    return list(found.values())
+    return list(numbered_lines.values())
 
 
 def _requirement_problems(line: str) -> Iterator[str]:
@@ -277,14 +277,14 @@ def kept_objects(objects: Mapping[str, str], root: Path) -> dict[str, str]:
     Folders that are too large or have none of them are mistakes:
     ``vertex_training.stack_rules.files``.
     """
-    found: dict[str, str] = {}
+    result: dict[str, str] = {}
     for name, file in objects.items():
         if (root / file).is_dir():
             for inside in sorted(object_files(root / file)):
-                found[prefix_of(name) + inside] = f"{file.rstrip('/')}/{inside}"
+                result[prefix_of(name) + inside] = f"{file.rstrip('/')}/{inside}"
         else:
-            found[name] = file
-    return found
+            result[name] = file
+    return result
 
 
 def prefix_of(name: str) -> str:

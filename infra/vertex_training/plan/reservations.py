@@ -64,16 +64,18 @@ class ReservationPlan:
 
 def plan_reservations(settings: Settings) -> dict[str, ReservationPlan]:
     """All reservations of the stack, by key."""
-    return {key: _plan(settings, key, given) for key, given in settings.reservations.items()}
+    return {
+        key: _plan(settings, key, reservation) for key, reservation in settings.reservations.items()
+    }
 
 
-def _plan(settings: Settings, key: str, given: Reservation) -> ReservationPlan:
-    project = given.project or settings.project
-    name = given.name or settings.names.reservation(key)
-    made = f"projects/{project}/zones/{given.zone}/reservations/{name}"
-    accelerator, count = accelerators(given)
+def _plan(settings: Settings, key: str, reservation: Reservation) -> ReservationPlan:
+    project = reservation.project or settings.project
+    name = reservation.name or settings.names.reservation(key)
+    made = f"projects/{project}/zones/{reservation.zone}/reservations/{name}"
+    accelerator, count = accelerators(reservation)
     return ReservationPlan(
-        key, given.existing or made, given.machine_type, accelerator, count, given
+        key, reservation.existing or made, reservation.machine_type, accelerator, count, reservation
     )
 
 
@@ -117,16 +119,16 @@ def cost_lines(
 
 
 def _cost(plan: ReservationPlan, region: str, now: datetime.datetime) -> str:
-    given = plan.settings
+    settings = plan.settings
     rate = plan.rate(region)
-    head = f"reservation {plan.key}: {given.count} x {plan.machine_type} in {given.zone}"
+    head = f"reservation {plan.key}: {settings.count} x {plan.machine_type} in {settings.zone}"
     end = "from creation until it is deleted, used or not"
     if rate is None:
         return f"{head}: no price known; it is paid for {end}"
-    hour = rate.usd * given.count
+    hour = rate.usd * settings.count
     text = f"{head}: ${hour:,.2f} an hour, ${hour * 24:,.0f} a day"
     text += f", ${hour * HOURS_A_MONTH:,.0f} a month"
-    hours = lifetime(given, now)
+    hours = lifetime(settings, now)
     text += f", ${hour * hours:,.0f} in all" if hours is not None else ""
     where = "" if rate.exact else f", a price of {rate.region}"
     return f"{text}, {end} (list price {rate.date}, {rate.source}{where})"

@@ -96,16 +96,16 @@ def _labels(settings: Settings, key: str, endpoint: Endpoint) -> dict[str, str]:
 
 
 def _container(settings: Settings, model: Model) -> str:
-    given = model.container
+    container = model.container
     return container_spec(
         image_of(settings, model),
-        given.predict_route,
-        given.health_route,
-        given.port,
-        given.env,
-        given.command,
-        given.args,
-        given.deployment_timeout,
+        container.predict_route,
+        container.health_route,
+        container.port,
+        container.env,
+        container.command,
+        container.args,
+        container.deployment_timeout,
     )
 
 

@@ -160,11 +160,11 @@ def _due(
 ) -> list[str]:
     """The slots that are due, the oldest first."""
     begin = max(schedule.since, current)
-    found = [name_of(slot) for slot in schedule.calendar.due(time_of(begin), now)]
+    result = [name_of(slot) for slot in schedule.calendar.due(time_of(begin), now)]
     is_slot = ports.intents.read(schedule.request_id(current)) if current > schedule.since else None
     if is_slot is not None and is_slot.record.state is not IntentState.DONE:
-        found.insert(0, current)
-    return found
+        result.insert(0, current)
+    return result
 
 
 def _recorded(schedule: DeployedSchedule, ports: SchedulePorts, slot: str) -> Outcome | None:

@@ -144,9 +144,9 @@ def _named_secrets(text: str) -> Iterator[SecretMatch]:
         assert before is not None  # it may be empty
         start = match.start() - before.end()
         name = text[start : match.end("word")].lstrip("-.")
-        if (strong := strength(name)) and (found := _value(text, match, start, name, strong)):
-            yield SecretMatch(*found, "secret-by-name")
-            place = max(place, found[1])
+        if (strong := strength(name)) and (value := _value(text, match, start, name, strong)):
+            yield SecretMatch(*value, "secret-by-name")
+            place = max(place, value[1])
 
 
 def _value(

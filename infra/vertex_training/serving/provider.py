@@ -262,10 +262,10 @@ def _looked_up(props: dict[str, Any]) -> RunArtifacts | OperatorError | None:
 
     def ask() -> RunArtifacts | OperatorError:
         try:
-            found = _artifacts(props)
-            request = _request(props, found.artifact_uri)
+            artifacts = _artifacts(props)
+            request = _request(props, artifacts.artifact_uri)
             reason = foreign_model(request, _registry(props))
-            return JobRefusedError(reason) if reason else found
+            return JobRefusedError(reason) if reason else artifacts
         except OperatorError as error:
             return error
 
@@ -278,10 +278,10 @@ def _answer(project: str, ask: Callable[[], Answer]) -> Answer | None:
     """Return the result of ``ask``; None if the project does not answer this process in time."""
     if project in _unreachable:
         return None
-    found = answer_within(BOUND, ask)
-    if found is None:
+    result = answer_within(BOUND, ask)
+    if result is None:
         _unreachable.add(project)
-    return found
+    return result
 
 
 def _is_another(olds: Mapping[str, Any], news: Mapping[str, Any]) -> bool:
@@ -308,11 +308,11 @@ def _existing(props: Mapping[str, Any]) -> VersionSnapshot | None:
     model = props["model"]
     parent = f"projects/{model['project']}/locations/{model['region']}"
     alias = f"{ALIAS_PREFIX}{props['requestId']}"
-    found = _registry(props).version(f"{parent}/models/{model['id']}@{alias}")
+    result = _registry(props).version(f"{parent}/models/{model['id']}@{alias}")
     own = {STACK_LABEL: model["stack"], REQUEST_ID_LABEL: props["requestId"]}
-    if found is None or not found.artifact_uri or not own.items() <= dict(found.labels).items():
+    if result is None or not result.artifact_uri or not own.items() <= dict(result.labels).items():
         return None
-    return found
+    return result
 
 
 def _source(props: Mapping[str, Any]) -> tuple[ModelSource, str]:

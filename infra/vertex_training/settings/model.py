@@ -282,12 +282,12 @@ class Image(Section):
 
     @pydantic.model_validator(mode="after")
     def _check_origin(self) -> Image:
-        given = self.model_fields_set
-        if self.uri and (others := given - {"uri"}):
+        model_fields_set = self.model_fields_set
+        if self.uri and (others := model_fields_set - {"uri"}):
             raise ValueError(f"uri is a whole image: remove {', '.join(map(to_camel, others))}")
         if not (self.uri or self.digest or self.context):
             raise ValueError("give context, digest or uri")
-        options = given & {"dockerfile", "include", "build_args", "target", "built_from"}
+        options = model_fields_set & {"dockerfile", "include", "build_args", "target", "built_from"}
         if options and not self.context:
             raise ValueError(f"{to_camel(min(options))} is about a context: add context")
         return self
@@ -694,10 +694,10 @@ class Settings(Section):
 
     def entries(self, section: tuple[str, ...]) -> Mapping[str, NamedSection]:
         """The entries of a section of :data:`SECTIONS`, by their keys."""
-        found: Any = self
+        result: Any = self
         for field in SECTIONS[section]:
-            found = getattr(found, field)
-        return found
+            result = getattr(result, field)
+        return result
 
     def submitters_of(self, account: str) -> list[str]:
         """IAM members that may submit jobs as the account with this key."""
@@ -769,8 +769,8 @@ class Settings(Section):
 
     def key_for(self, what: Covered) -> str | None:
         """The key that encrypts this part of the stack; None if it is Google's."""
-        given = self.encryption
-        return given.key if given and what in given.covers else None
+        encryption = self.encryption
+        return encryption.key if encryption and what in encryption.covers else None
 
     @property
     def submitted(self) -> dict[str, Job]:

@@ -93,8 +93,8 @@ def _stack_folder(root: Path) -> str | None:
 
 def _found(pattern: re.Pattern[str], root: Path) -> str:
     """Return the group of a pattern that matches the project's file; empty without a match."""
-    found = pattern.search(_text(root))
-    return found[1] if found else ""
+    match = pattern.search(_text(root))
+    return match[1] if match else ""
 
 
 def _text(root: Path) -> str:

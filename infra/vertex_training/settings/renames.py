@@ -88,15 +88,15 @@ def with_new_keys(settings: Settings, references: Mapping[str, Any]) -> dict[str
         for section in SECTIONS
         for key, first in first_keys(settings, section).items()
     }
-    found: dict[str, Any] = {}
+    result: dict[str, Any] = {}
     for name, value in references.items():
         parts = name.split(".")
         for length in (2, 3):
             if (key := new.get(tuple(parts[:length]))) is not None and len(parts) >= length:
                 parts[length - 1] = key
                 break
-        found[".".join(parts)] = value
-    return found
+        result[".".join(parts)] = value
+    return result
 
 
 def _renamed(entries: Mapping[str, Any], keys: Mapping[str, str]) -> dict[str, Any]:

@@ -153,14 +153,14 @@ def _full(project: str, key: str) -> str:
 
 def _defaults(project: str, root: pathlib.Path) -> dict[str, Any]:
     """Values that ``Pulumi.yaml`` gives to all stacks."""
-    found: dict[str, Any] = {}
+    defaults: dict[str, Any] = {}
     if (root / project_files.PROJECT_FILE).is_file():
         for key, declared in read_config(root / project_files.PROJECT_FILE).items():
             full = _full(project, key)
             for word in ("value", "default"):
                 if isinstance(declared, dict) and word in declared:
-                    found[full] = declared[word]
-    return found
+                    defaults[full] = declared[word]
+    return defaults
 
 
 def _text(value: Any) -> Any:
@@ -425,9 +425,11 @@ def _read_included(root: pathlib.Path, path: str) -> _Included:
 
 
 def _refuse_encrypted(file: _Included, stack: str) -> None:
-    found = [full for full, value in file.config.items() if _is_encrypted(value)]
-    if found:
-        raise ConfigError(reader.encrypted_problem(full, stack).at(file.at(full)) for full in found)
+    encrypted = [full for full, value in file.config.items() if _is_encrypted(value)]
+    if encrypted:
+        raise ConfigError(
+            reader.encrypted_problem(full, stack).at(file.at(full)) for full in encrypted
+        )
 
 
 def _at_stack(problem: Problem, stack: str, place: Path) -> Problem:

@@ -161,7 +161,9 @@ def _dry_run(request: SnapshotRequest, ports: SnapshotPorts) -> dict[str, Any]:
             f"the query of snapshot '{request.name}' reads {size:,} bytes, more than "
             f"maxBytesBilled, {request.max_bytes_billed:,}. Hint: raise it, or read less."
         )
-    tables = sorted(name_of_table(each) for each in query.get("referencedTables", []))
+    tables = sorted(
+        name_of_table(referenced_table) for referenced_table in query.get("referencedTables", [])
+    )
     # Without it the bytes are exact; it is LOWER_BOUND or UNKNOWN for some external tables.
     exact = query.get("totalBytesProcessedAccuracy") in (None, "PRECISE", "UPPER_BOUND")
     return {
@@ -179,10 +181,10 @@ def _age(time: str) -> datetime.timedelta:
 
 def personal_columns(fields: Any, prefix: str = "") -> list[str]:
     """Columns whose names look like data about a person, those inside of records as well."""
-    found = list[str]()
-    for each in fields:
-        name = f"{prefix}{each.get('name', '')}"
-        if _PERSONAL.search(str(each.get("name", ""))):
-            found.append(name)
-        found += personal_columns(each.get("fields", []), f"{name}.")
-    return found
+    result = list[str]()
+    for field in fields:
+        name = f"{prefix}{field.get('name', '')}"
+        if _PERSONAL.search(str(field.get("name", ""))):
+            result.append(name)
+        result += personal_columns(field.get("fields", []), f"{name}.")
+    return result

@@ -132,17 +132,17 @@ def parse(text: bytes) -> dict[str, Any]:
         ValueError: it is none, or its digest is of something else.
     """
     try:
-        found = json.loads(text)
-        if found["format"] != FORMAT or found[CONTENT_DIGEST] != content_digest(found):
+        result = json.loads(text)
+        if result["format"] != FORMAT or result[CONTENT_DIGEST] != content_digest(result):
             raise ValueError("another format, or another digest")
-        rows = [found["snapshot"], found["query"], *found["sources"], *found["objects"]]
-        if not all(isinstance(each, dict) for each in rows):
+        rows = [result["snapshot"], result["query"], *result["sources"], *result["objects"]]
+        if not all(isinstance(row, dict) for row in rows):
             raise ValueError("its parts have another form")
-        if _levels(found) > _MAX_LEVELS:
+        if _levels(result) > _MAX_LEVELS:
             raise ValueError("its parts are nested too deeply")
     except (KeyError, TypeError, RecursionError) as wrong:
         raise ValueError(f"no manifest: {type(wrong).__name__}") from None
-    return found
+    return result
 
 
 def _levels(value: Any) -> int:

@@ -198,7 +198,9 @@ def take_snapshot(
     query, attempt, result = stages.query()
     objects = stages.export(query, attempt)
     references = query["statistics"].get("query", {}).get("referencedTables", [])
-    sources = [manifests.source_of(each, _source(each, ports)) for each in references]
+    sources = [
+        manifests.source_of(reference, _source(reference, ports)) for reference in references
+    ]
     made = manifests.build(request, query, result, sources, objects)
     digest = manifests.export_digest(made)
     generation = _write(
@@ -256,12 +258,12 @@ def _write(
 
 def _parsed(request: SnapshotRequest, text: bytes) -> Document:
     try:
-        found = manifests.parse(text)
+        result = manifests.parse(text)
     except ValueError:
         raise _foreign(request) from None
-    if found["snapshot"] != manifests.identity(request):
+    if result["snapshot"] != manifests.identity(request):
         raise _foreign(request)
-    return found
+    return result
 
 
 def _foreign(request: SnapshotRequest) -> JobRefusedError:
@@ -424,8 +426,11 @@ def has_run(request: SnapshotRequest, ports: SnapshotPorts) -> bool:
 
 def _by_name(parameters: Sequence[Document]) -> dict[str, tuple[Any, Any]]:
     return {
-        each["name"]: (each.get("parameterType", {}).get("type"), each.get("parameterValue"))
-        for each in parameters
+        parameter["name"]: (
+            parameter.get("parameterType", {}).get("type"),
+            parameter.get("parameterValue"),
+        )
+        for parameter in parameters
     }
 
 

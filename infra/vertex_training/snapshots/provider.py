@@ -113,14 +113,14 @@ def _words(found: Mapping[str, Any], request: SnapshotRequest) -> str:
 def _looked_up(request: SnapshotRequest, news: dict[str, Any]) -> dict[str, Any] | str:
     """Return the facts about the snapshot, or the reason why it would be refused."""
     try:
-        found = estimate.look(request, connect(news))
+        result = estimate.look(request, connect(news))
     except (JobRefusedError, NotSubmittedError) as refused:
         return str(refused)
     except OperatorError as error:
-        found = {"unanswered": str(error)}
-    if reason := found.get("unanswered"):
-        found["unanswered"] = redacted(reason)
-    return found
+        result = {"unanswered": str(error)}
+    if reason := result.get("unanswered"):
+        result["unanswered"] = redacted(reason)
+    return result
 
 
 def _refused(news: dict[str, Any], text: str) -> dynamic.CheckResult:

@@ -99,10 +99,10 @@ def unknown_entry(
 
 def findings(level: RuleLevel, file: StackFile) -> list[Problem]:
     """Return what the rules of one level report. Paths are those below the namespace."""
-    found = [problem for at, check in _RULES if at == level for problem in check(file)]
+    result = [problem for at, check in _RULES if at == level for problem in check(file)]
     if level == "error":
-        return found
-    return [dataclasses.replace(p, level="warning") if p.level == "error" else p for p in found]
+        return result
+    return [dataclasses.replace(p, level="warning") if p.level == "error" else p for p in result]
 
 
 # After the definitions, which the rules import.

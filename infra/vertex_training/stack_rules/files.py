@@ -87,18 +87,20 @@ def _objects(
             place = f"{bucket}/{packages.prefix_of(name)}".rstrip("/")
             yield Problem(what, file, hint or f"vt data push {place} {file}", here)
             continue
-        for each in packages.kept_objects({name: file}, root):
-            if unusable := packages.name_problem(each):
-                yield Problem(unusable, each, "name the object otherwise", here)
+        for kept_object in packages.kept_objects({name: file}, root):
+            if unusable := packages.name_problem(kept_object):
+                yield Problem(unusable, kept_object, "name the object otherwise", here)
                 break
-            if is_of_snapshot(each):
+            if is_of_snapshot(kept_object):
                 what = "is a name of a snapshot's file, and those never change"
-                yield Problem(what, each, "name the object otherwise", here)
+                yield Problem(what, kept_object, "name the object otherwise", here)
                 break
-            if each in names:
-                yield Problem(f"keeps {each}, as {names[each]} does", file, "one of them", here)
+            if kept_object in names:
+                yield Problem(
+                    f"keeps {kept_object}, as {names[kept_object]} does", file, "one of them", here
+                )
                 break
-            names[each] = name
+            names[kept_object] = name
     if folders > 1 and len(names) > packages.MOST_FILES:
         what = f"has {len(names)} files, more than {packages.MOST_FILES}"
         yield Problem(what, "", f"vt data push {bucket} FOLDER for the larger ones", path)
@@ -219,18 +221,18 @@ def default_project_calls(file: StackFile) -> Iterator[Problem]:
         path = root / name
         if not path.is_file() or path.stat().st_size > MOST_BYTES:
             continue
-        for found in default_projects(path.read_bytes()):
-            what = f"{found.call} without {found.argument}: in a job that is a project of Google's"
-            hint = f"{found.argument}=…, or the variable {PROJECT} in the job file"
-            yield Problem(what, hint=hint, location=Location(name, found.line))
+        for usage in default_projects(path.read_bytes()):
+            what = f"{usage.call} without {usage.argument}: in a job that is a project of Google's"
+            hint = f"{usage.argument}=…, or the variable {PROJECT} in the job file"
+            yield Problem(what, hint=hint, location=Location(name, usage.line))
 
 
 def _files(settings: Settings, root: pathlib.Path) -> set[str]:
     """Files of Python in packages and in contexts of images, below the checkout."""
     folders = [image.context for image in settings.images.values() if image.context]
     places: Iterable[str] = (*folders, *(package.path for package in settings.packages.values()))
-    found = (name for place in places for name in packages.sources(root / place, place))
-    return {name for name in found if name.endswith(".py")}
+    names = (name for place in places for name in packages.sources(root / place, place))
+    return {name for name in names if name.endswith(".py")}
 
 
 def default_projects(code: bytes) -> list[DefaultProject]:
@@ -258,22 +260,22 @@ def default_projects(code: bytes) -> list[DefaultProject]:
 
 def _has(call: ast.Call, argument: str, position: int) -> bool:
     """Return whether a call has the argument, or may have it by ``*`` or ``**``."""
-    given = (isinstance(each, ast.Starred) for each in call.args)
+    given = (isinstance(arg, ast.Starred) for arg in call.args)
     named = (keyword.arg is None or keyword.arg == argument for keyword in call.keywords)
     return len(call.args) > position or any(given) or any(named)
 
 
 def _imported(tree: ast.AST) -> dict[str, str]:
     """Name in the file -> what it stands for, as imports anywhere in it say."""
-    found: dict[str, str] = {}
+    result: dict[str, str] = {}
     for each in ast.walk(tree):
         if isinstance(each, ast.Import):
             for name in each.names:
                 top = name.name.partition(".")[0]
-                found[name.asname or top] = name.name if name.asname else top
+                result[name.asname or top] = name.name if name.asname else top
         elif isinstance(each, ast.ImportFrom) and each.module and not each.level:
-            found |= {n.asname or n.name: f"{each.module}.{n.name}" for n in each.names}
-    return found
+            result |= {n.asname or n.name: f"{each.module}.{n.name}" for n in each.names}
+    return result
 
 
 def _full_name(node: ast.expr, names: Mapping[str, str]) -> str | None:

@@ -96,12 +96,12 @@ def _image(settings: Settings, model: Model, path: Path) -> Iterator[Problem]:
     except UnknownReferenceError as unknown:
         yield Problem("names what this stack does not have", given, unknown.hint, path)
         return
-    found = _IMAGE.match(image)
-    if found is None or not NAME.match(image) or references.names_in(image):
+    match = _IMAGE.match(image)
+    if match is None or not NAME.match(image) or references.names_in(image):
         hint = "${images.NAME}, or REGION-docker.pkg.dev/PROJECT/REPOSITORY/NAME@sha256:…"
         yield Problem("not an image in Artifact Registry", given, hint, path)
         return
-    location, region = found[1], settings.region
+    location, region = match[1], settings.region
     if location != region and not (
         location in _MULTI_REGIONS and region.startswith(f"{location}-")
     ):
@@ -168,7 +168,7 @@ def _accelerator(endpoint: Endpoint, path: Path) -> Iterator[Problem]:
 def tpu_problems(endpoint: Endpoint, region: str, path: Path) -> Iterator[Problem]:
     """Yield problems of endpoints."""
     name, given = endpoint.machine, endpoint.accelerator
-    if any(name.startswith(each) for each in _facts()["refused"]["prefixes"]):
+    if any(name.startswith(prefix) for prefix in _facts()["refused"]["prefixes"]):
         hint = f"machines with TPUs: {', '.join(_machines())}"
         what = "endpoints do not run on TPUs of this generation"
         yield Problem(what, name, hint, (*path, "machine"))

@@ -86,13 +86,13 @@ def buckets(message: Any) -> list[str]:
 
 def variables(job: Job, job_id: str, tasks: int) -> dict[str, str]:
     """The environment of all tasks: the service's, then the file's own."""
-    found = {"CLOUD_ML_JOB_ID": job_id}
+    result = {"CLOUD_ML_JOB_ID": job_id}
     if tasks == 1:
-        found["CLUSTER_SPEC"] = ALONE
-    found |= output_variables(job.output)
+        result["CLUSTER_SPEC"] = ALONE
+    result |= output_variables(job.output)
     for variable in job.pools[0].env:
-        found[variable["name"]] = expand(variable.get("value", ""), found)
-    return found
+        result[variable["name"]] = expand(variable.get("value", ""), result)
+    return result
 
 
 def output_variables(directory: str) -> dict[str, str]:

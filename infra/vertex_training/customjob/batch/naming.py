@@ -69,8 +69,8 @@ def explain(description: str, exit_code: int = 0) -> str:
     >>> explain("Task failed with exit code 50005.")
     'Task failed with exit code 50005. 50005: it ran longer than its timeout.'
     """
-    found = _CODE.search(description)
-    code = int(found[1]) if found else exit_code
+    match = _CODE.search(description)
+    code = int(match[1]) if match else exit_code
     return f"{description} {code}: {EXIT_CODES[code]}." if code in EXIT_CODES else description
 
 

@@ -145,8 +145,8 @@ class BatchJobs:
 
     def find(self, parent: str, request_id: str) -> list[JobSnapshot]:
         """All jobs of a request, by its label and their names."""
-        found = self.listed(parent, [f'labels.{REQUEST_ID_LABEL}="{request_id}"'])
-        named = [job for job in found if is_job_of(job.name, request_id)]
+        jobs = self.listed(parent, [f'labels.{REQUEST_ID_LABEL}="{request_id}"'])
+        named = [job for job in jobs if is_job_of(job.name, request_id)]
         return [snapshot(job) for job in named]
 
     def listed(self, parent: str, terms: list[str]) -> list[batch_v1.Job]:
@@ -206,12 +206,14 @@ def as_custom_job(job: batch_v1.Job) -> vertex_api.CustomJob:
     from vertex_training.customjob.google import vertex_api
 
     groups: Any = job.task_groups[:1]
-    runnables = [each for group in groups for each in group.task_spec.runnables]
+    runnables = [runnable for group in groups for runnable in group.task_spec.runnables]
     container = next((r.container for r in runnables if r.container.image_uri), None)
     instances: Any = job.allocation_policy.instances[:1]
     pool = {
         "replica_count": sum(int(group.task_count) for group in groups),
-        "machine_spec": {"machine_type": "".join(each.policy.machine_type for each in instances)},
+        "machine_spec": {
+            "machine_type": "".join(instance.policy.machine_type for instance in instances)
+        },
         "container_spec": {
             "image_uri": container.image_uri if container else "",
             "command": [container.entrypoint] if container and container.entrypoint else [],
@@ -245,7 +247,7 @@ def _times(job: Any) -> tuple[Any, Any]:
     events, ended = job.status.status_events, None
     if enum_name(job.status.state) in ENDED:
         ended = job.update_time
-    ran = [each.event_time for each in events if _RUNNING.search(each.description)]
+    ran = [event.event_time for event in events if _RUNNING.search(event.description)]
     if ran:
         return ran[0], ended
     return (ended - job.status.run_duration if ended and job.status.run_duration else None), ended

@@ -55,8 +55,8 @@ class BucketIntents:
 
     def read(self, request_id: str) -> StoredIntent | None:
         """The record of a request, or None."""
-        found = self._fetch(_object(request_id))
-        return None if found is None else _parse(request_id, *found)
+        stored = self._fetch(_object(request_id))
+        return None if stored is None else _parse(request_id, *stored)
 
     def write(self, record: IntentRecord, generation: int) -> StoredIntent:
         """Write under the precondition that the record still has ``generation``."""
@@ -72,8 +72,8 @@ class BucketIntents:
 
     def read_turn(self, key: str) -> TurnRecord | None:
         """The turn record at this key, or None."""
-        found = self._fetch(_turn(key))
-        return None if found is None else _parse_turn(*found)
+        stored = self._fetch(_turn(key))
+        return None if stored is None else _parse_turn(*stored)
 
     def write_turn(
         self, key: str, request_id: str, number: int, generation: int, *, withdrawn: bool = False

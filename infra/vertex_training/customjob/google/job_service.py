@@ -268,7 +268,7 @@ class VertexJobs:
         if self._kind is CUSTOM_JOB:
             return [name.rpartition("/")[2]]
         trials = read(self._method("get"), name=name).trials
-        failed = [each.custom_job for each in trials if enum_name(each.state) == "INFEASIBLE"]
+        failed = [trial.custom_job for trial in trials if enum_name(trial.state) == "INFEASIBLE"]
         return [each.rpartition("/")[2] for each in failed if each][-1:]
 
     def cancel(self, name: str) -> None:

@@ -76,8 +76,8 @@ class JobLogs:
     def tail(self, job_id: str, count: int, replica: str | None = None) -> list[LogLine]:
         """The last ``count`` lines, oldest first."""
         newest = self._entries(_filter(job_id, replica), "timestamp desc", min(count, PAGE))
-        found = [line for entry in islice(newest, count) for line in reversed(_lines(entry))]
-        return found[:count][::-1]
+        lines = [line for entry in islice(newest, count) for line in reversed(_lines(entry))]
+        return lines[:count][::-1]
 
     def follow(
         self,

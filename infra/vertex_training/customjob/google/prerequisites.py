@@ -201,7 +201,9 @@ def with_number(body: str, parent: str, stack: str, account: str) -> str:
         return body
     try:
         found = [
-            each.name for each in _instances(parent, account) if each.labels.get("stack") == stack
+            instance.name
+            for instance in _instances(parent, account)
+            if instance.labels.get("stack") == stack
         ]
     except (OperatorError, NotFound, FailedPrecondition) as error:
         text = getattr(error, "message", error)

@@ -57,7 +57,7 @@ def read(project: str, name: str, seconds: float, account: str) -> Reading:
         try:
             if errors := answer.get("executionErrors"):
                 raise OperatorError(f"Cloud Monitoring left out series: {errors}")
-            series += [_series(each, number) for each in answer.get("timeSeries", ())]
+            series += [_series(time_series, number) for time_series in answer.get("timeSeries", ())]
             token = answer.get("nextPageToken", "")
         except (AttributeError, KeyError, TypeError, ValueError) as error:
             what = f"{type(error).__name__}: {error}"
@@ -67,8 +67,8 @@ def read(project: str, name: str, seconds: float, account: str) -> Reading:
     raise OperatorError(f"Cloud Monitoring has more than {MOST_PAGES} pages on {name}")
 
 
-def _series(given: Mapping[str, Any], job: str) -> Series:
-    resource = given["resource"]["labels"]
+def _series(answer: Mapping[str, Any], job: str) -> Series:
+    resource = answer["resource"]["labels"]
     if resource["job_id"] != job:
         raise ValueError(f"a series of job {resource['job_id']}")
     points = [
@@ -76,10 +76,10 @@ def _series(given: Mapping[str, Any], job: str) -> Series:
             datetime.fromisoformat(point["interval"]["endTime"]).timestamp(),
             float(point["value"]["doubleValue"]),
         )
-        for point in given.get("points", ())
+        for point in answer.get("points", ())
     ]
     # Whatever label tells accelerators apart.
-    labels = sorted(given.get("metric", {}).get("labels", {}).items())
+    labels = sorted(answer.get("metric", {}).get("labels", {}).items())
     return Series(resource["task_name"], ",".join(f"{k}={v}" for k, v in labels), points)
 
 

@@ -110,9 +110,9 @@ class IdleRule:
         if not job.accelerators:
             return IdleVerdict(IdleFinding.UNPROVEN, "it has no accelerators")
         recent = [
-            dataclasses.replace(each, points=points)
-            for each in reading.series
-            if (points := sorted(at for at in each.points if at[0] >= since - SAMPLE))
+            dataclasses.replace(series, points=points)
+            for series in reading.series
+            if (points := sorted(at for at in series.points if at[0] >= since - SAMPLE))
         ]
         for each in recent:
             for time, value in each.points:
@@ -121,14 +121,16 @@ class IdleRule:
                 if value >= self.below and time > since:
                     return IdleVerdict(IdleFinding.BUSY, f"{each.replica} works")
         for replica, count in job.accelerators:
-            found = [each for each in recent if each.replica == replica]
-            shared = [value for each in found if not each.accelerator for _, value in each.points]
+            readings = [each for each in recent if each.replica == replica]
+            shared = [
+                value for each in readings if not each.accelerator for _, value in each.points
+            ]
             if count > 1 and any(value * count >= self.below for value in shared):
                 # Their mean: one may do all of it.
                 return IdleVerdict(
                     IdleFinding.UNPROVEN, f"one of the {count} of {replica} may work"
                 )
-            if missing := _missing(found, count, since, until):
+            if missing := _missing(readings, count, since, until):
                 if not job.started or job.started / 1e9 > since - LATE:
                     return IdleVerdict(IdleFinding.YOUNG, "it has not run for so long")
                 return IdleVerdict(IdleFinding.UNPROVEN, f"{missing} of {replica}")
@@ -138,14 +140,14 @@ class IdleRule:
         )
 
 
-def _missing(found: Sequence[Series], count: int, since: float, until: float) -> str:
+def _missing(readings: Sequence[Series], count: int, since: float, until: float) -> str:
     """Return the missing proof for a replica with ``count`` accelerators, or empty."""
-    if not found:
+    if not readings:
         return "no points"
-    named = {each.accelerator for each in found}
+    named = {each.accelerator for each in readings}
     if named != {""} and _told_apart(named) < count:
         return f"no points of all {count} accelerators"
-    for each in found:
+    for each in readings:
         times = [time for time, _ in each.points]
         if times[0] > since + SAMPLE or times[-1] < until - SAMPLE:
             return "points that do not cover the span"

@@ -89,16 +89,16 @@ class Ladder:
             JobRefusedError: its job failed otherwise, or another request is live.
         """
         for _ in range(MAX_LOOKS):
-            found = self.current()
-            if found is None:
+            result = self.current()
+            if result is None:
                 return None
-            index = found.request.rung - 1
-            if found.job is not None:
-                if not found.job.out_of_stock or index + 1 == len(self.rungs):
-                    return found
+            index = result.request.rung - 1
+            if result.job is not None:
+                if not result.job.out_of_stock or index + 1 == len(self.rungs):
+                    return result
                 index += 1
             elif index == 0:
-                return found
+                return result
             try:
                 job, _ = self._submit(dataclasses.replace(self.rungs[index], moves=True))
             except JobRefusedError as error:
@@ -141,10 +141,10 @@ class Ladder:
 
     def exhausted(self) -> str:
         """Return the reason why no rung is left, with that of each rung, in a line; else empty."""
-        found = self.current()
-        if found is None or found.job is None or not found.job.out_of_stock:
+        current = self.current()
+        if current is None or current.job is None or not current.job.out_of_stock:
             return ""
-        if found.request.rung < len(self.rungs):
+        if current.request.rung < len(self.rungs):
             return ""
         reasons = []
         for index, request in enumerate(self.rungs):

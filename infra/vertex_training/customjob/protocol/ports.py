@@ -104,8 +104,8 @@ def slot_of(request_id: str) -> str:
     >>> slot_of("20261130t060000z-00aa"), slot_of("00aa11bb22cc33dd44ee")
     ('20261130t060000z', '')
     """
-    found = _SLOT_ID.match(request_id)
-    return found[1] if found else ""
+    match = _SLOT_ID.match(request_id)
+    return match[1] if match else ""
 
 
 def program_label(pulumi_project: str, stack: str) -> str:

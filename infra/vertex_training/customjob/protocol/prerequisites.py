@@ -197,8 +197,8 @@ def _images(pools: list[Mapping[str, Any]], stack: str) -> Iterator[Question]:
 def named_reservations(pool: Mapping[str, Any]) -> list[str]:
     """The reservations that a worker pool names, as ``projects/P/zones/Z/reservations/R``."""
     affinity = (pool.get("machineSpec") or {}).get("reservationAffinity") or {}
-    found = (RESERVATION.match(value) for value in affinity.get("values") or [])
-    return [match[0] for match in found if match]
+    matches = (RESERVATION.match(value) for value in affinity.get("values") or [])
+    return [match[0] for match in matches if match]
 
 
 def _reserved(name: str) -> Question:

@@ -221,7 +221,7 @@ class _Attempt:
     def _wait_for_unconfirmed_job(self) -> list[JobSnapshot]:
         """Step 6: look for the job of a request whose response was lost."""
         waited = 0.0
-        while not (found := self._find_jobs()):
+        while not (result := self._find_jobs()):
             if waited >= self.timing.doubt:
                 raise InDoubtError(
                     f"no answer to the submission of {self.request.title} (request id "
@@ -231,11 +231,11 @@ class _Attempt:
                 )
             self.environment.sleep(self.timing.interval)
             waited += self.timing.interval
-        return found
+        return result
 
-    def _adopt(self, found: Sequence[JobSnapshot], stored: StoredIntent) -> JobSnapshot:
+    def _adopt(self, jobs: Sequence[JobSnapshot], stored: StoredIntent) -> JobSnapshot:
         """Choose a job and record it."""
-        job = job_to_adopt(found, self.request)
+        job = job_to_adopt(jobs, self.request)
         self._try_write(IntentState.DONE, stored, job.name)
         return job
 

@@ -113,19 +113,19 @@ def other_resource(fields: Iterable[str], file: str = "", config: Iterable[str] 
     >>> other_resource(["config"], config=["gcp:project"]), other_resource(["config"])
     ('stack file of Pulumi', '')
     """
-    found = set(fields)
-    named = None if found & _SPECS else ENGINE_FILE.match(file)
+    keys = set(fields)
+    named = None if keys & _SPECS else ENGINE_FILE.match(file)
     if named:
         return _OF_STACK if named["stack"] else _OF_PROJECT
-    if found & _SPECS:  # one wrong key beside them is a mistake of a job file
+    if keys & _SPECS:  # one wrong key beside them is a mistake of a job file
         return ""
-    if other := next((kind for field, kind in OTHERS.items() if field in found), ""):
+    if other := next((kind for field, kind in OTHERS.items() if field in keys), ""):
         return other
-    if any(map(_is_of_job, found)):
+    if any(map(_is_of_job, keys)):
         return ""
-    if found >= {"name", "runtime"}:
+    if keys >= {"name", "runtime"}:
         return _OF_PROJECT
-    is_stack = bool(found & _OF_STACK_ALONE) or any(":" in key for key in config)
+    is_stack = bool(keys & _OF_STACK_ALONE) or any(":" in key for key in config)
     return _OF_STACK if is_stack else ""
 
 
@@ -156,8 +156,8 @@ def places(kind: JobKind) -> Mapping[str, str]:
 
 def not_a_duration(text: str) -> str:
     """Return the right form of a duration that was written as 24h, 86400 or else."""
-    found = seconds(text)
-    return f'write "{found}"' if found else 'seconds with an s, as text: "3600s"'
+    duration = seconds(text)
+    return f'write "{duration}"' if duration else 'seconds with an s, as text: "3600s"'
 
 
 def seconds(text: str) -> str | None:
@@ -225,8 +225,8 @@ def not_a_field(key: str, field: str, name: str, kind: JobKind) -> tuple[str, st
     wrong = catalog.load("wrong_fields.yaml")
     if field in wrong:
         return "unknown-field", wrong[field].format(spec=kind.spec, section=kind.section)
-    if found := _places(field, name, kind):
-        where, here = " or ".join(found[:2]), places(kind).get(name, "this place")
+    if matches := _places(field, name, kind):
+        where, here = " or ".join(matches[:2]), places(kind).get(name, "this place")
         return "misplaced-field", f"it belongs to {where}, not to {here}"
     return "unknown-field", _nearest_field(key, name, kind)
 
@@ -239,8 +239,8 @@ def not_text(content: Any, text: str) -> str:
 
 def not_whole(text: str) -> str:
     """Return the right form of a whole number that was written as 1e3 or 4.0."""
-    found = whole_number(text)
-    return "digits alone, like 4" if found is None else f"write {found}"
+    number = whole_number(text)
+    return "digits alone, like 4" if number is None else f"write {number}"
 
 
 def whole_number(text: str) -> int | None:
@@ -269,6 +269,6 @@ def _nearest_field(key: str, name: str, kind: JobKind) -> str:
     elsewhere = best is not None and best not in here
     # A word that only resembles a field of another place was not meant to be that.
     best = nearest(key, everywhere, ELSEWHERE) if elsewhere else best
-    if best and best not in here and (found := _places(best, name, kind)):
-        return f"did you mean '{best}'? It belongs to {' or '.join(found[:2])}"
+    if best and best not in here and (matches := _places(best, name, kind)):
+        return f"did you mean '{best}'? It belongs to {' or '.join(matches[:2])}"
     return did_you_mean(key, here)

@@ -76,7 +76,7 @@ class JobRequest:
     @property
     def cost(self) -> costs.JobCost:
         """Return its maximum cost: that of its most expensive rung."""
-        messages = (each.message for each in self.rungs)
+        messages = (rung.message for rung in self.rungs)
         return costs.of_dearest(messages, self.submission.region, self.kind.backend)
 
     @property
@@ -361,9 +361,9 @@ def _nothing_idles(request: JobRequest) -> str:
     return f"idleStop has nothing to look at: {what}"
 
 
-def _of_rung(title: str, found: Sequence[Problem], of_file: Sequence[Problem]) -> list[Problem]:
+def _of_rung(title: str, problems: Sequence[Problem], of_file: Sequence[Problem]) -> list[Problem]:
     """Problems that a rung has and the file has not. No edit of the file mends them."""
-    own = [problem for problem in found if problem not in of_file]
+    own = [problem for problem in problems if problem not in of_file]
     return [
         dataclasses.replace(problem, what=f"{title}: {problem.what}", mend=None) for problem in own
     ]
@@ -447,18 +447,18 @@ class RungOverrides:
 
     def __str__(self) -> str:
         """It in a few words: ``strategy SPOT, 1 x NVIDIA_L4``."""
-        given, parts = self.fields, []
-        if "strategy" in given:
-            parts.append(f"strategy {given['strategy']}")
-        if "maxWaitDuration" in given:
-            parts.append(f"waits {given['maxWaitDuration']}")
-        if "machineType" in given:
-            parts.append(str(given["machineType"]))
-        if "acceleratorType" in given or "acceleratorCount" in given:
-            count = given.get("acceleratorCount", "")
-            parts.append(f"{count} x {given.get('acceleratorType', 'accelerators')}".strip(" x"))
-        if RESERVATION in given:
-            parts.append(f"reservation {given[RESERVATION].rpartition('/')[2]}")
+        values, parts = self.fields, []
+        if "strategy" in values:
+            parts.append(f"strategy {values['strategy']}")
+        if "maxWaitDuration" in values:
+            parts.append(f"waits {values['maxWaitDuration']}")
+        if "machineType" in values:
+            parts.append(str(values["machineType"]))
+        if "acceleratorType" in values or "acceleratorCount" in values:
+            count = values.get("acceleratorCount", "")
+            parts.append(f"{count} x {values.get('acceleratorType', 'accelerators')}".strip(" x"))
+        if RESERVATION in values:
+            parts.append(f"reservation {values[RESERVATION].rpartition('/')[2]}")
         return ", ".join(parts)
 
     def of(self, message: Mapping[str, Any]) -> dict[str, Any]:
@@ -471,12 +471,12 @@ class RungOverrides:
         return changed
 
     def _lay_over_scheduling(self, spec: dict[str, Any]) -> None:
-        given = {key: self.fields[key] for key in SCHEDULING if key in self.fields}
+        values = {key: self.fields[key] for key in SCHEDULING if key in self.fields}
         scheduling = dict(spec.get("scheduling") or {})
-        if "strategy" in given or RESERVATION in self.fields:
+        if "strategy" in values or RESERVATION in self.fields:
             for key in SCHEDULING:
                 scheduling.pop(key, None)
-        scheduling |= given
+        scheduling |= values
         if scheduling:
             spec["scheduling"] = scheduling
         else:
@@ -486,16 +486,16 @@ class RungOverrides:
         """The first pool and those of the same machine."""
         machines = [pool.get("machineSpec") for pool in pools]
         first = machines[:1]
-        given = {key: self.fields[key] for key in MACHINE if key in self.fields}
+        values = {key: self.fields[key] for key in MACHINE if key in self.fields}
         for pool, machine in zip(pools, machines, strict=True):
             if not isinstance(machine, dict) or _machine(machine) != _machine(first[0] or {}):
                 continue
             kept = dict(machine)
             kept.pop(AFFINITY, None)
-            if "machineType" in given:
+            if "machineType" in values:
                 for key in MACHINE:
                     kept.pop(key, None)
-            kept |= given
+            kept |= values
             if self.affinity is not None:
                 kept[AFFINITY] = copy.deepcopy(dict(self.affinity))
             pool["machineSpec"] = kept

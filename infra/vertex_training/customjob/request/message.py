@@ -106,11 +106,11 @@ class MessageBuilder:
     def _message(self, value: Value, name: str, path: Path) -> dict[str, Any] | None:
         """``value`` as message ``name``, or None with a problem if it is something else."""
         if isinstance(value.content, str):
-            found = references.message_of(value.content, self.table)
-            if isinstance(found, dict):
+            message = references.message_of(value.content, self.table)
+            if isinstance(message, dict):
                 self.used.update(references.names_in(value.content))
-                return dict(found)
-            if found is None and references.REFERENCE.fullmatch(value.content.strip()):
+                return dict(message)
+            if message is None and references.REFERENCE.fullmatch(value.content.strip()):
                 self._text(value, path)  # reports the unknown reference
                 return None
         pairs = _variables(value) if name == hints.ENV_VAR else ()

@@ -159,11 +159,11 @@ def scarce_accelerator(job: Job) -> Iterator[Finding]:
 @rule("persistent-resource", GUIDES + "training/persistent-resource-train", "warning")
 def persistent_resource(job: Job) -> Iterator[Finding]:
     """A persistent resource is named by its id: lowercase letters, digits and hyphens."""
-    given = job.spec.get("persistentResourceId")
-    if given and not PERSISTENT_ID.match(given):
+    persistent_resource_id = job.spec.get("persistentResourceId")
+    if persistent_resource_id and not PERSISTENT_ID.match(persistent_resource_id):
         hint = "the last part of its name; starts with a letter, ends with no hyphen"
         path = ("jobSpec", "persistentResourceId")
-        yield Finding(path, "not an id of a persistent resource", given, hint)
+        yield Finding(path, "not an id of a persistent resource", persistent_resource_id, hint)
 
 
 FLEX: Final = GUIDES + "training/schedule-jobs-dws"

@@ -95,12 +95,14 @@ def job_region(job: Job) -> Iterator[Finding]:
 @rule("artifact-location", TYPES + "custom_job.py")
 def artifact_location(job: Job) -> Iterator[Finding]:
     """protectedArtifactLocationId is another region than the job's."""
-    given = job.spec.get("protectedArtifactLocationId")
+    protected_artifact_location_id = job.spec.get("protectedArtifactLocationId")
     path = (*SPEC, "protectedArtifactLocationId")
-    if given and given not in machines.regions():
-        yield Finding(path, "not a region", given, "for example europe-west4")
-    elif given and given == job.region:
-        yield Finding(path, "is the job's own region", given, "remove it")
+    if protected_artifact_location_id and protected_artifact_location_id not in machines.regions():
+        yield Finding(
+            path, "not a region", protected_artifact_location_id, "for example europe-west4"
+        )
+    elif protected_artifact_location_id and protected_artifact_location_id == job.region:
+        yield Finding(path, "is the job's own region", protected_artifact_location_id, "remove it")
 
 
 TENSORBOARD: Final = re.compile(
@@ -123,9 +125,9 @@ FORMS: Final = {
 def tracking_name(job: Job) -> Iterator[Finding]:
     """A TensorBoard, an experiment and its run are named in full."""
     for field, (form, hint) in FORMS.items():
-        given = job.spec.get(field)
-        if given is not None and not form.match(given):
-            yield Finding((*SPEC, field), "not a full resource name", given, hint)
+        value = job.spec.get(field)
+        if value is not None and not form.match(value):
+            yield Finding((*SPEC, field), "not a full resource name", value, hint)
 
 
 @rule("tracking-region", GUIDES + "experiments/tensorboard-training")

@@ -60,8 +60,8 @@ def accelerator_required(job: Job) -> Iterator[Finding]:
         if not pool.required or pool.shape is None:
             continue
         for field in ("acceleratorType", "acceleratorCount"):
-            given = pool.accelerator if field == "acceleratorType" else pool.count
-            if not given:
+            value = pool.accelerator if field == "acceleratorType" else pool.count
+            if not value:
                 what = f"{field} is missing; {pool.machine_type} needs it"
                 yield Finding(pool.machine_path, what, "", pool.shape.choices, field)
 
@@ -227,24 +227,24 @@ def tpu_topology(job: Job) -> Iterator[Finding]:
     for pool in job.pools:
         if pool.shape is None or not pool.shape.topologies:
             continue
-        given = pool.machine.get("tpuTopology")
+        topology = pool.machine.get("tpuTopology")
         hint = f"one of {', '.join(pool.shape.topologies)}"
-        if not given:
+        if not topology:
             what = f"tpuTopology is missing; {pool.machine_type} needs it"
             yield Finding(pool.machine_path, what, "", hint, "tpuTopology")
-        elif given not in pool.shape.topologies:
+        elif topology not in pool.shape.topologies:
             path = (*pool.machine_path, "tpuTopology")
-            yield Finding(path, f"not a topology of {pool.machine_type}", given, hint)
+            yield Finding(path, f"not a topology of {pool.machine_type}", topology, hint)
 
 
 @rule("tpu-topology-unused", COMPUTE)
 def tpu_topology_unused(job: Job) -> Iterator[Finding]:
     """Only TPUs that are chosen by machine type have a topology."""
     for pool in job.pools:
-        given = pool.machine.get("tpuTopology")
-        if given and pool.shape and not pool.shape.topologies:
+        topology = pool.machine.get("tpuTopology")
+        if topology and pool.shape and not pool.shape.topologies:
             path = (*pool.machine_path, "tpuTopology")
-            yield Finding(path, f"{pool.machine_type} has no topology", given, "remove it")
+            yield Finding(path, f"{pool.machine_type} has no topology", topology, "remove it")
 
 
 @rule("tpu-accelerator", COMPUTE)

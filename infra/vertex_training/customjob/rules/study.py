@@ -181,11 +181,11 @@ def metric_goal(job: Job) -> Iterator[Finding]:
 @rule("metric-safety", STUDY_TYPES)
 def metric_safety(job: Job) -> Iterator[Finding]:
     """Beside metrics with a safetyConfig there is one to optimize; fractions are 0 to 1."""
-    found = list(metrics_of(job))
-    if found and all("safetyConfig" in metric for _, metric in found):
+    metrics = list(metrics_of(job))
+    if metrics and all("safetyConfig" in metric for _, metric in metrics):
         what, hint = "no metric is left to optimize", "add one without safetyConfig"
         yield Finding((*STUDY, "metrics"), what, "", hint)
-    for path, metric in found:
+    for path, metric in metrics:
         share = metric.get("safetyConfig", {}).get("desiredMinSafeTrialsFraction")
         if share is not None and not 0 <= share <= 1:
             there = (*path, "safetyConfig", "desiredMinSafeTrialsFraction")

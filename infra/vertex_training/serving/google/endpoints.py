@@ -52,7 +52,10 @@ class GoogleEndpoints(GoogleOperations):
             raise OperatorError(f"Vertex AI did not read {name}: {error.message}") from None
         return EndpointSnapshot(
             name,
-            {each.id: _deployment(each) for each in found.deployed_models},
+            {
+                deployed_model.id: _deployment(deployed_model)
+                for deployed_model in found.deployed_models
+            },
             {id_: share for id_, share in found.traffic_split.items() if share},
             found.etag,
         )
@@ -128,14 +131,14 @@ def _begin(call: Callable[..., Any], what: str, **request: Any) -> str:
 
 
 def _to_proto(message: dict[str, Any]) -> operations.DeployedModel:
-    found = operations.DeployedModel()
+    result = operations.DeployedModel()
     try:
-        ParseDict(message, type(found).pb(found))
+        ParseDict(message, type(result).pb(result))
     except ParseError as error:
         raise NotSubmittedError(
             f"the request is no DeployedModel, nothing was sent: {error}"
         ) from None
-    return found
+    return result
 
 
 def _deployment(model: operations.DeployedModel) -> Deployment:

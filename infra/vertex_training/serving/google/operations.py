@@ -75,7 +75,7 @@ class GoogleOperations:
 
     def running(self, resource: str) -> list[str]:
         """Names of the operations on ``resource`` that have not ended; none if it is not there."""
-        found: list[str] = []
+        result: list[str] = []
         token = ""
         while True:
             request = {"name": resource, "page_token": token}
@@ -88,7 +88,7 @@ class GoogleOperations:
                     f"Vertex AI did not list operations of {resource}: {code_of(error)}: "
                     f"{error.message}"
                 ) from None
-            found += [each.name for each in page.operations if not each.done]
+            result += [operation.name for operation in page.operations if not operation.done]
             token = page.next_page_token
             if not token:
-                return found
+                return result

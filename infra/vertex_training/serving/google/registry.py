@@ -147,7 +147,7 @@ def _snapshot(model: operations.Model) -> VersionSnapshot:
         f"{model.name.partition('@')[0]}@{model.version_id}",
         type(model).pb(model).version_create_time.ToNanoseconds(),
         dict(model.labels),
-        tuple(each.endpoint for each in model.deployed_models),
+        tuple(deployed_model.endpoint for deployed_model in model.deployed_models),
         model.artifact_uri,
     )
 

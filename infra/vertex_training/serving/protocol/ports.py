@@ -206,7 +206,7 @@ def wait_for_operation(
     clock = wait.environment.monotonic
     began = heard = clock()
     pause = wait.backoff.initial
-    while not (found := operations.operation(name)).done:
+    while not (result := operations.operation(name)).done:
         now = clock()
         if now - began > wait.longest:
             raise OperatorError(
@@ -218,7 +218,7 @@ def wait_for_operation(
             heard = now
         wait.environment.sleep(pause)
         pause = min(pause * 1.5, wait.backoff.maximum)
-    return found
+    return result
 
 
 def wait_until_idle(operations: Operations, resource: str, what: str, wait: OperationWait) -> None:

@@ -71,7 +71,7 @@ def find_artifacts(
             f"{title} left nothing in {uri}. Its code writes a model to AIP_MODEL_DIR; `artifacts` "
             "of the model names another folder."
         )
-    if missing := [each for each in files if each not in folder.files]:
+    if missing := [file for file in files if file not in folder.files]:
         there = ", ".join(sorted(folder.files)[:10])
         raise JobRefusedError(
             f"{title} left no {', '.join(missing)} in {uri}. The model's container expects that "

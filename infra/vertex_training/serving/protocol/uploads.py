@@ -73,9 +73,9 @@ def foreign_model(request: VersionRequest, registry: ModelRegistry) -> str:
     program = request.labels.get(PROGRAM_LABEL)
     # A version without the label is older than it.
     if not versions or any(
-        own.items() <= dict(each.labels).items()
-        and (not program or each.labels.get(PROGRAM_LABEL, program) == program)
-        for each in versions
+        own.items() <= dict(version.labels).items()
+        and (not program or version.labels.get(PROGRAM_LABEL, program) == program)
+        for version in versions
     ):
         return ""
     stack, other = (versions[0].labels.get(label) for label in (STACK_LABEL, PROGRAM_LABEL))
