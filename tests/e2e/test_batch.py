@@ -172,10 +172,14 @@ def test_processes_of_a_training_leave_each_other_without_deadlock() -> None:
     executor = executors.for_image(IMAGE)
     assert executor
     python = executors.environment(executor, print) / "bin" / "python"
-    world = {"WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "TORCHELASTIC_RUN_ID": "leave"}
+    world = {"WORLD_SIZE": "2", "LOCAL_WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1"}
+    world["TORCHELASTIC_RUN_ID"] = "leave"
     env = {**os.environ, "PYTHONPATH": f"{SAMPLES}:{SAMPLES / 'lib'}", **world}
     command = [str(python), "-c", LEAVE, "25500"]
-    started = [subprocess.Popen(command, env={**env, "RANK": str(rank)}) for rank in range(2)]
+    started = [
+        subprocess.Popen(command, env={**env, "RANK": str(rank), "LOCAL_RANK": str(rank)})
+        for rank in range(2)
+    ]
     try:
         assert [each.wait(SECONDS / 5) for each in started] == [0, 0]
     finally:

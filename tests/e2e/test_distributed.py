@@ -226,7 +226,7 @@ def test_preempted_transformer_saves_restarts_and_ends(stack: SmallStack) -> Non
     text = log(stack, "transformer")
     first, second = starts(stack, "transformer")
     assert first == 0
-    assert second in (20, 40, 60)
+    assert 40 < second <= 60  # saved at SIGTERM, after the checkpoint that was held
     assert "attention: " in text
     assert json.loads(model(stack, "transformer", "metrics.json"))["step"] == 60
     losses = [json.loads(line)["loss"] for line in re.findall(r'^\{"step".*', text, re.M)]
