@@ -51,8 +51,8 @@ def main(stack):
 def project():
     """The name in Pulumi.yaml."""
     text = pathlib.Path("Pulumi.yaml").read_text(encoding="utf-8")
-    match_ = re.search(r"^name:\s*[\"']?([A-Za-z0-9_.-]+)", text, re.MULTILINE)
-    return match_[1] if match_ else ""
+    match = re.search(r"^name:\s*[\"']?([A-Za-z0-9_.-]+)", text, re.MULTILINE)
+    return match[1] if match else ""
 
 
 def commit_of(update):
