@@ -85,10 +85,10 @@ def pinned_version(name: str, layout: Layout) -> str:
     """
     module = GROUPS[name].module
     text = (layout.tools / name / "go.mod").read_text()
-    match_ = re.search(rf"^\s*{re.escape(module)} v(\S+)", text, re.MULTILINE)
-    if not match_:
+    match = re.search(rf"^\s*{re.escape(module)} v(\S+)", text, re.MULTILINE)
+    if not match:
         raise SetupError(f"tools/{name}/go.mod does not require {module}", hint="restore it")
-    return match_[1]
+    return match[1]
 
 
 def _find(name: str, oldest: str, layout: Layout, tried: list[str]) -> tuple[Path | None, str]:

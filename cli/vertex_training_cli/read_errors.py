@@ -47,8 +47,8 @@ def explained(errors: Iterable[str]) -> tuple[str, ...]:
 
 
 def _meaning(error: str) -> Iterator[str]:
-    match_ = _TARGET.search(error)
-    target = next((group.rstrip(".,:") for group in match_.groups() if group), "") if match_ else ""
+    match = _TARGET.search(error)
+    target = next((group.rstrip(".,:") for group in match.groups() if group), "") if match else ""
     if is_api_off(error):
         yield "an API is off, so nothing of it can be read: the error names it."
     elif _FORBIDDEN.search(error):

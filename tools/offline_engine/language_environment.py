@@ -118,12 +118,12 @@ def plugin_version(package_version: str) -> str | None:
     Same translation as the official host's: 1.0 is 1.0.0, 1.2.3a4 is 1.2.3-alpha.4, and
     1.2.3.post4.dev5 is 1.2.3+post4dev5.
     """
-    match_ = re.fullmatch(
+    match = re.fullmatch(
         r"(\d+(?:\.\d+)*)(?:(a|b|rc)(\d+))?(?:\.(post\d+))?(?:\.(dev\d+))?", package_version
     )
-    if not match_:
+    if not match:
         return None
-    release, stage, number, post, dev = match_.groups()
+    release, stage, number, post, dev = match.groups()
     parts = release.split(".")
     version = ".".join(parts + ["0"] * (3 - len(parts)))
     if stage:

@@ -69,11 +69,11 @@ def find(text: str, settings: Settings) -> Place:
         CommandError: the stack has no such bucket, or the prefix is no prefix of objects.
     """
     if text.startswith("gs://"):
-        match_ = _URL.fullmatch(text)
-        if match_ is None:
+        match = _URL.fullmatch(text)
+        if match is None:
             what = f"{text!r} is no address of a bucket."
             raise CommandError(what, "write it like gs://B/folder")
-        bucket, prefix, key = match_[1], match_[2] or "", ""
+        bucket, prefix, key = match[1], match[2] or "", ""
     else:
         key, _, prefix = text.partition("/")
         if key not in settings.buckets:

@@ -154,13 +154,13 @@ class Script:
             elif line.rstrip() == self._end:
                 self._function = ""
             self._set_variables(line)
-            if match_ := GCLOUD.search(line):
-                self._command(line, match_, place, name)
+            if match := GCLOUD.search(line):
+                self._command(line, match, place, name)
 
-    def _command(self, line: str, match_: re.Match[str], place: str, name: str) -> None:
+    def _command(self, line: str, match: re.Match[str], place: str, name: str) -> None:
         """Add the job of a command; leave out a refused one with a remark."""
-        kind, flags = call_of(match_)
-        words, _ = split(f"{flags} {line[match_.end() :]}", self._value_of)
+        kind, flags = call_of(match)
+        words, _ = split(f"{flags} {line[match.end() :]}", self._value_of)
         try:
             job = job_of(options_of(kind, words, place), name, self._read)
         except CommandError as refused:

@@ -129,10 +129,10 @@ def _unpacked(stored: bytes) -> bytes:
 
 def _parts(uri: str) -> tuple[str, str]:
     """Bucket and prefix. Raises OperatorError."""
-    match_ = _URI.match(uri)
-    if match_ is None:
+    match = _URI.match(uri)
+    if match is None:
         raise OperatorError(f"{uri!r} is no gs:// URI")
-    return match_[1], match_[2]
+    return match[1], match[2]
 
 
 @contextmanager

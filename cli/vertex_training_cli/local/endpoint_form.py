@@ -120,17 +120,17 @@ def _with_images(
     report(f"{names} on this host, not in a container: {reason}")
     config = copy.deepcopy(dict(form.config))
     for model in config[_key("models")].values():
-        match_ = _IMAGE.fullmatch(str(model.get("container")))
-        if match_ and match_[1] in form.images:
-            model["container"] = on_host(ref.root, config[_key("images")][match_[1]])
+        match = _IMAGE.fullmatch(str(model.get("container")))
+        if match and match[1] in form.images:
+            model["container"] = on_host(ref.root, config[_key("images")][match[1]])
     return replace(form, config=config), {}
 
 
 def on_host(root: Path, image: Mapping[str, Any]) -> dict[str, Any]:
     """A serving container that runs the ENTRYPOINT of an image's Dockerfile on this host."""
     text = (root / image["context"] / image.get("dockerfile", "Dockerfile")).read_text("utf-8")
-    match_ = _ENTRYPOINT.search(text)
-    words = json.loads(match_[1]) if match_ else []
+    match = _ENTRYPOINT.search(text)
+    words = json.loads(match[1]) if match else []
     if words[:1] != ["python"]:
         text = f"{image['context']} starts no python, and nothing here runs its container."
         raise CommandError(text, "`make containers` says what to install")

@@ -96,5 +96,5 @@ def read_version(program: Path, *arguments: str) -> tuple[int, int, int]:
 
 def parse_version(text: str) -> tuple[int, int, int]:
     """The first x.y.z in a text, or (0, 0, 0) if there is none."""
-    match_ = re.search(r"(\d+)\.(\d+)\.(\d+)", text)
-    return (int(match_[1]), int(match_[2]), int(match_[3])) if match_ else (0, 0, 0)
+    match = re.search(r"(\d+)\.(\d+)\.(\d+)", text)
+    return (int(match[1]), int(match[2]), int(match[3])) if match else (0, 0, 0)

@@ -150,6 +150,6 @@ def pinned_requirement(package: str, requirements: str) -> str:
         SetupError: the package is not in it.
     """
     form = rf"^{re.escape(package)}==\S+[^\n]*\\\n(?:\s+--hash=\S+(?: \\)?\n)+"
-    if match_ := re.search(form, requirements, re.MULTILINE):
-        return match_[0].rstrip()
+    if match := re.search(form, requirements, re.MULTILINE):
+        return match[0].rstrip()
     raise SetupError(f"{package} is not pinned in requirements/dev.txt", hint="restore the file")

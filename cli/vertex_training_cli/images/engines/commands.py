@@ -220,7 +220,7 @@ def stand_ins(dockerfile: Path, build_args: Mapping[str, str] | None = None) -> 
         return {}
     values = _arguments(text, build_args or {})
     named = {
-        name: _VARIABLE.sub(lambda match_: values.get(match_[1] or match_[2], ""), name)
+        name: _VARIABLE.sub(lambda match: values.get(match[1] or match[2], ""), name)
         for name in _FROM.findall(text)
     }
     stood = {name: full for name, full in named.items() if _is_base(full, mirror.BASE)}
@@ -236,8 +236,8 @@ def _arguments(text: str, build_args: Mapping[str, str]) -> Mapping[str, str]:
 
 def _is_base(name: str, base: str) -> bool:
     tagged, _, digest = name.partition("@")
-    match_ = _HUB.match(tagged)
-    return match_ is not None and bool(digest) and f"docker.io/library/{match_['name']}" == base
+    match = _HUB.match(tagged)
+    return match is not None and bool(digest) and f"docker.io/library/{match['name']}" == base
 
 
 def stand_in_options(replaced: Mapping[str, str]) -> list[str]:
