@@ -11,6 +11,7 @@ import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
+import vertex_training.customjob.google  # isort: skip  # noqa: F401  (first, see there)
 from google.api_core.exceptions import GoogleAPICallError, PreconditionFailed, RetryError
 from google.auth.exceptions import GoogleAuthError
 

@@ -15,3 +15,10 @@ Functions import Google's libraries when called: most operations on a stack subm
 ``lazy_package``   imports a package without running its code
 =================  ===================================================================
 """
+
+# Here, so that one thread loads them while the others wait for this package. If one thread imports
+# a package and another its submodule, each waits for the other, and Python raises _DeadlockError.
+# Providers load Google's clients on several threads.
+import google.api_core.exceptions
+import google.api_core.retry
+import google.auth.exceptions  # noqa: F401

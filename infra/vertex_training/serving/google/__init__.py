@@ -6,3 +6,5 @@
 ``endpoints``    endpoints, and what is deployed there
 ===============  ===========================================================
 """
+
+import vertex_training.customjob.google  # noqa: F401  (loads the base of Google's clients first)
