@@ -17,7 +17,7 @@ import yaml
 
 from tests.conftest import Checkout, copy_checkout
 from tests.fixture_project import ROOT, reading_samples, sample
-from vertex_training_cli.review.first_screen import HEADS
+from vertex_training_cli.review.parts import HEADS
 
 #: Stack -> its file; that of a page is copied to the top, as the page says.
 SAMPLES: Final = {

@@ -20,39 +20,9 @@ from vertex_training_cli.review.headline import (
     is_partial,
     unbuilt_images,
 )
-from vertex_training_cli.review.parts import (
-    BINDS,
-    COSTS,
-    LIMITS,
-    LOST,
-    POLICIES,
-    PUBLIC,
-    READABLE,
-    REPLACED,
-    RIGHTS,
-    RUNS,
-    STOPS,
-    UNSEEN,
-    Danger,
-    Quote,
-)
+from vertex_training_cli.review.parts import HEADS, READABLE, RIGHTS, Danger, Quote
 from vertex_training_cli.review.report import ReviewOutcome, ReviewReport
 
-#: Question -> the head of its row.
-HEADS: Final = {
-    RUNS: "Jobs and traffic",
-    COSTS: "Cost",
-    RIGHTS: "Grants",
-    LOST: "Losses",
-    PUBLIC: "Public access",
-    STOPS: "Stopped jobs",
-    REPLACED: "Replacements",
-    LIMITS: "Limits and guards",
-    POLICIES: "Policies",
-    READABLE: "Data access",
-    UNSEEN: "Not looked at",
-    BINDS: "Approval",
-}
 CREATED: Final = "Created"
 PEOPLE: Final = "Grants to people"
 MACHINES: Final = "Grants to machines"

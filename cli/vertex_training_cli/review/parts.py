@@ -27,6 +27,21 @@ UNSEEN: Final = "what was not looked at"
 STOPS: Final = "what stops"
 REPLACED: Final = "what is replaced"
 BINDS: Final = "what the digest binds"
+#: Question -> the head of its row.
+HEADS: Final = {
+    RUNS: "Jobs and traffic",
+    COSTS: "Cost",
+    RIGHTS: "Grants",
+    LOST: "Losses",
+    PUBLIC: "Public access",
+    STOPS: "Stopped jobs",
+    REPLACED: "Replacements",
+    LIMITS: "Limits and guards",
+    POLICIES: "Policies",
+    READABLE: "Data access",
+    UNSEEN: "Not looked at",
+    BINDS: "Approval",
+}
 #: Names in one part of a sentence; more are counted.
 NAMED: Final = 3
 #: Characters of a value that is a sentence.
