@@ -61,7 +61,7 @@ def kernels(config: Config, device: torch.device, dtype: torch.dtype) -> None:
         functional.scaled_dot_product_attention(x, x, x, is_causal=True).sum().backward()
 
     results: dict[str, float] = {}
-    for name, kernel in models._KERNELS.items():  # pyright: ignore[reportPrivateUsage]
+    for name, kernel in models.KERNELS.items():
         try:
             with sdpa_kernel(kernel):
                 results[name] = seconds(both, device)

@@ -13,7 +13,7 @@ from transformer.config import Config, ConfigError
 
 SEED = 17
 #: In the order of their speed on H100 and H200.
-_KERNELS = {
+KERNELS = {
     "cudnn": SDPBackend.CUDNN_ATTENTION,
     "flash": SDPBackend.FLASH_ATTENTION,
     "efficient": SDPBackend.EFFICIENT_ATTENTION,
@@ -83,7 +83,7 @@ def choose_attention(config: Config, device: torch.device, dtype: torch.dtype) -
     """
     reason = ""
     shape = (1, config.heads, min(config.context, 128), config.width // config.heads)
-    for name, kernel in _KERNELS.items():
+    for name, kernel in KERNELS.items():
         if config.attention not in ("auto", name):
             continue
         try:
@@ -98,7 +98,7 @@ def choose_attention(config: Config, device: torch.device, dtype: torch.dtype) -
 
 def attention(name: str) -> sdpa_kernel:
     """Return a context in which attention runs with this kernel."""
-    return sdpa_kernel(_KERNELS[name])
+    return sdpa_kernel(KERNELS[name])
 
 
 def flops_per_token(config: Config, parameters: int) -> float:

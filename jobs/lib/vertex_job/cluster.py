@@ -1,4 +1,4 @@
-"""Which node this is, and where the primary one is: what torchrun has to be given.
+"""Rank of this node and address of the primary one, which torchrun needs as arguments.
 
 Vertex AI describes the cluster in CLUSTER_SPEC, on every replica. Pool 0 is the primary, pool 1 has
 the other workers, pool 2 parameter servers or a reduction server, pool 3 evaluators: only pools 0

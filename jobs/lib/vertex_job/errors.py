@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 class VertexJobError(Exception):
-    """What ended the job, and what to do about it."""
+    """An error that ends the job; the message names the remedy."""
 
 
 class ClusterError(VertexJobError):

@@ -11,17 +11,17 @@ from collections.abc import Mapping
 
 
 def model_folder(environ: Mapping[str, str] = os.environ) -> str:
-    """Where the model goes, without a slash at the end."""
+    """Return the folder of the model, without a slash at the end."""
     return _folder("AIP_MODEL_DIR", "model", environ)
 
 
 def checkpoint_folder(environ: Mapping[str, str] = os.environ) -> str:
-    """Where checkpoints go, without a slash at the end. The same for all attempts of a job."""
+    """Return the folder of checkpoints, the same for all attempts; no slash at the end."""
     return _folder("AIP_CHECKPOINT_DIR", "checkpoints", environ)
 
 
 def tensorboard_folder(environ: Mapping[str, str] = os.environ) -> str:
-    """Where TensorBoard's logs go, without a slash at the end."""
+    """Return the folder of TensorBoard's logs, without a slash at the end."""
     return _folder("AIP_TENSORBOARD_LOG_DIR", "logs", environ)
 
 

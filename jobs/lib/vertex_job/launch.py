@@ -101,7 +101,7 @@ def usable_gpus() -> int:
 
 
 def exit_code(code: int) -> int:
-    """What a shell makes of a process's code: -9, ended by SIGKILL, is 137."""
+    """Return a process's exit code as a shell reports it: -9, ended by SIGKILL, is 137."""
     return 128 - code if code < 0 else code
 
 

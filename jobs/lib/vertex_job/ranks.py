@@ -30,7 +30,7 @@ class Ranks:
 
     @property
     def first(self) -> bool:
-        """Whether this process saves and reports."""
+        """Return True on the rank that saves and reports."""
         return self.rank == 0
 
     def agree(self, flag: bool) -> bool:

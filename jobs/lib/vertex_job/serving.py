@@ -29,7 +29,7 @@ _ROWS_TOLD: Final = 10
 
 
 class Model(Protocol):
-    """What a user writes."""
+    """A model, as a user writes it."""
 
     def parse(self, instance: Any) -> Any:
         """One instance of a request, checked. Raises ValueError: the caller's mistake."""

@@ -47,7 +47,7 @@ class StoredFile(NamedTuple):
 
 
 class Output(Protocol):
-    """What a writer writes to."""
+    """The target of a function that writes a file."""
 
     def write(self, piece: bytes, /) -> int:
         """Write a piece, and return its size in bytes."""
