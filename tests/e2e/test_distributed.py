@@ -125,6 +125,14 @@ def hold(stack: SmallStack, match: str) -> int:
     return add(stack, service="storage", kind="hold", method="objects.insert", match=match)
 
 
+def wait_held(stack: SmallStack, key: str) -> tuple[FaultTable, int]:
+    """Wait until a checkpoint of a job is held; return the faults and the number of the hold."""
+    table = FaultTable(stack.home.faults)
+    [held] = [each for each in table.entries() if f"{key}/" in each.fault.match]
+    table.wait_held(held.id, SECONDS)
+    return table, held.id
+
+
 def named(stack: SmallStack, key: str) -> JobRecord:
     return next(each for each in stack.jobs() if f"/{key}" in str(each.output_prefix))
 
@@ -191,13 +199,11 @@ def test_job_that_loses_every_replica_ends_as_if_undisturbed(stack: SmallStack) 
 
 
 def test_sharded_optimizer_is_saved_and_resumed_by_all(stack: SmallStack) -> None:
-    table = FaultTable(stack.home.faults)
-    [held] = [each for each in table.entries() if "sharded/" in each.fault.match]
-    table.wait_held(held.id, SECONDS)
+    table, held = wait_held(stack, "sharded")
     number = named(stack, "sharded").job_id
     add(stack, service="jobs", kind="kill", replica="workerpool1-0", match=number)
     wait_until(lambda: "workerpool1-0 was killed" in log(stack, "sharded"), SECONDS)
-    table.clear(held.id)
+    table.clear(held)
     assert finished(stack, "sharded").state is JobState.SUCCEEDED, log(stack, "sharded")
     # The primary lives, and may still finish the checkpoint that it is saving.
     first, second = starts(stack, "sharded")
@@ -214,14 +220,12 @@ def test_sharded_optimizer_is_saved_and_resumed_by_all(stack: SmallStack) -> Non
 
 
 def test_preempted_transformer_saves_restarts_and_ends(stack: SmallStack) -> None:
-    table = FaultTable(stack.home.faults)
-    [held] = [each for each in table.entries() if "transformer/" in each.fault.match]
-    table.wait_held(held.id, SECONDS)
+    table, held = wait_held(stack, "transformer")
     number = named(stack, "transformer").job_id
     add(stack, service="jobs", kind="preempt", replica="workerpool0-0", match=number)
     # The training has gone on to step 60 and waits for the checkpoint of step 40.
     wait_until(lambda: "Received 15 death signal" in log(stack, "transformer"), SECONDS)
-    table.clear(held.id)
+    table.clear(held)
     assert finished(stack, "transformer").state is JobState.SUCCEEDED, log(stack, "transformer")
     text = log(stack, "transformer")
     first, second = starts(stack, "transformer")
