@@ -24,7 +24,7 @@ $(if $(GITHUB_ACTIONS),$(if $(filter $(TOLD),$(MAKECMDGOALS)),\
 	$(info ::stop-commands::$(shell od -An -N16 -tx1 /dev/urandom | tr -d ' \n'))))
 
 .DEFAULT_GOAL := help
-.PHONY: help setup golden recordings rehearsal state local up review browser picture containers languages test lowest quick bench chaos mutants check format site clean-local clean requirements
+.PHONY: help setup golden recordings state local up review browser picture containers languages test lowest quick bench chaos mutants check format site clean-local clean requirements
 .PHONY: report preview comment approval preflight deploy drift drift-issue deployed advance images images-request images-comment
 .PHONY: release publish
 .NOTPARALLEL:
@@ -41,9 +41,6 @@ golden: setup ## write tests/golden/*.yaml anew from what the stacks preview
 
 recordings: setup ## record the plans of tests/golden/recorded anew, and write their reports (10 minutes)
 	@RECORD=1 UPDATE_GOLDEN=1 $(PYTEST) -q tests/golden/test_recorded_reviews.py
-
-rehearsal: setup ## record what vt verify compares with, on the local cloud (3 minutes)
-	@RECORD=1 $(PYTEST) -q tests/e2e/test_verify.py -k nothing_differs
 
 state: setup ## record the state that this version writes: tests/fixtures/state (before a release)
 	@RECORD=1 $(PYTEST) -q tests/e2e/test_recorded_state.py

@@ -80,7 +80,7 @@ KINDS: Final = {
     "images": ("containers/registry", "containers/image_story", "containers/jobs",
                "containers/build_kills"),
     "pages in a browser": ("browser/pages_reach_nothing", "browser/review_page"),
-    "verification": ("e2e/verify",),
+    "first run": ("e2e/first_run",),
 }  # fmt: skip
 #: Kinds that run by ``VT_TESTS_STORIES=all`` alone.
 NIGHTLY: Final = ("verification",)

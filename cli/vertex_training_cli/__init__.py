@@ -18,7 +18,6 @@
 ``deploy``         ``vt deploy``, ``vt approval``: deploys what was approved
 ``up``             ``vt up`` and ``vt destroy``: what must be known before, and cleared after
 ``drift``          ``vt drift``: differences between the cloud and the stack
-``verify``         ``vt verify``: a throw-away stack, run once and compared with a rehearsal
 ``github``         ``vt github``: comments, approvals and issues of the workflows
 ``jobs``           ``vt jobs``: running and ended jobs; what is due, by a timer
 ``run``            ``vt run``: one job, submitted once and followed to its end

@@ -21,9 +21,6 @@ from vertex_training_cli.engine.stacks import StackRef
 TIMEOUT: Final = 30
 #: Pages of a list, of up to 500 items each.
 MAX_PAGES: Final = 1_000
-#: Called with the method, Google's URL, the status and the JSON of each answer.
-Listener = Callable[[str, str, int, Any], None]
-LISTENERS: Final[list[Listener]] = []
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +132,6 @@ class RestClient:
         """
         import requests
 
-        address = url
         if self._local:
             parts = urlsplit(url)
             url = f"http://{self._local}{parts.path}" + (f"?{parts.query}" if parts.query else "")
@@ -144,8 +140,6 @@ class RestClient:
         except (requests.RequestException, GoogleAuthError) as failed:
             raise CommandError(f"{what} cannot be reached: {failed}") from None
         document = _document(answer)
-        for listen in LISTENERS:
-            listen(method, address, answer.status_code, document)
         if answer.status_code in conflict:
             return None
         doing = "read" if method == "GET" or conflict == (404,) else "written"

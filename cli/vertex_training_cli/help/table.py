@@ -19,7 +19,7 @@ PANELS: Final[Mapping[str, tuple[str, ...]]] = {
         *("approval", "deploy", "destroy"),
     ),
     "Local cloud": ("local",),
-    "Repository and setup": ("setup", "init", "upgrade", "verify", "github"),
+    "Repository and setup": ("setup", "init", "upgrade", "github"),
 }
 #: Path of a group -> its help. The first is ``vt``.
 GROUPS: Final[Mapping[str, str]] = {
@@ -53,7 +53,6 @@ VERBS: Final[Mapping[str, str]] = {
     "run": "run.command:run",
     "tensorboard": "jobs.tensorboard:tensorboard",
     "destroy": "up.destroy:destroy",
-    "verify": "verify.command:verify",
     "promote": "images.command:promote",
     "approval": "deploy.command:approval",
     "deploy": "deploy.command:deploy",

@@ -93,9 +93,6 @@ READ_HINTS: Final = {
     "RefreshError": "sign in again: gcloud auth application-default login",
 }
 
-#: Called with the name of a read and the error after which it is repeated.
-RETRY_LISTENERS: Final[list[Callable[[str, Exception], None]]] = []
-
 _connect_lock = threading.Lock()
 
 
@@ -346,13 +343,7 @@ def read(
     def is_transient(error: Exception) -> bool:  # a call that timed out is safe to repeat
         return if_transient_error(error) or isinstance(error, DeadlineExceeded)
 
-    def report(error: Exception) -> None:
-        for listen in RETRY_LISTENERS:
-            listen(call.__name__, error)
-
-    retry = Retry(
-        predicate=is_transient, initial=0.2, maximum=5.0, timeout=READ_DEADLINE, on_error=report
-    )
+    retry = Retry(predicate=is_transient, initial=0.2, maximum=5.0, timeout=READ_DEADLINE)
     try:
         return call(**arguments, retry=retry, timeout=READ_TIMEOUT)
     except (NotFound, FailedPrecondition):
