@@ -15,7 +15,7 @@ from vertex_training.errors import CommandError, EventParseError, PreviewError
 from vertex_training.snapshots.estimate import REVIEWS
 from vertex_training_cli.engine import events, plan
 from vertex_training_cli.engine.plan import Plan
-from vertex_training_cli.engine.pulumi_cli import PulumiCli
+from vertex_training_cli.engine.pulumi_cli import PulumiCli, with_hint
 from vertex_training_cli.engine.values import redact, redact_config
 
 #: With it, ``preview --json`` prints events as they come, policy results among them, instead of
@@ -71,7 +71,7 @@ def stream_events(
                 on_event(len(lines))
         exit_code = process.wait()
         stderr.seek(0)
-        message = stderr.read().strip()
+        message = with_hint(stderr.read().strip())
     if not lines:
         raise PreviewError(redact(message) or f"pulumi preview ended with exit code {exit_code}")
     return EventStream(tuple(lines), exit_code, message)

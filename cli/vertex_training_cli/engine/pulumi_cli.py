@@ -23,11 +23,14 @@ from pathlib import Path
 from types import FrameType
 from typing import IO, Any, Final
 
+from localgcp.access.pulumi_shim import PASSPHRASE_UNDO
 from vertex_training.errors import CommandError
 from vertex_training_cli.engine.values import LineRedactor, redact
+from vertex_training_cli.status import print_status
 
 #: Names the state backend.
 BACKEND: Final = "PULUMI_BACKEND_URL"
+_NO_RESOURCE: Final = "urn:pulumi:none::none::none::none"
 
 
 def find_pulumi(env: Mapping[str, str]) -> str | None:
@@ -64,22 +67,31 @@ class PulumiCli:
         Raises:
             CommandError: there is no ``pulumi``.
         """
-        return run_at_terminal(self.command(*arguments), self.root, self.env)
+        code = run_at_terminal(self.command(*arguments), self.root, self.env)
+        if code == 1 and "--stack" in arguments:
+            stack = arguments[arguments.index("--stack") + 1]
+            # The engine printed its message to the terminal. A refresh of no resource repeats it.
+            probe = ("refresh", "--preview-only", "--target", _NO_RESOURCE, "--stack", stack)
+            if hint := hint_for(self.capture(*probe).stderr):
+                print_status(hint)
+        return code
 
     def capture(self, *arguments: str) -> subprocess.CompletedProcess[str]:
-        """Run ``pulumi`` without a terminal and return what it printed.
+        """Run ``pulumi`` without a terminal and return what it printed, with a hint in stderr.
 
         Raises:
             CommandError: there is no ``pulumi``, or it cannot be started.
         """
         try:
-            return subprocess.run(
+            done = subprocess.run(
                 [*self.command(*arguments), "--non-interactive"],
                 cwd=self.root, env=dict(self.env), check=False, capture_output=True,
                 text=True, encoding="utf-8", errors="replace",
             )  # fmt: skip
         except OSError as error:
             raise CommandError(f"{error.filename}: {error.strerror}.", "`vt setup`") from None
+        done.stderr = with_hint(done.stderr)
+        return done
 
     def read_json(self, *arguments: str) -> Any:
         """Run a ``pulumi`` command that prints JSON, and return that.
@@ -110,6 +122,23 @@ class PulumiCli:
             CommandError: ``pulumi stack export`` failed.
         """
         return self.read_json("stack", "export", "--stack", stack).get("deployment") or {}
+
+
+def hint_for(output: str) -> str:
+    """Return what to do about an error of the engine; empty if there is nothing to add."""
+    if "incorrect passphrase" not in output:
+        return ""
+    return (
+        f"the passphrase in PULUMI_CONFIG_PASSPHRASE does not decrypt the stack's file or state.\n"
+        'Hint: set the stack\'s own. A stack of the local cloud has "local". '
+        f"{PASSPHRASE_UNDO}"
+    )
+
+
+def with_hint(output: str) -> str:
+    """Return an output of the engine, and what to do about its error."""
+    hint = hint_for(output)
+    return f"{output.rstrip()}\n{hint}" if hint else output
 
 
 def error_diagnostics(output: str) -> list[dict[str, Any]]:

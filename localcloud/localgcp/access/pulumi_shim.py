@@ -237,11 +237,15 @@ def enter_network(args: list[str]) -> None:
 
 
 _CHANGE = "change-secrets-provider"
+#: The way back of a local stack whose passphrase was changed.
+PASSPHRASE_UNDO = f"""\
+If an earlier change made the passphrase empty, run in `vt local shell`:
+  printf 'local\\nlocal\\n' | {_PASSPHRASE}='' pulumi stack {_CHANGE} passphrase
+If it is another text, write that text between the quotes of the variable."""
 #: Another passphrase makes a local stack unreadable for every later command of ``vt``.
 _KEPT_PASSPHRASE = f"""\
 vt: `pulumi stack {_CHANGE}` would make this local stack unreadable: its passphrase stays "local".
-Hint: leave it. If an earlier change made the passphrase empty, run in `vt local shell`:
-  printf 'local\\nlocal\\n' | {_PASSPHRASE}= pulumi stack {_CHANGE} passphrase
+Hint: leave it. {PASSPHRASE_UNDO}
 """
 
 

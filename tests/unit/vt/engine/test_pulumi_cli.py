@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Final
 import pytest
 
 from vertex_training.errors import CommandError
+from vertex_training_cli.engine.preview import make_plan
 from vertex_training_cli.engine.pulumi_cli import PulumiCli
 
 ROOT: Final = Path(__file__).parents[4]
@@ -44,3 +46,30 @@ def test_what_pulumi_prints_is_utf_8_in_every_locale(tmp_path: Path) -> None:
         check=True, capture_output=True, text=True,
     ).stdout  # fmt: skip
     assert printed == "'file:///b\\xfcro'\n"
+
+
+@pytest.mark.timeout(120)
+def test_printed_command_repairs_a_stack_whose_passphrase_became_empty(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "Pulumi.yaml").write_text("name: x\nruntime: python\n")
+    (tmp_path / "state").mkdir()
+    tools = f"{Path(sys.executable).parent}:/usr/bin:/bin"
+    variables = {
+        "HOME": str(tmp_path), "PULUMI_BACKEND_URL": f"file://{tmp_path}/state", "PATH": tools,
+        "PULUMI_SKIP_UPDATE_CHECK": "true",
+    }  # fmt: skip
+    pulumi = PulumiCli(tmp_path, {**variables, "PULUMI_CONFIG_PASSPHRASE": "local"})
+    empty = PulumiCli(tmp_path, {**variables, "PULUMI_CONFIG_PASSPHRASE": ""})
+    assert empty.run_in_foreground("stack", "init", "dev", "--non-interactive") == 0
+    refresh = ("refresh", "--stack", "dev", "--yes", "--skip-preview", "--non-interactive")
+    assert pulumi.run_in_foreground(*refresh) != 0
+    hint = capfd.readouterr().err
+    [command] = re.findall(r"^  (printf .*)$", hint, re.MULTILINE)
+    assert command in make_plan(pulumi, "dev").errors[0].message
+    with pytest.raises(CommandError, match="incorrect passphrase") as failed:
+        pulumi.read_json("preview", "--stack", "dev", "--json")
+    assert command in str(failed.value)
+    subprocess.run(command, shell=True, cwd=tmp_path, env=pulumi.env, check=True)
+    assert pulumi.run_in_foreground(*refresh) == 0
+    assert "passphrase" not in capfd.readouterr().err
