@@ -1,19 +1,18 @@
 """A declarative CustomJob: from a file under ``jobs/`` to one submission on Vertex AI.
 
-A HyperparameterTuningJob is the same with other names, and a job on Batch another message of the
-same request: ``kinds`` has them.
+``kinds`` describes the differences of HyperparameterTuningJobs and of jobs on Batch.
 
 ===================  =================================================================
-``kinds``            CustomJob, HyperparameterTuningJob and jobs on Batch, as each is spelt
-``request``          job file -> the API's message, with all mistakes at once
-``batch``            a checked CustomJob -> the message of Google Batch
-``rules``            what the service would refuse, or the owner of the job regret
+``kinds``            names of CustomJob, HyperparameterTuningJob and Batch jobs in the APIs
+``request``          job file -> API message, and all mistakes
+``batch``            checked CustomJob -> message of Google Batch
+``rules``            rules for requests
 ``protocol``         one request, one job: submission, withdrawal, waiting
-``google``           Vertex AI, the control bucket and the logs, by official clients
-``provider``         check, diff, create, read, update, delete (the state names it)
-``dynamic_values``   what the dynamic providers share: their values, and what they print
+``google``           adapters for Vertex AI, the control bucket and logs, with official clients
+``provider``         check, diff, create, read, update, delete (states contain this name)
+``dynamic_values``   shared parts of the dynamic providers: values and printed lines
 ``resource``         ``CustomJob``, which the program declares
-``refusal_lookup``   in a preview: what a submission would be refused for
+``refusal_lookup``   predicts in a preview whether a submission would be refused
 ===================  =================================================================
 
 ``request``, ``batch``, ``rules`` and ``protocol`` are pure: they import neither Google's libraries

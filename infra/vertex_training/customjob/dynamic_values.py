@@ -14,46 +14,45 @@ from vertex_training.errors import OperatorError
 from vertex_training.pulumi_internals import Unknown, format_exceptions
 from vertex_training.secret_rules.redaction import redacted
 
-#: Key of ``options``: the account that acts for the caller, which ``delete`` needs as well.
+#: Key of ``options``: the impersonated account, which ``delete`` needs as well.
 IMPERSONATE: Final = "impersonate"
 #: Key of the pickled provider in the inputs of a dynamic resource.
 PROVIDER_KEY: Final = "__provider"
 
 
 class BoundedProvider(dynamic.ResourceProvider):
-    """Base of the providers. Instances have no attributes: the SDK would pickle them as well."""
+    """Base of the providers. Instances have no attributes, which the SDK would pickle."""
 
-    # Captures nothing secret. As a secret it would cost a key operation for each resource.
+    # The provider has no secrets. As a secret it would cost a key operation for each resource.
     serialize_as_secret_always = False
 
     timing: ClassVar[Timing] = Timing()
-    """Bounds of the protocol. Tests that need shorter ones subclass the provider: no setting and no
-    environment variable shortens them for a real stack."""
+    """Time limits of the protocol. Only tests change them, in a subclass of the provider."""
 
     def configure(self, req: dynamic.ConfigureRequest) -> None:  # noqa: ARG002 (the SDK's name)
-        """Prepare the process; the SDK calls it once. A resource's settings are in its inputs."""
+        """Prepare the process. The SDK calls this once; a resource's settings are in its inputs."""
         format_exceptions(format_exception)
 
 
 def format_exception(*args: Any, **kwargs: Any) -> str:
-    """Of an ``OperatorError`` its message alone; of all others the traceback. Without secrets."""
+    """Return the message of an ``OperatorError``, or the traceback of others, without secrets."""
     error = sys.exc_info()[1]
     is_plain = isinstance(error, OperatorError)
     return redacted(str(error) if is_plain else traceback.format_exc(*args, **kwargs))
 
 
 def print_line(text: str) -> None:
-    """Show a line in the engine's output, which takes stderr of a provider for messages."""
+    """Print a line to stderr, which the engine shows as a message."""
     print(f"vt: {redacted(text)}", file=sys.stderr, flush=True)
 
 
 def without_provider(props: Mapping[str, Any]) -> dict[str, Any]:
-    """Inputs or outputs without the pickled provider."""
+    """Return inputs or outputs without the pickled provider."""
     return {key: value for key, value in props.items() if key != PROVIDER_KEY}
 
 
 def has_unknown(value: Any) -> bool:
-    """Return whether a part of the value is not known yet, in a preview."""
+    """Return whether a part of the value is unknown in a preview."""
     if isinstance(value, dict):
         return any(has_unknown(item) for item in value.values())
     if isinstance(value, list):

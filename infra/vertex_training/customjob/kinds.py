@@ -1,10 +1,10 @@
-"""The kinds of jobs that a stack submits, and how the services spell each.
+"""The kinds of jobs that a stack submits, and their names in the APIs.
 
-A tuning job runs trials, and each trial is a CustomJob that the service makes of ``trialJobSpec``.
-What holds for a CustomJob holds for a trial; :meth:`JobKind.trial_of` makes one of either message.
+The trials of a tuning job are CustomJobs, which the service creates from ``trialJobSpec``.
+:meth:`JobKind.trial_of` returns the CustomJob of either message.
 
-A job with ``backend: batch`` is a CustomJob as well, by its file and in the state; what is sent of
-it is a job of Google Batch (``vertex_training.customjob.batch``).
+A job with ``backend: batch`` is a CustomJob in its file and in the state, and is sent as a Google
+Batch job (``vertex_training.customjob.batch``).
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from vertex_training.naming import JOB_LABEL_PREFIX, is_local
 
 @dataclass(frozen=True, slots=True)
 class JobKind:
-    """Kind of job that a file of a stack becomes: on Vertex AI or on Google Batch."""
+    """A kind of job on Vertex AI or on Google Batch."""
 
     message: str
     """Name of the API's message."""
     spec: str
-    """The field that has the CustomJobSpec."""
+    """The field with the CustomJobSpec."""
     section: str
-    """The section of the stack file that names such files."""
+    """The section of the stack file for these jobs."""
     collection: str
     """Collection in resource names: ``projects/P/locations/R/COLLECTION/ID``."""
     argument: str
@@ -35,21 +35,21 @@ class JobKind:
     label_prefix: str
     """Prefix of the labels that the program sets."""
     records: str
-    """Folder of its records in the control bucket, with a ``/``; empty for the bucket itself."""
+    """Folder of the records in the control bucket, with a ``/``; empty for the top level."""
     backend: str = "vertex"
-    """The service that runs it, as a stack file names it."""
+    """The service that runs the job, by its name in a stack file."""
     id_prefix: str = ""
-    """Prefix of request ids, so that an id alone tells the service of its job."""
+    """Prefix of request ids, which identifies the service."""
 
     @property
     def noun(self) -> str:
-        """Return its name in messages: ``job``, ``tuning job`` or ``Batch job``."""
+        """Return the name for messages: ``job``, ``tuning job`` or ``Batch job``."""
         if self.backend != CUSTOM_JOB.backend:
             return f"{self.backend.capitalize()} job"
         return "job" if self.section == CUSTOM_JOB.section else f"{self.section} job"
 
     def trial_of(self, message: Mapping[str, Any]) -> dict[str, Any]:
-        """The CustomJob message that runs: the message itself, or that of one trial."""
+        """Return the CustomJob that runs: the message itself, or one trial of a tuning job."""
         if self.spec == CUSTOM_JOB.spec:
             return dict(message)
         shared = {key: message[key] for key in SHARED if key in message}
@@ -57,18 +57,18 @@ class JobKind:
         return shared | trial
 
     def path_in_trial(self, path: Path) -> Path:
-        """A path of the message as one of :meth:`trial_of` it."""
+        """Convert a path of the message into a path of :meth:`trial_of`."""
         return (CUSTOM_JOB.spec, *path[1:]) if path[:1] == (self.spec,) else path
 
     def path_in_message(self, path: Path) -> Path:
-        """The reverse of :meth:`path_in_trial`."""
+        """Reverse :meth:`path_in_trial`."""
         return (self.spec, *path[1:]) if path[:1] == (CUSTOM_JOB.spec,) else path
 
     def sent_label(self, label: str) -> str:
-        """A label of the program (``vt-…``) as this kind has it; other labels stay.
+        """Return this kind's form of a label of the program (``vt-…``). Other labels are unchanged.
 
-        Tuning jobs have keys of their own: should the service copy a tuning job's labels to its
-        trials, no search for CustomJobs finds them.
+        Tuning jobs have other keys: even if the service copied their labels to trials, a search for
+        CustomJobs would not return the trials.
 
         >>> TUNING_JOB.sent_label("vt-request-id"), TUNING_JOB.sent_label("team")
         ('vt-tuning-request-id', 'team')
@@ -77,11 +77,11 @@ class JobKind:
         return self.label_prefix + label.removeprefix(CUSTOM_JOB.label_prefix) if own else label
 
     def sent_labels(self, labels: Mapping[str, str]) -> dict[str, str]:
-        """Labels by the keys that this kind has."""
+        """Return the labels with the keys of this kind."""
         return {self.sent_label(key): value for key, value in labels.items()}
 
     def labels_of(self, sent: Mapping[str, str]) -> dict[str, str]:
-        """The reverse of :meth:`sent_labels`; without the program's labels of other kinds.
+        """Reverse :meth:`sent_labels`, and remove the program's labels of other kinds.
 
         >>> TUNING_JOB.labels_of({"vt-tuning-run": "2", "vt-run": "3", "team": "ml"})
         {'vt-run': '2', 'team': 'ml'}
@@ -97,7 +97,7 @@ class JobKind:
         return result
 
 
-#: Fields that both messages have.
+#: Fields of both messages.
 SHARED: Final = ("displayName", "labels", "encryptionSpec")
 CUSTOM_JOB: Final = JobKind(
     "CustomJob", "jobSpec", "jobs", "customJobs", "custom_job", JOB_LABEL_PREFIX, ""
@@ -111,7 +111,7 @@ TUNING_JOB: Final = JobKind(
     f"{JOB_LABEL_PREFIX}tuning-",
     "tuning/",
 )
-#: Its records are among those of CustomJobs, so that a job has one turn, whatever runs it.
+#: Shares the records of CustomJobs, so that a job has one turn on both services.
 BATCH_JOB: Final = replace(
     CUSTOM_JOB,
     message="Job",
@@ -120,17 +120,17 @@ BATCH_JOB: Final = replace(
     backend="batch",
     id_prefix="batch-",
 )
-#: Those of Vertex AI.
+#: Kinds of jobs on Vertex AI.
 KINDS: Final = (CUSTOM_JOB, TUNING_JOB)
-#: Keys of the ``submission`` of a job that is no CustomJob, or that Vertex AI does not run.
+#: Additional keys in the ``submission`` of tuning jobs and Batch jobs.
 SECTION: Final = "section"
 BACKEND: Final = "backend"
-#: Fields that only a tuning job has at its top.
+#: Top-level fields of tuning jobs.
 OF_TUNING: Final = frozenset({"studySpec", TUNING_JOB.spec})
 
 
 def kind_in_section(section: str, backend: str = CUSTOM_JOB.backend) -> JobKind:
-    """The kind of what this section of a stack file has for this service.
+    """Return the kind of the jobs in this section of a stack file on this service.
 
     >>> kind_in_section("jobs", "batch").collection
     'jobs'
@@ -140,23 +140,23 @@ def kind_in_section(section: str, backend: str = CUSTOM_JOB.backend) -> JobKind:
 
 
 def kind_of_submission(submission: Mapping[str, str]) -> JobKind:
-    """The kind of a job by the ``submission`` that its inputs have, and so the state."""
+    """Return the kind of a job from the ``submission`` in its inputs or state."""
     section = submission.get(SECTION, CUSTOM_JOB.section)
     return kind_in_section(section, submission.get(BACKEND, CUSTOM_JOB.backend))
 
 
 def kind_of_request(request_id: str) -> JobKind:
-    """The kind of a request that is no tuning job's, by its id."""
+    """Return the kind of a request from its id. Not for tuning jobs."""
     return BATCH_JOB if request_id.startswith(BATCH_JOB.id_prefix) else CUSTOM_JOB
 
 
 def kind_of_fields(fields: Iterable[str]) -> JobKind:
-    """The kind of a file with these fields (camelCase) at its top."""
+    """Return the kind of a file with these top-level fields (camelCase)."""
     return CUSTOM_JOB if OF_TUNING.isdisjoint(fields) else TUNING_JOB
 
 
 def kind_of_name(name: str) -> JobKind | None:
-    """The kind of a resource name, ``projects/P/locations/R/COLLECTION/ID``; None of another.
+    """Return the kind of a resource name, ``projects/P/locations/R/COLLECTION/ID``; else None.
 
     >>> kind_of_name("projects/1/locations/r/customJobs/2").section
     'jobs'
@@ -169,19 +169,19 @@ def kind_of_name(name: str) -> JobKind | None:
 def console_urls(
     project: str, region: str, number: str, kind: JobKind = CUSTOM_JOB
 ) -> tuple[str, str]:
-    """URLs of the job and of its logs, or the commands for a local job. ``number`` is its id."""
+    """Return the URLs of a job and its logs, or commands for a local job. ``number`` is its id."""
     if is_local(project):  # the local cloud has no console
         if kind is CUSTOM_JOB:
             return "vt local status", f"vt local logs {number}"
         return f"vt jobs show {number}", f"vt jobs logs {number}"
     console = "https://console.cloud.google.com"
     if kind is BATCH_JOB:
-        # The uid that log entries have begins with the job's id.
+        # The uid in log entries begins with the job's id.
         text = f'resource.type="batch.googleapis.com/Job" labels.job_uid:"{number}"'
         query = quote(text, safe="")
         job = f"{console}/batch/jobsDetail/regions/{region}/jobs/{number}/details?project={project}"
         return job, f"{console}/logs/query;query={query}?project={project}"
     query = quote(f'resource.type="ml_job" resource.labels.job_id="{number}"', safe="")
-    # The path since the product was renamed, as the official SDK prints it (2.7.0, jobs.py).
+    # The path of the official SDK since the product was renamed (2.7.0, jobs.py).
     job = f"{console}/agent-platform/locations/{region}/training/{number}?project={project}"
     return job, f"{console}/logs/query;query={query}?project={project}"

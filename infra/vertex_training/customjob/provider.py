@@ -1,8 +1,7 @@
 """The dynamic provider of ``CustomJob`` and ``HyperparameterTuningJob``.
 
-The state refers to this module and class by name: neither may be renamed or moved. The instance has
-no attributes, because the SDK would pickle them into the state as well. One instance serves four
-threads.
+States refer to this module and class by name: neither can be renamed or moved. The instance has no
+attributes, because the SDK would pickle them into the state. One instance serves four threads.
 """
 
 from __future__ import annotations
@@ -78,43 +77,43 @@ from vertex_training.customjob.request.job_file import JobRequest, digest_of
 from vertex_training.errors import JobRefusedError, NotSubmittedError, OperatorError
 from vertex_training.pulumi_internals import is_engine_alive
 
-#: Keys of ``submission``: with the request, the identity of a job.
+#: Keys of ``submission``, which together with the request identify a job.
 SUBMISSION_KEYS: Final = ("project", "region", "stack", "job", "run")
-#: Key of ``submission`` of a job on Batch: where its machines are.
+#: Key of ``submission`` of a Batch job: the subnet of its machines.
 SUBNET: Final = "subnet"
-#: Key of ``options``: what Batch tells of the job's states. Kept, so that a change is shown.
+#: Key of ``options``: Batch's notifications. In the state, so that the preview shows changes.
 NOTIFICATIONS: Final = "notifications"
-#: Key of ``options``: folder of the records in a control bucket that several environments use.
+#: Key of ``options``: folder of the records in a control bucket of several environments.
 RECORDS: Final = "records"
-#: Keys of ``options`` that every job has.
+#: Keys of ``options`` of every job.
 REQUIRED_OPTIONS: Final = ("controlBucket", "onDelete")
-#: Keys of ``options`` that the state does not keep: only a preview and ``create`` read them.
-NOT_KEPT: Final = frozenset({"filledIn", "labels", "onChange", LADDER})
-#: Key of the outputs of a job that ends by itself: the id of the request that is submitted then.
+#: Keys of ``options`` that are not in the state: only a preview and ``create`` read them.
+NOT_STORED: Final = frozenset({"filledIn", "labels", "onChange", LADDER})
+#: Key of a job's outputs: the id of the request to submit after the running job has ended.
 DEFERRED: Final = "deferredRequestId"
 
 
 class CustomJobProvider(BoundedProvider):
-    """check, diff, create, read, update and delete of one job of either kind."""
+    """Implements check, diff, create, read, update and delete for jobs of all kinds."""
 
     def check(self, olds: dict[str, Any], news: dict[str, Any]) -> dynamic.CheckResult:
-        """Re-check inputs that the program validated. Accept unknown values.
+        """Validate inputs again, and fail the preview if the submission would be refused.
 
-        A new job whose submission would be refused fails here, in the preview. The engine checks
-        the inputs of a replacement once more as if they were new, so ``olds`` are empty then, too.
+        Accepts unknown values. ``olds`` are empty for a new job, and also for a replacement, whose
+        inputs the engine checks a second time.
         """
         reasons = [] if has_unknown(news) else _input_problems(news)
         if not reasons:
             _declared[_job_key(news)] = news
         if not (reasons or olds or has_unknown(news)) and (reason := _refusal(news, None)):
             reasons = [reason]
-        # Name no property: the engine would print its value.
+        # Without the name of a property, whose value the engine would print.
         return dynamic.CheckResult(news, [dynamic.CheckFailure("", text) for text in reasons])
 
     def diff(self, id_: str, olds: dict[str, Any], news: dict[str, Any]) -> dynamic.DiffResult:
         """Replace the job if its request changed: Vertex AI cannot update jobs. Ignore labels.
 
-        With ``onChange: finish``, a job that has not ended is updated instead, and goes on.
+        With ``onChange: finish``, a live job is updated instead, and continues.
 
         Raises:
             JobRefusedError: the new request would be refused after the old job was cancelled.
@@ -122,7 +121,7 @@ class CustomJobProvider(BoundedProvider):
         replaces = []
         deferred = _is_deferred(id_, olds, news)
         if not deferred and _has_another_request(id_, olds, news):
-            # The state keeps no copy of the request: it changed if the submission did not.
+            # The state has no copy of the request, which changed if the submission did not.
             replaces = ["submission" if _changed(olds, news, "submission") else "request"]
             replaced = _current(id_, olds)
             if not has_unknown(news) and (reason := _refusal(news, replaced)):
@@ -133,15 +132,15 @@ class CustomJobProvider(BoundedProvider):
             or (not deferred and olds.get(LADDER) != _rung_ids(olds, news).get(LADDER))
             or (not (deferred or replaces) and olds["requestId"] != news["requestId"])
             or _changed(olds, news, PROVIDER_KEY)
-            or olds["options"] != _kept(news["options"])
+            or olds["options"] != _stored_options(news["options"])
         )
         return dynamic.DiffResult(changes=changes, replaces=replaces, delete_before_replace=True)
 
     def create(self, props: dict[str, Any]) -> dynamic.CreateResult:
-        """Submit the job, or adopt the one that exists. Never waits for the job to run.
+        """Submit the job, or adopt an existing job. Does not wait for the job.
 
         Raises:
-            OperatorError: it was refused, or is not certain; and what was cancelled for it.
+            OperatorError: the submission was refused or is uncertain; names a cancelled old job.
         """
         from vertex_training.customjob.google import prerequisites  # loads Google's client
 
@@ -155,8 +154,8 @@ class CustomJobProvider(BoundedProvider):
             if cancelled is None:
                 raise
             if not isinstance(error, (NotSubmittedError, JobRefusedError)):
-                # Whether a job exists is not known: "nothing runs" and the way back may be wrong.
-                raise type(error)(f"{error} For it {cancelled}.") from None
+                # A job may exist, so the text of ``in_vain`` may be wrong.
+                raise type(error)(f"{error} Before that, {cancelled}.") from None
             _note(cancelled)
             raise type(error)(f"{error} {cancelled.in_vain}") from None
         if adopted:
@@ -166,7 +165,7 @@ class CustomJobProvider(BoundedProvider):
     def read(self, id_: str, props: dict[str, Any]) -> dynamic.ReadResult:
         """Refresh the job's state. Returns no inputs: a difference would submit the job again.
 
-        An old state that was restored takes over the job that its request has now.
+        With a restored old state, adopts the current job of the request.
         """
         request_id, name = _current(id_, props)
         job = current_job(name, _parent(props), request_id, _service(props))
@@ -174,11 +173,11 @@ class CustomJobProvider(BoundedProvider):
         return dynamic.ReadResult(name, {**without_provider(props), "state": state})
 
     def update(self, id_: str, olds: dict[str, Any], news: dict[str, Any]) -> dynamic.UpdateResult:
-        """Update the options that the state keeps, and the request that waits for the job's end.
+        """Update the stored options, and the request that waits for the job's end.
 
-        Does not touch the job.
+        Does not change the job.
         """
-        outs = {**without_provider(olds), "options": _kept(news["options"])}
+        outs = {**without_provider(olds), "options": _stored_options(news["options"])}
         outs.pop(DEFERRED, None)
         if _has_another_request(id_, olds, news):
             outs[DEFERRED] = news["requestId"]
@@ -188,21 +187,20 @@ class CustomJobProvider(BoundedProvider):
         return dynamic.UpdateResult(outs)
 
     def delete(self, id_: str, props: dict[str, Any]) -> None:
-        """Cancel the job and wait until it has ended. ``onDelete: delete`` deletes its record.
+        """Cancel the job and wait for its end. ``onDelete: delete`` deletes its record.
 
-        A job that another resource has adopted in the same update goes on: the resource has a new
-        place in the program, without an alias, and the engine makes the new before it deletes the
-        old.
+        A job continues if another resource adopted it in the same update: the resource has a new
+        name without an alias, and the engine creates the new resource before it deletes the old.
 
         Raises:
-            JobRefusedError: it is replaced, and the new request would be refused; it goes on.
+            JobRefusedError: the request that replaces the job would be refused; the job continues.
         """
         running = _current(id_, props)
         if not _adopted.isdisjoint((id_, running.name)):
             return
         news = _declared.get(_job_key(props))
-        # The record of a job that its own request replaces stays: without it, that would submit it
-        # once more.
+        # If a job's own request replaces it, the record must remain: otherwise the request would
+        # be submitted again.
         delete_record = props["options"]["onDelete"] == "delete" and not _repeats(running, news)
         ask = functools.partial(self._ensure_accepted, news, props)
         service, intents = _service(props), _intents(props)
@@ -224,9 +222,9 @@ class CustomJobProvider(BoundedProvider):
     def _ensure_accepted(
         self, news: dict[str, Any] | None, olds: dict[str, Any], job: JobSnapshot
     ) -> None:
-        """Ask whether the request ``news`` that replaces a live job would be accepted.
+        """Check that the request ``news``, which replaces a live job, would be accepted.
 
-        By now all that it needs was made: the engine deletes when it comes to the job.
+        At this time its dependencies exist: the engine deletes the job just before the replacement.
         """
         from vertex_training.customjob.google import prerequisites  # loads Google's client
 
@@ -235,24 +233,24 @@ class CustomJobProvider(BoundedProvider):
         rungs, environment = rungs_of(news), ProcessEnvironment()
         request = rungs[0]
         if _repeats(_current(job.name, olds), news):
-            reason = f"it has the same request: set run: {request.run + 1} to submit it once more"
+            reason = f"its request is unchanged; set run: {request.run + 1} to submit the job again"
         else:
             asked = _questions(rungs, _kind(news))
             answers = ask_until_settled(asked, _prerequisites(news), self.timing, environment)
             for line in answers.unanswered:
-                print_line(f"job '{request.job}' is replaced, and {line}")
+                print_line(f"job '{request.job}' is replaced: {line}")
             reason = str(answers) or prerequisites.obstacle(request, _account(news))
             reason = reason or _record_problem(rungs, _current(job.name, olds), news)
         if reason:
             raise JobRefusedError(
-                f"job '{request.job}' is not replaced, and {job.name} goes on "
-                f"({job.short_state}): run {request.run} would be refused, since {reason}. "
+                f"job '{request.job}' was not replaced, and {job.name} continues "
+                f"({job.short_state}), because run {request.run} would be refused: {reason}. "
                 "Nothing was cancelled."
             )
 
 
 def submission_of(request: JobRequest) -> dict[str, object]:
-    """The submission as the state has it; of a CustomJob without its section and backend."""
+    """Return the ``submission`` for inputs and state; without section and backend of CustomJobs."""
     more: dict[str, object] = {}
     if request.kind is BATCH_JOB:
         more = {BACKEND: BATCH_JOB.backend, **({SUBNET: request.subnet} if request.subnet else {})}
@@ -269,21 +267,21 @@ def input_options(
     impersonate: str = "",
     records: str = "",
 ) -> dict[str, Any]:
-    """``options`` of a job's inputs, or of a schedule's. ``passed`` are those of the stack file."""
+    """Return ``options`` for inputs of a job or a schedule. ``passed`` are from the stack file."""
     others = {
         "filledIn": dict(request.filled_in),
         IMPERSONATE: impersonate,
         RECORDS: records,
         NOTIFICATIONS: list(request.notifications),
     }
-    given = {key: value for key, value in others.items() if value}
-    return {"labels": dict(labels), "controlBucket": control_bucket, **passed, **given}
+    present = {key: value for key, value in others.items() if value}
+    return {"labels": dict(labels), "controlBucket": control_bucket, **passed, **present}
 
 
 def _has_another_request(id_: str, olds: dict[str, Any], news: dict[str, Any]) -> bool:
-    """Return whether no declared request is the one that runs, or ran last.
+    """Return whether the running (or last) request is no longer declared.
 
-    Rungs that had no turn may change: that submits nothing. Only then are records read.
+    Changes of rungs without a turn submit nothing. Reads records only if rungs changed.
     """
     if not _known_rungs(olds) and LADDER not in news["options"]:
         return olds["requestId"] != news["requestId"]
@@ -294,7 +292,7 @@ def _has_another_request(id_: str, olds: dict[str, Any], news: dict[str, Any]) -
 
 
 def _repeats(running: ReplacedJob, news: dict[str, Any] | None) -> bool:
-    """Return whether a job's replacement has the request that it has, or had last."""
+    """Return whether a job's replacement has the job's own request."""
     if news is None or has_unknown(news):
         return False
     return running.request_id in _declared_rungs(news)
@@ -306,7 +304,7 @@ def _declared_rungs(news: Mapping[str, Any]) -> list[str]:
 
 
 def _known_rungs(olds: Mapping[str, Any]) -> tuple[str, ...]:
-    """Ids of the rungs that a state knows of; empty for a job that never had a ladder."""
+    """Return the ids of all rungs in a state; empty for a job that never had a ladder."""
     return (*olds.get(LADDER, ()), *olds.get(EARLIER_RUNGS, ()))
 
 
@@ -316,30 +314,30 @@ def _rung_ids(olds: Mapping[str, Any], news: Mapping[str, Any]) -> dict[str, lis
         return {}
     declared = _declared_rungs(news)
     before = (*_known_rungs(olds), olds["requestId"]) if olds else ()
-    earlier = [each for each in dict.fromkeys(before) if each not in declared]
+    earlier = [id_ for id_ in dict.fromkeys(before) if id_ not in declared]
     return {LADDER: declared, **({EARLIER_RUNGS: earlier} if earlier else {})}
 
 
 def _current(id_: str, olds: Mapping[str, Any]) -> ReplacedJob:
-    """The request of a state's job that has the turn, with its job: that of the current rung.
+    """Return request and job of the current rung.
 
-    Where that cannot be read it is what the state says, and a line says so.
+    If the turn cannot be read, returns those of the state, and prints a line.
     """
-    known, found = _known_rungs(olds), None
+    known, current = _known_rungs(olds), None
     if known and not is_offline(olds["submission"]["project"]):
         try:
-            found = job_with_turn(_known_request(olds), _intents(dict(olds)))
+            current = job_with_turn(_known_request(olds), _intents(dict(olds)))
         except OperatorError as error:
             job = olds["submission"]["job"]
-            print_line(f"job '{job}': which rung it is on could not be read: {error}")
-    request_id, name = found or (olds["requestId"], id_)
+            print_line(f"job '{job}': the current rung could not be read: {error}")
+    request_id, name = current or (olds["requestId"], id_)
     return ReplacedJob(request_id, name or id_)
 
 
 def _is_deferred(id_: str, olds: dict[str, Any], news: dict[str, Any]) -> bool:
-    """Return whether the new request waits until the running job has ended by itself.
+    """Return whether the new request waits for the end of the running job.
 
-    Where the job cannot be read, its last known state counts: a job that may run is left alone.
+    If the job cannot be read, its last known state is used: a possibly live job continues.
     """
     if news["options"].get("onChange") != "finish" or not _has_another_request(id_, olds, news):
         return False
@@ -353,14 +351,14 @@ def _is_deferred(id_: str, olds: dict[str, Any], news: dict[str, Any]) -> bool:
 
 
 def _refusal(news: dict[str, Any], replaced: ReplacedJob | None) -> str:
-    """Return the reason why the submission would be refused, as far as it is known; else empty."""
+    """Return a known reason why the submission would be refused; else empty."""
 
     def connect() -> tuple[JobService, IntentStore]:
         return _service(news), _intents(news)
 
     def ask() -> str:
         if replaced is None:
-            return ""  # nothing is cancelled for it: the submission itself tells
+            return ""  # no job is cancelled, and the submission itself reports a refusal
         lasting = (question for question in _questions(rungs, _kind(news)) if question.lasts)
         return str(ask_all(lasting, _prerequisites(news)))
 
@@ -378,29 +376,28 @@ def _record_problem(
         intents.now()  # a write
         return refusal_reason(rungs, replaced, _service(news), intents).removesuffix(".")
     except OperatorError as error:
-        return f"its records cannot be used now: {str(error).removesuffix('.')}"
+        return f"the records of the job cannot be used: {str(error).removesuffix('.')}"
 
 
 def _questions(rungs: Sequence[SubmissionRequest], kind: JobKind) -> list[Question]:
-    """Return the prerequisites of all rungs, each once."""
-    found = [question for request in rungs for question in questions(request, kind)]
-    return list({each.subject: each for each in found}.values())
+    """Return the prerequisites of all rungs, without duplicates."""
+    every = [question for request in rungs for question in questions(request, kind)]
+    return list({question.subject: question for question in every}.values())
 
 
-#: Of this process. In the module: the provider's attributes would be pickled into the state.
+#: State of this process, in the module: attributes of the provider would be pickled into states.
 _lookup: Final = RefusalLookup()
-#: Names of jobs that were there when a resource was created. The engine starts a process for each
-#: update.
+#: Names of jobs that resources adopted in this update. The engine starts a process for each update.
 _adopted: Final[set[str]] = set()
-#: Jobs that were cancelled for a request that takes their place, by ``_job_key``.
+#: ``_job_key`` -> job that was cancelled for a new request.
 _cancelled: Final[dict[tuple[object, ...], CancelledJob]] = {}
-#: Inputs of the jobs that the program declares, by ``_job_key``: what takes the place of a job that
-#: is deleted. The engine checks inputs before it deletes.
+#: ``_job_key`` -> inputs of a declared job, which may replace a deleted job. The engine checks
+#: inputs before it deletes.
 _declared: Final[dict[tuple[object, ...], dict[str, Any]]] = {}
 
 
 def _request(props: Mapping[str, Any]) -> SubmissionRequest:
-    """The submission that a job's inputs describe."""
+    """Return the submission of a job's inputs."""
     submission = props["submission"]
     return SubmissionRequest(
         parent=_parent(props),
@@ -415,7 +412,7 @@ def _request(props: Mapping[str, Any]) -> SubmissionRequest:
 
 
 def _known_request(olds: Mapping[str, Any]) -> SubmissionRequest:
-    """Return the state of a job with a ladder: all but the requests themselves."""
+    """Return the submission of a state: all parts except the requests themselves."""
     submission = olds["submission"]
     stack, job, run = submission["stack"], submission["job"], int(submission["run"])
     known, first = _known_rungs(olds), olds["requestId"]
@@ -423,7 +420,7 @@ def _known_request(olds: Mapping[str, Any]) -> SubmissionRequest:
 
 
 def rungs_of(props: Mapping[str, Any]) -> list[SubmissionRequest]:
-    """The rungs that a job's inputs describe, the job file first; one alone without a ladder."""
+    """Return the rungs of a job's inputs, beginning with the job file."""
     first, ladder = _request(props), props["options"].get(LADDER) or ()
     if not ladder:
         return [first]
@@ -432,17 +429,17 @@ def rungs_of(props: Mapping[str, Any]) -> list[SubmissionRequest]:
     words = ["as in the job file", *(str(rung["words"]) for rung in ladder)]
     return [
         dataclasses.replace(
-            each, ladder=ids, words=text, labels={**each.labels, RUNG_LABEL: str(number)}
+            rung, ladder=ids, words=text, labels={**rung.labels, RUNG_LABEL: str(number)}
         )
-        for number, (each, text) in enumerate(zip([first, *others], words, strict=True), start=1)
+        for number, (rung, text) in enumerate(zip([first, *others], words, strict=True), start=1)
     ]
 
 
 def ladder_of(props: Mapping[str, Any]) -> Ladder:
-    """The ladder that a job's inputs declare, for who waits for the job.
+    """Return the ladder of a job's inputs, for waiting.
 
     Raises:
-        OperatorError: no client can be made, or a TensorBoard cannot be looked up.
+        OperatorError: a client cannot be created, or a TensorBoard cannot be looked up.
     """
     from vertex_training.customjob.google import prerequisites  # loads Google's client
 
@@ -451,10 +448,10 @@ def ladder_of(props: Mapping[str, Any]) -> Ladder:
 
 
 def idle_stop_of(props: Mapping[str, Any]) -> IdleStop | None:
-    """Return the ``idleStop`` of a job's or a schedule's inputs; None if they have none.
+    """Return the ``idleStop`` of a job's or a schedule's inputs; None if missing.
 
     Raises:
-        OperatorError: no client can be made.
+        OperatorError: a client cannot be created.
     """
     if not (rule := props["options"].get(IDLE_STOP)):
         return None
@@ -469,10 +466,10 @@ def idle_stop_of(props: Mapping[str, Any]) -> IdleStop | None:
 
 
 def stop_reason(props: Mapping[str, Any], name: str, request_id: str) -> str:
-    """Return ``idleStop``'s reason to cancel the job ``name`` of these inputs; empty if it did not.
+    """Return ``idleStop``'s reason for cancelling the job ``name`` of these inputs; else empty.
 
     Raises:
-        OperatorError: its record cannot be read.
+        OperatorError: the record cannot be read.
     """
     return reason_of(name, request_id, _intents(dict(props)))
 
@@ -483,14 +480,14 @@ def _parent(props: Mapping[str, Any]) -> str:
 
 
 def _note(cancelled: CancelledJob) -> None:
-    """Leave a note for ``vt up``, which has more to say of it."""
+    """Write a note for ``vt up``, which reports the details."""
     if file := os.environ.get(CANCELLED_JOBS):
         with open(file, "a", encoding="utf-8") as notes:
             notes.write(json.dumps(asdict(cancelled)) + "\n")
 
 
 def _job_key(props: Mapping[str, Any]) -> tuple[object, ...]:
-    """Return the identity of a job, whatever its run and request."""
+    """Return the identity of a job, independent of run and request."""
     submission = props["submission"]
     keys = (key for key in (*SUBMISSION_KEYS, SECTION) if key != "run")
     return tuple(submission.get(key) for key in keys)
@@ -505,8 +502,8 @@ def _service(props: dict[str, Any]) -> JobService:
 
     submission = props["submission"]
     place = submission["project"], submission["region"]
-    subnet, told = str(submission.get(SUBNET, "")), props["options"].get(NOTIFICATIONS, ())
-    return connect(*place, _kind(props), _account(props), subnet, told)
+    subnet, topics = str(submission.get(SUBNET, "")), props["options"].get(NOTIFICATIONS, ())
+    return connect(*place, _kind(props), _account(props), subnet, topics)
 
 
 def _prerequisites(props: dict[str, Any]) -> Prerequisites:
@@ -523,7 +520,7 @@ def _intents(props: dict[str, Any]) -> IntentStore:
 
 
 def _records(props: Mapping[str, Any]) -> str:
-    """Folder of the job's records in the control bucket."""
+    """Return the folder of the job's records in the control bucket."""
     return f"{props['options'].get(RECORDS, '')}{_kind(props).records}"
 
 
@@ -544,19 +541,19 @@ def _labels(props: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _outputs(props: dict[str, Any], job: JobSnapshot) -> dict[str, Any]:
-    """Return the state of a job: what finds, refreshes and ends it, each value once."""
+    """Return the outputs of a job: all values that find, refresh and delete it, without copies."""
     return {
         "state": job.state,
         "submission": props["submission"],
         "requestId": props["requestId"],
-        "options": _kept(props["options"]),
+        "options": _stored_options(props["options"]),
         **_rung_ids({}, props),
     }
 
 
-def _kept(options: dict[str, Any]) -> dict[str, Any]:
-    """Options that the state keeps: what refreshes, stops and deletes the job."""
-    return {key: value for key, value in options.items() if value and key not in NOT_KEPT}
+def _stored_options(options: dict[str, Any]) -> dict[str, Any]:
+    """Return the options for the state: those that refresh, stop and delete the job."""
+    return {key: value for key, value in options.items() if value and key not in NOT_STORED}
 
 
 def _changed(olds: dict[str, Any], news: dict[str, Any], key: str) -> bool:
@@ -564,7 +561,7 @@ def _changed(olds: dict[str, Any], news: dict[str, Any], key: str) -> bool:
 
 
 def _input_problems(news: dict[str, Any]) -> list[str]:
-    """Empty inputs. The program never passes them; another program could."""
+    """Return problems about empty inputs, which only other programs can pass."""
     submission, options = news.get("submission") or {}, news.get("options") or {}
     missing = [
         *(f"submission.{key}" for key in SUBMISSION_KEYS if not submission.get(key)),

@@ -1,9 +1,9 @@
-"""Looks up, within a bound of time, what a submission would be refused for, and asks Google.
+"""Predicts in a preview, within a time limit, whether a submission would be refused.
 
-A preview calls it for each job that is created or replaced, with or without credentials. So it
-never fails one: what cannot be read is not read again by this process, and the submission itself
-refuses later. It reads the names of all turns once, and the records of jobs only that were
-submitted before.
+A preview runs the lookup for each created or replaced job, with or without credentials. So the
+lookup never fails a preview: the process does not retry an unreadable bucket, and the submission
+itself is refused later. The lookup reads the names of all turns once, and records only of jobs
+with an earlier submission.
 """
 
 from __future__ import annotations
@@ -28,20 +28,20 @@ from vertex_training.customjob.protocol.turn import SubmissionTurn
 from vertex_training.errors import JobRefusedError, OperatorError
 from vertex_training.naming import is_local
 
-#: Seconds that a lookup may take. Credentials alone are searched for longer where there are none.
+#: Time limit of a lookup in seconds. Without credentials, the search for them takes longer.
 BOUND: Final = 15.0
 
-#: Set in a comparison with the cloud: it submits nothing, so no refused submission ends it.
+#: Set in a comparison with the cloud, which submits nothing and ignores refusals.
 COMPARES: Final = "VT_COMPARES_WITH_CLOUD"
 
 Answer = TypeVar("Answer")
 Connect = Callable[[], tuple[JobService, IntentStore]]
-#: Why a request would be refused, as far as others than the records know; empty if it would not.
+#: Returns a reason for a refusal that is not in the records; empty without a reason.
 Ask = Callable[[], str]
 
 
 class RefusalLookup:
-    """The lookups of one process, by control bucket."""
+    """Lookups of one process, by control bucket."""
 
     def __init__(self, bound: float = BOUND) -> None:
         self._bound = bound
@@ -57,9 +57,9 @@ class RefusalLookup:
         connect: Connect,
         ask: Ask = lambda: "",
     ) -> str:
-        """Return the reason why the request would be refused; empty if none was found.
+        """Return the reason why the request would be refused; empty without a reason.
 
-        ``ask`` is called if the records show no reason.
+        Calls ``ask`` if the records have no reason.
         """
         if bucket in self._unreadable or is_comparison():
             return ""
@@ -93,7 +93,7 @@ class RefusalLookup:
 
 
 def answer_within(bound: float, ask: Callable[[], Answer]) -> Answer | None:
-    """Return the result of ``ask``; None if that takes more than ``bound`` seconds, or fails."""
+    """Return the result of ``ask``; None if it fails or takes more than ``bound`` seconds."""
     answers: list[Answer] = []
     reader = threading.Thread(target=lambda: answers.append(ask()), daemon=True)
     reader.start()
@@ -105,18 +105,18 @@ def _answer(ask: Ask) -> str:
     try:
         return ask()
     except OperatorError:
-        return ""  # asked again before a job is cancelled, and told then
+        return ""  # the provider checks again and reports before it cancels a job
 
 
 def is_comparison() -> bool:
-    """Return whether this preview compares the declaration with the cloud, as ``vt drift`` does."""
+    """Return whether this preview is a comparison with the cloud, as in ``vt drift``."""
     return bool(os.environ.get(COMPARES))
 
 
 def is_offline(project: str) -> bool:
-    """Return whether this is a preview of a Google project against the stand-in plugin.
+    """Return whether this is a preview of a Google project with the stand-in plugin.
 
-    Its state is in the local cloud's folder, and it must need neither network nor credentials.
+    Its state is in the local cloud's folder, and it must run without network and credentials.
     """
     home = os.environ.get("VT_LOCAL_HOME", "")
     backend = os.environ.get("PULUMI_BACKEND_URL", "")
@@ -124,7 +124,7 @@ def is_offline(project: str) -> bool:
 
 
 class ReplacedJob(NamedTuple):
-    """The job of a state that is cancelled for a new request."""
+    """The job of a state that a new request replaces."""
 
     request_id: str
     name: str
@@ -136,9 +136,9 @@ def refusal_reason(
     jobs: JobService,
     intents: IntentStore,
 ) -> str:
-    """Return the reason why the current rung would be refused; empty if records show none.
+    """Return the reason why records refuse the current rung; empty without a reason.
 
-    ``replaced`` is cancelled first. None if that is not known: then live jobs of other requests are
+    ``replaced`` is the job that is cancelled before. If it is None, live jobs of other requests are
     no reason.
 
     Raises:
@@ -161,7 +161,7 @@ def refusal_reason(
 def _has_live_job(
     request: SubmissionRequest, turn: SubmissionTurn, jobs: JobService, intents: IntentStore
 ) -> bool:
-    """Return whether a job is adopted at once. Raises JobRefusedError, as steps 1 and 2 would."""
+    """Return whether a live job would be adopted. Raise JobRefusedError as steps 1 and 2 do."""
     stored = intents.read(request.request_id)
     if stored is None or not stored.record.job_name:
         return False

@@ -1,4 +1,4 @@
-"""``CustomJob`` and ``HyperparameterTuningJob``: what the program declares for a job."""
+"""The resources ``CustomJob`` and ``HyperparameterTuningJob``."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ from vertex_training.pulumi_internals import UNKNOWN
 class CustomJob(dynamic.Resource, module="vertex", name="CustomJob"):
     """One submission of a training job on Vertex AI.
 
-    A changed request replaces it: the old job is deleted before the new one is created, or when it
-    has ended (``onChange: finish``). The
-    resource sets ``delete_before_replace`` because ``--replace`` and taint skip the provider's
-    ``diff``: they would adopt the running job and then cancel it.
+    A changed request replaces the job: the old job is deleted before the new job is created, or
+    after its end (``onChange: finish``). The resource sets ``delete_before_replace`` because
+    ``--replace`` and taint skip the provider's ``diff``: they would adopt the running job and then
+    cancel it.
     """
 
-    # Not annotated: the SDK makes an output of each annotation. Tests override it.
+    # Not annotated: the SDK creates an output for each annotation. Tests override the provider.
     PROVIDER = CustomJobProvider
 
     state: pulumi.Output[str]
-    """State as last read. ``pulumi refresh`` reads it again."""
+    """Last read state of the job. ``pulumi refresh`` updates it."""
     requestId: pulumi.Output[str]
 
     def __init__(
@@ -50,24 +50,24 @@ class CustomJob(dynamic.Resource, module="vertex", name="CustomJob"):
     ) -> None:
         """Declare the job.
 
-        ``labels`` are the stack's; a change of them does not replace the job.
-        ``control_bucket`` holds the intent record, by which the request is submitted only once.
-        ``options`` are those of the stack file that the provider reads. ``onDelete``, ``keep`` or
-        ``delete``, applies to the record of the job once it has ended. With ``onChange: finish`` a
-        running job ends by itself when the request changes; the next ``pulumi up`` submits the new
-        request. ``idleStop``: when it is cancelled, like ``5% for 30m``; a change does not replace
-        the job.
-        ``impersonate`` is the account that submits it; empty for the caller's own.
-        ``records`` is the folder of the intent record, where environments share ``control_bucket``.
-        ``is_known``: False where the request has a stand-in for what a preview cannot know.
+        ``labels`` are the stack's labels; changing them does not replace the job.
+        ``control_bucket`` has the intent record, which prevents a second submission.
+        ``options`` are options of the stack file for the provider. ``onDelete``, ``keep`` or
+        ``delete``, applies to the record of an ended job. With ``onChange: finish`` a running job
+        continues when its request changes; the first ``pulumi up`` after its end submits the new
+        request. ``idleStop`` is the condition that cancels the job, like ``5% for 30m``; changing
+        it does not replace the job.
+        ``impersonate`` is the account that submits the job; empty for the caller's account.
+        ``records`` is the folder of the intent record, if environments share ``control_bucket``.
+        ``is_known``: False if the request has placeholders for values unknown in a preview.
         """
         self._is_known = is_known
-        # Keep them few: the SDK makes an output of each and iterates over all of them whenever a
-        # resource is registered, and the engine lists the dependencies of each (decision 14).
+        # Few inputs: the SDK creates an output for each and iterates over all outputs at each
+        # registration, and the engine lists the dependencies of each (decision 14).
         inputs = {
             "submission": submission_of(request),
             "requestId": self.once_known(request.request_id),
-            # With the stand-in: a review and policies read machines, limits and costs in it.
+            # Has placeholders: reviews and policies read machines, limits and costs from it.
             "request": request.body,
             "options": {
                 **input_options(request, options, labels, control_bucket, impersonate, records),
@@ -84,11 +84,11 @@ class CustomJob(dynamic.Resource, module="vertex", name="CustomJob"):
 
     @property
     def inputs(self) -> pulumi.Output[dict[str, Any]]:
-        """Inputs of the provider, for commands that advance the job to its next rung."""
+        """Return the provider's inputs, for commands that advance the job to its next rung."""
         return pulumi.Output.from_input(self._inputs)
 
     def _ladder(self, request: JobRequest) -> list[dict[str, pulumi.Input[str]]]:
-        """The rungs after the job file's request."""
+        """Return the rungs after the job file's request."""
         return [
             {
                 "requestId": self.once_known(rung.request_id),
@@ -99,25 +99,25 @@ class CustomJob(dynamic.Resource, module="vertex", name="CustomJob"):
         ]
 
     def once_known(self, value: str) -> pulumi.Input[str]:
-        """``value``, which follows from the request, or an unknown output in its place."""
+        """Return ``value``, which depends on the request; an unknown output if not known."""
         unknown: Any = pulumi.Output.from_input(UNKNOWN)
         return value if self._is_known else unknown
 
-    # Computed from the id and the inputs, so the state need not keep them as outputs.
+    # Computed from id and inputs, so that the state does not store them as outputs.
 
     @property
     def name(self) -> pulumi.Output[str]:
-        """Resource name: ``projects/NUMBER/locations/REGION/COLLECTION/ID``."""
+        """Return the resource name: ``projects/NUMBER/locations/REGION/COLLECTION/ID``."""
         return self.id
 
     @property
     def console_url(self) -> pulumi.Output[str]:
-        """URL of the job in the console, or the command that shows a local job."""
+        """Return the URL of the job in the console, or the command that shows a local job."""
         return self.id.apply(lambda name: self._urls(name)[0])
 
     @property
     def log_url(self) -> pulumi.Output[str]:
-        """URL of the job's log in the console, or the command that shows a local one."""
+        """Return the URL of the job's log in the console, or the command for a local job."""
         return self.id.apply(lambda name: self._urls(name)[1])
 
     def _urls(self, name: str) -> tuple[str, str]:
@@ -125,9 +125,9 @@ class CustomJob(dynamic.Resource, module="vertex", name="CustomJob"):
 
 
 class HyperparameterTuningJob(CustomJob, module="vertex", name="HyperparameterTuningJob"):
-    """One submission of a tuning job on Vertex AI, under the same rules.
+    """One submission of a tuning job on Vertex AI, with the same rules as a CustomJob.
 
-    The service makes a CustomJob of each trial; none of them is a resource of the stack.
+    The service creates a CustomJob for each trial; these are not resources of the stack.
     """
 
 

@@ -1,10 +1,10 @@
-"""Roles of ``deploy``: for each kind of resource what it may change or grant, and where. Pure.
+"""Roles of ``deploy``: permissions for each resource type, with conditions. Pure.
 
-A condition that asks for an attribute the service does not provide grants nothing. So permissions
-are split by service, and each part has the conditions that its service understands:
+A condition on an attribute that the service does not provide grants nothing. So permissions are
+split by service, and each part has the conditions that its service supports:
 
 ================  ==========================================  =====================
-service           type and name of the resource               roles that are granted
+service           type and name of the resource               granted roles
 ================  ==========================================  =====================
 Cloud Storage     yes: the stack's buckets only               limited
 Secret Manager    yes: the stack's secrets only               limited
@@ -35,52 +35,53 @@ from vertex_training.catalog.resource_types import (
 from vertex_training.foundation.settings import Settings
 from vertex_training.plan import grants
 
-#: Services that recognize ``modifiedGrantsByRole``, as their permissions begin. A request to any
-#: other service fails under that condition.
+#: Prefixes of permissions of services with ``modifiedGrantsByRole``. Requests to other services
+#: fail under that condition.
 LIMITED: Final = frozenset({"resourcemanager", "iam", "storage", "secretmanager", "cloudkms"})
-#: How permissions on datasets begin. To change who reads one is to change it: no name of a stack
-#: tells its datasets from others, so the settings list them.
+#: Prefix of permissions on datasets. Changing the readers of a dataset means changing the dataset,
+#: and names of datasets do not identify their stack, so the settings list them.
 DATASETS: Final = "bigquery.datasets."
-#: Most roles that one ``hasOnly`` may list. https://docs.cloud.google.com/iam/docs/setting-limits-on-granting-roles
+#: Maximum number of roles in ``hasOnly``: https://docs.cloud.google.com/iam/docs/setting-limits-on-granting-roles
 MAX_ROLES: Final = 10
 
 
 @dataclass(frozen=True, slots=True)
 class RolePart:
-    """A custom role of ``deploy``, and the condition under which it is granted."""
+    """A custom role of ``deploy``, and the condition of its grant."""
 
     name: str
     """Part of the role's id."""
     permissions: tuple[str, ...]
     condition: str = ""
-    """CEL; none if the services have no attributes that tell their resources apart."""
+    """CEL; empty if the services have no attributes that identify resources."""
 
 
 def deploy_roles(settings: Settings, types: Iterable[str]) -> list[RolePart]:
-    """Every custom role of ``deploy``. No permission is in two of them."""
+    """Return all custom roles of ``deploy``. No permission is in two roles."""
     needed = [needs()[type_] for type_ in types]
-    wanted = of_deploy(need.type for need in needed)
-    parts = [_changes(settings, service, wanted) for service in ("", "storage", "secretmanager")]
+    permissions = of_deploy(need.type for need in needed)
+    services = ("", "storage", "secretmanager")
+    parts = [_changes(settings, service, permissions) for service in services]
     granting = [need for need in needed if need.grant and need.where == "project"]
     return [*filter(lambda part: part.permissions, parts), *_granting(settings, granting)]
 
 
-def _changes(settings: Settings, service: str, wanted: Iterable[str]) -> RolePart:
+def _changes(settings: Settings, service: str, permissions: Iterable[str]) -> RolePart:
     name = f"deploy_{service}" if service else "deploy"
-    mine = tuple(permission for permission in wanted if _service(permission) == service)
-    return RolePart(name, mine, _where(settings).get(service, ""))
+    own = tuple(permission for permission in permissions if _service(permission) == service)
+    return RolePart(name, own, _where(settings).get(service, ""))
 
 
 def _service(permission: str) -> str:
-    """The service whose condition holds for a permission; empty if none can.
+    """Return the service with the condition for a permission; empty without a condition.
 
-    Creating is asked of the project, which has no name, and hurts nothing: what exists cannot be
-    created. Settings of all buckets and secrets of the project may be read.
+    A permission to create applies to the project, which has no name, and is harmless: it cannot
+    change existing resources. Settings of all buckets and secrets of the project can be read.
     """
     service, resource, verb = permission.split(".")
-    named = service in ("storage", "secretmanager")
+    has_names = service in ("storage", "secretmanager")
     changes = resource == "objects" or verb in ("update", "delete")
-    return service if named and changes else ""
+    return service if has_names and changes else ""
 
 
 def _granting(settings: Settings, needs: Iterable[ResourceType]) -> list[RolePart]:
@@ -89,7 +90,7 @@ def _granting(settings: Settings, needs: Iterable[ResourceType]) -> list[RolePar
         roles = {row.role for row in grants.ALLOWED if row.type == need.type}
         for permission in need.permissions("grant"):
             by_permission.setdefault(permission, set()).update(roles)
-    datasets = tuple(each for each in sorted(by_permission) if each.startswith(DATASETS))
+    datasets = tuple(name for name in sorted(by_permission) if name.startswith(DATASETS))
     return [
         *(
             RolePart(f"grant_{permission.split('.')[1].lower()}", (permission,),
@@ -102,11 +103,11 @@ def _granting(settings: Settings, needs: Iterable[ResourceType]) -> list[RolePar
 
 
 def _of_datasets(settings: Settings) -> str:
-    """CEL condition: one of the datasets that the settings list."""
+    """Return the CEL condition for the datasets in the settings."""
     names = (f"projects/{settings.project}/datasets/{dataset}" for dataset in settings.datasets)
-    named = " || ".join(f"resource.name == '{name}'" for name in dict.fromkeys(names))
+    any_name = " || ".join(f"resource.name == '{name}'" for name in dict.fromkeys(names))
     # https://docs.cloud.google.com/iam/docs/conditions-resource-attributes
-    return f"resource.type == 'bigquery.googleapis.com/Dataset' && ({named})"
+    return f"resource.type == 'bigquery.googleapis.com/Dataset' && ({any_name})"
 
 
 def _limits(settings: Settings, permission: str, roles: list[str]) -> str:
@@ -118,25 +119,26 @@ def _limits(settings: Settings, permission: str, roles: list[str]) -> str:
 
 
 def only_these_roles(roles: Iterable[str]) -> str:
-    """CEL condition: a request that sets a policy changes grants of these roles only.
+    """Return the CEL condition that a request changes only grants of these roles.
 
-    Of more than ``MAX_ROLES``, those of one list: a grant of the program changes one role.
+    With more than ``MAX_ROLES`` roles, a request can change roles of one list: a grant of the
+    program changes one role.
     """
     changed = "api.getAttribute('iam.googleapis.com/modifiedGrantsByRole', [])"
     quoted = [f"'{role}'" for role in roles]
     lists = [quoted[at : at + MAX_ROLES] for at in range(0, len(quoted), MAX_ROLES)] or [[]]
-    return " || ".join(f"{changed}.hasOnly([{', '.join(each)}])" for each in lists)
+    return " || ".join(f"{changed}.hasOnly([{', '.join(items)}])" for items in lists)
 
 
 def _where(settings: Settings) -> dict[str, str]:
-    """CEL condition on type and name of the resource, by service."""
+    """Return service -> CEL condition on type and name of the resource."""
     end = f"-{settings.stack}"
     buckets = f"resource.name.startsWith('projects/_/buckets/{settings.project}-')"
     state = settings.state_bucket
     bucket_of_object = "resource.name.extract('/buckets/{bucket}/objects/')"
     return {
         "storage": (
-            # An object's own name may end in anything, so buckets and objects are told apart.
+            # Names of objects can have any end, so buckets and objects have separate conditions.
             f"{buckets} && ((resource.type == 'storage.googleapis.com/Bucket' && "
             f"resource.name.endsWith('{end}') && "
             f"resource.name != 'projects/_/buckets/{state}') || "
@@ -157,22 +159,22 @@ def _where(settings: Settings) -> dict[str, str]:
 
 
 def needs() -> dict[str, ResourceType]:
-    """The types that somebody needs permissions for, by token."""
+    """Return token -> resource type that needs permissions."""
     return {token: row for token, row in resource_types.by_token().items() if row.plugin}
 
 
 def of_plan(types: Iterable[str]) -> list[str]:
-    """Permissions to refresh resources of these types, without the content of objects."""
+    """Return permissions to refresh resources of these types, without content of objects."""
     return _permissions(types, "read")
 
 
 def of_deploy(types: Iterable[str]) -> list[str]:
-    """Permissions to create, change and delete such resources, without setting IAM policies."""
+    """Return permissions to create, change and delete resources, without setting IAM policies."""
     return _permissions(types, "read", "content", "write")
 
 
 def of_submitters() -> list[str]:
-    """Permissions to submit jobs, to follow them and their accelerators, and for TensorBoard."""
+    """Return permissions to submit and monitor jobs, and for TensorBoard."""
     of_jobs = _permissions((JOB, TUNING_JOB), "read", "write")
     permissions = {*of_jobs, *_permissions((TENSORBOARD,), "read")}
     of_vertex = (
@@ -182,7 +184,7 @@ def of_submitters() -> list[str]:
 
 
 def of_grant(types: Iterable[str]) -> list[str]:
-    """Permissions to set IAM policies of such resources."""
+    """Return permissions to set IAM policies of resources of these types."""
     return _permissions(types, "grant")
 
 

@@ -1,9 +1,9 @@
-"""A deny policy: what CI's accounts cannot do whatever roles they hold or give themselves.
+"""The deny policy: forbidden permissions of CI's accounts, regardless of roles.
 
-Service accounts give conditions neither type nor name, so no condition keeps ``deploy`` from
-setting the policy of ``plan``, or from acting as it. A denial may ask for tags, which only a person
-with rights on tags can bind. The accounts of this project that must stay out of reach carry one.
-https://docs.cloud.google.com/iam/docs/deny-overview#denial-conditions
+Conditions cannot check type and name of service accounts, so a condition cannot prevent ``deploy``
+from setting the policy of ``plan`` or from acting as it. A denial condition can check tags, which
+only users with permissions on tags can bind. The protected accounts of this project have such a
+tag. https://docs.cloud.google.com/iam/docs/deny-overview#denial-conditions
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import pulumi_gcp as gcp
 
 from vertex_training.foundation.settings import Settings
 
-#: What no deployment and no plan needs. All are listed in
+#: Permissions that no deployment and no plan needs; supported according to
 #: https://docs.cloud.google.com/iam/docs/deny-permissions-support
 NEVER: Final = (
     # other identities
@@ -26,11 +26,11 @@ NEVER: Final = (
     "iam.googleapis.com/serviceAccounts.implicitDelegation",
     "iam.googleapis.com/serviceAccounts.signBlob",
     "iam.googleapis.com/serviceAccounts.signJwt",
-    # the way in
+    # federation
     "iam.googleapis.com/workloadIdentityPools.*",
     "iam.googleapis.com/workloadIdentityPoolProviders.*",
     "iam.googleapis.com/workloadIdentityPoolProviderKeys.*",
-    # what roles hold
+    # content of roles
     "iam.googleapis.com/roles.create",
     "iam.googleapis.com/roles.update",
     "iam.googleapis.com/roles.delete",
@@ -41,7 +41,7 @@ NEVER: Final = (
     "secretmanager.googleapis.com/versions.destroy",
     "secretmanager.googleapis.com/versions.disable",
     "secretmanager.googleapis.com/versions.enable",
-    # keys of Pulumi's secrets, of which deployments only use one
+    # keys of Pulumi's secrets; deployments only use a key
     "cloudkms.googleapis.com/cryptoKeyVersions.destroy",
     "cloudkms.googleapis.com/keyRings.setIamPolicy",
     # the project itself
@@ -51,7 +51,7 @@ NEVER: Final = (
     "cloudresourcemanager.googleapis.com/projects.deleteBillingAssignment",
     "serviceusage.googleapis.com/services.disable",
 )  # fmt: skip
-#: What deployments do to the stack's accounts, and never to those with the tag.
+#: Permissions of deployments on the stack's accounts, which are denied on accounts with the tag.
 NOT_TO_PROTECTED: Final = (
     "iam.googleapis.com/serviceAccounts.actAs",
     "iam.googleapis.com/serviceAccounts.setIamPolicy",
@@ -61,22 +61,22 @@ NOT_TO_PROTECTED: Final = (
     "iam.googleapis.com/serviceAccounts.disable",
     "iam.googleapis.com/serviceAccounts.enable",
 )
-#: Value of the tag on accounts that are out of reach.
+#: Value of the tag on protected accounts.
 PROTECTED: Final = "protected"
 
 
 def tag_key(settings: Settings) -> str:
-    """Short name of the tag's key, unique in the project."""
+    """Return the short name of the tag's key, unique in the project."""
     return f"vertex-training-{settings.stack}"
 
 
 def denial_condition(settings: Settings) -> str:
-    """CEL condition: the resource has the tag. What cannot be evaluated is denied as well."""
+    """Return the CEL condition that the resource has the tag. Failed evaluations deny as well."""
     return f"resource.matchTag('{settings.project}/{tag_key(settings)}', '{PROTECTED}')"
 
 
 def principal(email: pulumi.Input[str]) -> pulumi.Output[str]:
-    """A service account as deny policies name it.
+    """Return the principal of a service account for deny policies.
 
     https://docs.cloud.google.com/iam/docs/principal-identifiers#deny
     """
@@ -84,7 +84,7 @@ def principal(email: pulumi.Input[str]) -> pulumi.Output[str]:
 
 
 class Denial(pulumi.ComponentResource):
-    """The deny policy on the project, and the tag of the accounts it protects."""
+    """The deny policy on the project, and the tag of protected accounts."""
 
     def __init__(
         self,
@@ -94,7 +94,9 @@ class Denial(pulumi.ComponentResource):
         accounts: Mapping[str, gcp.serviceaccount.Account],
         after: Sequence[pulumi.Resource],
     ) -> None:
-        """``accounts``: those of CI, denied and protected. ``after``: resources to wait for."""
+        """Declare the policy. ``accounts``: CI's accounts, both denied and protected.
+
+        ``after``: resources to wait for."""
         super().__init__("vertextraining:bootstrap:Denial", name)
         self._name, self._settings = name, settings
         child = pulumi.ResourceOptions(parent=self, depends_on=after)
@@ -138,7 +140,7 @@ class Denial(pulumi.ComponentResource):
     def _bind_tag(
         self, key: str, account: pulumi.Input[str], value: gcp.tags.TagValue
     ) -> gcp.tags.TagBinding:
-        """Bind the tag to an account, by its unique id or its address.
+        """Bind the tag to an account, by unique id or address.
 
         https://docs.cloud.google.com/iam/docs/service-accounts-tags
         """
@@ -152,9 +154,9 @@ class Denial(pulumi.ComponentResource):
 
 
 def _by_name(emails: Sequence[str]) -> dict[str, str]:
-    """Addresses by what stands before ``@``; a later one of the same name by the whole of it.
+    """Return addresses by the name before ``@``; for a repeated name, by the whole address.
 
-    App Engine's account is called as its project is, and so may be another.
+    App Engine's account has the name of its project, as another account may have.
     """
     result: dict[str, str] = {}
     for email in dict.fromkeys(emails):

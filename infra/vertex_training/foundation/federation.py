@@ -1,9 +1,9 @@
-"""Workload Identity Federation: a pool, and a provider that accepts one repository's tokens.
+"""Workload Identity Federation: a pool, and a provider that accepts tokens of one repository.
 
 GitHub signs the tokens of all repositories. The provider's condition compares numeric ids, because
-names of owners and repositories can be given up and registered by somebody else. The provider maps
-each token to the one role (:class:`Role`) that its claims allow, and accounts are bound to roles.
-Nothing compares the token's subject: its text has two forms, and a name in either.
+other users can register abandoned names of owners and repositories. The provider maps each token to
+the role (:class:`Role`) that its claims allow, and accounts are bound to roles. The token's subject
+is not compared: it has two formats, and contains names.
 https://docs.cloud.google.com/iam/docs/workload-identity-federation-with-deployment-pipelines
 """
 
@@ -27,23 +27,22 @@ NONE: Final = "none"
 
 
 class Role(enum.StrEnum):
-    """Purposes for which a workflow's job signs in: one account each."""
+    """Purposes of workflow jobs, with separate accounts or principals."""
 
     PREVIEW = enum.auto()
-    """Pull requests."""
+    """Previews of pull requests."""
     PLAN = enum.auto()
-    """Jobs of the GitHub environment's plans, ``NAME-plan``: drift checks, plans of the branch."""
+    """Plans and drift checks of the deployed branch, in the GitHub environment ``NAME-plan``."""
     DEPLOY = enum.auto()
-    """Jobs of the GitHub environment, on the deployed branch."""
+    """Deployments of the deployed branch, in the GitHub environment."""
     ADVANCE = enum.auto()
-    """Slots of schedules, by a timer. It has no account: a stack lists its tokens among its
-    ``submitters``."""
+    """Timed submissions of schedules. Has no account: a stack lists tokens in ``submitters``."""
     BUILD = enum.auto()
-    """Builds of images. It has no account: a stack lists its tokens among its ``builders``."""
+    """Builds of images. Has no account: a stack lists tokens in ``builders``."""
 
 
 def role_conditions(settings: Settings) -> dict[Role, str]:
-    """CEL condition of each role. No two of them hold for one token."""
+    """Return the CEL condition of each role. At most one condition is true for a token."""
     on_branch = f"assertion.ref == 'refs/heads/{settings.github.branch}'"
     after_merge = f"{_event('push', 'workflow_dispatch')} && {_workflow('deploy')}"
     at_night = f"{_event('schedule', 'workflow_dispatch')} && {_workflow('drift')}"
@@ -69,7 +68,7 @@ def role_conditions(settings: Settings) -> dict[Role, str]:
             f"!has(assertion.environment) && {_event('pull_request')} && {_workflow('preview')} && "
             "!assertion.head_ref.startsWith('dependabot/')"
         )
-        # A branch's images are built before it is reviewed: only where its previews run as well.
+        # Images of a branch are built before its review, so only with previews of pull requests.
         conditions[Role.BUILD] = (
             f"has(assertion.environment) && "
             f"assertion.environment == '{settings.environment}-images' && "
@@ -84,17 +83,17 @@ def _event(*names: str) -> str:
 
 
 def _workflow(name: str) -> str:
-    """CEL condition: the job is written in this workflow, at the ref that the run is for.
+    """Return the CEL condition that the job is defined in this workflow, at the ref of the run.
 
-    ``job_workflow_ref`` names the file with the job's steps: another one for a reusable workflow.
-    Both sides name the repository, so the comparison holds after it is renamed.
+    ``job_workflow_ref`` is the file with the job's steps, which differs for a reusable workflow.
+    Both sides contain the repository's name, so renaming it does not change the result.
     """
     file = f"assertion.repository + '/.github/workflows/{name}.yml@' + assertion.ref"
     return f"assertion.job_workflow_ref == {file}"
 
 
 def attribute_mapping(settings: Settings) -> dict[str, str]:
-    """CEL expressions of the token's attributes. IAM policies compare ``ci_role`` only."""
+    """Return the CEL expressions of token attributes. IAM policies compare only ``ci_role``."""
     role = f"'{NONE}'"
     for name, condition in role_conditions(settings).items():
         role = f"{condition} ? '{name}' : ({role})"
@@ -109,7 +108,7 @@ def attribute_mapping(settings: Settings) -> dict[str, str]:
 
 
 def attribute_condition(settings: Settings) -> str:
-    """CEL condition on every token: the repository's numbers, a role, and not Dependabot."""
+    """Return the CEL condition for all tokens: repository ids, a role, and not Dependabot."""
     github = settings.github
     return (
         f"assertion.repository_owner_id == '{github.owner_id}' && "
@@ -123,7 +122,7 @@ class Federation(pulumi.ComponentResource):
     """The workload identity pool and its provider."""
 
     pool: str
-    """Resource name of the pool with the project's number, as IAM members and workflows use it."""
+    """Resource name of the pool with the project's number, for IAM members and workflows."""
 
     def __init__(
         self,
@@ -132,7 +131,7 @@ class Federation(pulumi.ComponentResource):
         settings: Settings,
         after: Sequence[pulumi.Resource],
     ) -> None:
-        """``after``: resources to wait for, such as enabled APIs."""
+        """Declare pool and provider. ``after``: resources to wait for, such as enabled APIs."""
         super().__init__("vertextraining:bootstrap:Federation", name)
         pool_id = f"github-{settings.stack}"
         pool = gcp.iam.WorkloadIdentityPool(
@@ -160,7 +159,7 @@ class Federation(pulumi.ComponentResource):
         self.register_outputs({"pool": self.pool})
 
     def principals(self, role: Role) -> str:
-        """IAM member for all tokens with this role."""
+        """Return the IAM member for all tokens with this role."""
         return f"principalSet://iam.googleapis.com/{self.pool}/attribute.ci_role/{role}"
 
 

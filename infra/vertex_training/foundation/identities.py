@@ -1,10 +1,10 @@
-"""A service account of CI, its grants, and the workflows that may impersonate it.
+"""A service account of CI, its grants, and the workflows that can impersonate it.
 
-``preview`` and ``plan`` read settings and IAM policies. They read no secrets, cannot submit a job
-or act as another account. ``preview`` runs code that nobody has reviewed: it reads no objects but
-Pulumi's state, and exists only where ``pullRequests`` allows it. ``plan`` also reads objects in the
-buckets that the settings list. ``deploy`` creates, changes and deletes the stacks' resources. None
-has a key: workflows impersonate them with their own tokens.
+``preview`` and ``plan`` read settings and IAM policies. They cannot read secrets, submit jobs, or
+act as another account. ``preview`` runs unreviewed code: it reads only the objects of Pulumi's
+state, and exists only with ``pullRequests``. ``plan`` also reads objects in the buckets that the
+settings list. ``deploy`` creates, changes and deletes the stacks' resources. The accounts have no
+keys: workflows impersonate them with their own tokens.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from vertex_training.foundation.state import State
 from vertex_training.naming import CONTROL
 
 IMPERSONATE: Final = "roles/iam.workloadIdentityUser"
-#: What a preflight asks for; on a project at the lowest:
+#: Role for preflights, granted on projects:
 #: https://docs.cloud.google.com/iam/docs/roles-permissions/orgpolicy
 READ_ORG_POLICIES: Final = "roles/orgpolicy.policyViewer"
 READ_OBJECTS: Final = "roles/storage.objectViewer"
@@ -33,7 +33,7 @@ ENCRYPT_DECRYPT: Final = "roles/cloudkms.cryptoKeyEncrypterDecrypter"
 
 
 class Advance(pulumi.ComponentResource):
-    """Rights of ``vt jobs advance``, granted to the tokens of its workflow, without an account."""
+    """Grants for ``vt jobs advance`` to the tokens of its workflow, without an account."""
 
     def __init__(
         self,
@@ -44,7 +44,7 @@ class Advance(pulumi.ComponentResource):
         member: str,
         after: Sequence[pulumi.Resource],
     ) -> None:
-        """Grant it to ``member``: to read the state, to submit jobs, and to write their records."""
+        """Grant ``member`` access to read the state, submit jobs, and write their records."""
         super().__init__("vertextraining:bootstrap:Advance", name)
         opts = pulumi.ResourceOptions(parent=self, depends_on=after)
         gcp.storage.BucketIAMMember(
@@ -95,7 +95,7 @@ class Identity(pulumi.ComponentResource):
         key_role: str,
         after: Sequence[pulumi.Resource],
     ) -> None:
-        """Grant ``state_role`` on the state bucket and ``key_role`` on the key of its secrets.
+        """Create the account; grant ``state_role`` on the state bucket and ``key_role`` on the key.
 
         ``after``: resources to wait for, such as enabled APIs.
         """
@@ -131,7 +131,7 @@ class Identity(pulumi.ComponentResource):
         )
 
     def allow_impersonation(self, role: Role, federation: Federation) -> None:
-        """Let workflows impersonate this account if their token has this role."""
+        """Allow workflows with this role in their token to impersonate the account."""
         gcp.serviceaccount.IAMMember(
             f"{self._name}-from-workflows",
             service_account_id=self.account.name,
@@ -143,11 +143,11 @@ class Identity(pulumi.ComponentResource):
     def grant_custom_role(
         self, name: str, permissions: Sequence[str], *, condition: str = ""
     ) -> None:
-        """Create a role of exactly these permissions and grant it; see :meth:`grant_role`."""
+        """Create a custom role with these permissions and grant it; see :meth:`grant_role`."""
         role = gcp.projects.IAMCustomRole(
             f"{self._name}-{name}-role",
             project=self._settings.project,
-            # Ids of roles have no dashes, and stay taken for weeks after a role is deleted.
+            # Ids of roles have no dashes, and are reserved for weeks after a role is deleted.
             role_id=f"training_{name}_{self._settings.stack.replace('-', '_')}",
             title=f"Training: {name} ({self._settings.stack})",
             description="What the training stack's resource types need; bootstrap/README.md",
@@ -158,7 +158,7 @@ class Identity(pulumi.ComponentResource):
         self.grant_role(name, role.name, condition=condition)
 
     def grant_role(self, name: str, role: pulumi.Input[str], *, condition: str = "") -> None:
-        """Grant a role on the project, under ``condition`` (CEL) unless that is empty."""
+        """Grant a role on the project, with ``condition`` (CEL) unless empty."""
         when = gcp.projects.IAMMemberConditionArgs(title=name, expression=condition)
         gcp.projects.IAMMember(
             f"{self._name}-{name}",

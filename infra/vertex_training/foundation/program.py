@@ -1,9 +1,9 @@
-"""Declare the resources of one environment, in order.
+"""Declares the resources of an environment, in order.
 
     apis ──► state bucket, key ──┐
       └────► GitHub federation ──┴──► preview, plan, deploy ──► denial
 
-Nothing here reads resources of the training stacks, and they never change these.
+This program does not read resources of the training stacks, and they never change its resources.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ APIS: Final = (
 
 
 def run(file: str | Path) -> None:
-    """The whole program of a folder ``bootstrap/``; ``file`` is its ``__main__.py``.
+    """Run the program of a folder ``bootstrap/``; ``file`` is its ``__main__.py``.
 
-    Ends the process with all mistakes, in words, if the environment's file has some.
+    Ends the process with all mistakes in the environment's file as text.
     """
     try:
         deploy(read(Path(file).parent))
@@ -48,7 +48,7 @@ def run(file: str | Path) -> None:
 
 
 def deploy(settings: Settings) -> None:
-    """Declare all resources and export what GitHub and the training stack need."""
+    """Declare all resources, and export values for GitHub and the training stack."""
     apis = [
         gcp.projects.Service(
             f"api-{api}",
@@ -86,7 +86,7 @@ def deploy(settings: Settings) -> None:
 def create_preview_identity(
     settings: Settings, state: State, github: Federation, after: Sequence[pulumi.Resource]
 ) -> Identity:
-    """Create ``preview``, the account of pull requests. It reads no objects but the state's."""
+    """Create ``preview``, the account of pull requests. It reads only objects of the state."""
     preview = Identity(
         "preview",
         settings=settings,
@@ -124,7 +124,7 @@ def create_plan_identity(
 def create_deploy_identity(
     settings: Settings, state: State, github: Federation, after: Sequence[pulumi.Resource]
 ) -> Identity:
-    """Create ``deploy``, the account that changes a stack, but not the state bucket itself."""
+    """Create ``deploy``, the account that changes a stack but not the state bucket itself."""
     account = Identity(
         "deploy",
         settings=settings,
@@ -142,7 +142,7 @@ def create_deploy_identity(
 
 
 def _in_readable_buckets(settings: Settings) -> str:
-    """CEL condition: an object in the staging bucket, or in one that ``planReads`` lists."""
+    """Return the CEL condition for objects in the staging bucket or in ``planReads`` buckets."""
     buckets = [settings.names.bucket(key) for key in (STAGING, *dict.fromkeys(settings.plan_reads))]
     return " || ".join(
         f"resource.name.startsWith('projects/_/buckets/{bucket}/objects/')" for bucket in buckets

@@ -1,8 +1,8 @@
 """The bucket for this environment's Pulumi state, and the key that encrypts its secrets.
 
-State is the only record of a stack's resources, and it holds their secrets, encrypted. So
-``pulumi destroy`` cannot delete the bucket or the key outside of a rehearsal, and old checkpoints
-are kept.
+The state is the only record of a stack's resources, and contains their encrypted secrets. So
+``pulumi destroy`` cannot delete the bucket or the key except in the local cloud, and old
+checkpoints remain.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class State(pulumi.ComponentResource):
         settings: Settings,
         after: Sequence[pulumi.Resource],
     ) -> None:
-        """``after``: resources to wait for, such as enabled APIs."""
+        """Declare bucket and key. ``after``: resources to wait for, such as enabled APIs."""
         super().__init__("vertextraining:bootstrap:State", name)
         child = pulumi.ResourceOptions(parent=self, depends_on=after, protect=not settings.is_local)
         self.bucket = _create_bucket(name, settings, child)
@@ -90,7 +90,7 @@ def _create_key(name: str, settings: Settings, opts: pulumi.ResourceOptions) -> 
         name=KEY,
         key_ring=ring.id,
         purpose="ENCRYPT_DECRYPT",
-        # Old versions stay: what was encrypted with them must be readable.
+        # Old versions remain, so that data encrypted with them can be read.
         rotation_period=f"{settings.rotation_days * DAY}s",
         labels=settings.names.labels(settings.labels),
         opts=opts,

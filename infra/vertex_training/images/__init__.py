@@ -1,9 +1,9 @@
-"""Images of a stack: what they are built from, and the identity of a build. Pure.
+"""Images of a stack: build contexts, build identities, pins and clean-up. Pure.
 
 ==============  ======================================================================
 ``context``     a folder with a Dockerfile, as a deterministic archive
-``identity``    the digest of an archive and its build options, and the tag it gives
-``pins``        what stacks pin, what is behind its context, Dockerfiles that cannot be built
-``cleanup``     which images a repository keeps, and which its clean-up deletes
+``identity``    digest of an archive and its build options; the tag of the image
+``pins``        pinned images, outdated images, invalid Dockerfiles
+``cleanup``     clean-up policies of a repository, and the images that they delete
 ==============  ======================================================================
 """

@@ -1,8 +1,8 @@
-"""Clean-up policies of a repository: those that a stack declares, and what any would delete. Pure.
+"""Clean-up policies of a repository: declared policies, and the images that they delete. Pure.
 
-A version is deleted if a policy with DELETE matches it and none with KEEP does. The name of a
-version of a Docker image is its digest, and a condition takes names by their beginning: so a policy
-can keep exactly the digests that stack files pin, with or without a tag.
+A version is deleted if a DELETE policy matches it and no KEEP policy does. The name of a Docker
+image's version is its digest, and a condition matches prefixes of names: so a policy can keep
+exactly the digests in stack files, with or without a tag.
 
 https://docs.cloud.google.com/artifact-registry/docs/repositories/cleanup-policy-overview
 """
@@ -17,7 +17,7 @@ from typing import Any, Final, Literal
 from vertex_training.settings.model import Registry
 
 DAY: Final = 24 * 3600
-#: Id of the policy that keeps what stack files pin.
+#: Id of the policy that keeps digests of stack files.
 KEEP_PINNED: Final = "keep-pinned"
 _DURATION: Final = re.compile(r"([0-9]{1,12})(?:\.[0-9]+)?([smhd]?)\Z")
 _UNITS: Final = {"": 1, "s": 1, "m": 60, "h": 3600, "d": DAY}
@@ -25,7 +25,7 @@ _UNITS: Final = {"": 1, "s": 1, "m": 60, "h": 3600, "d": DAY}
 
 @dataclass(frozen=True, slots=True)
 class CleanupPolicy:
-    """One policy, with the API's words."""
+    """A clean-up policy with the API's values."""
 
     id: str
     action: Literal["DELETE", "KEEP"]
@@ -35,16 +35,17 @@ class CleanupPolicy:
     version_name_prefixes: tuple[str, ...] = ()
     package_name_prefixes: tuple[str, ...] = ()
     older_than: int | None = None
-    """Seconds."""
+    """Minimum age in seconds."""
     newer_than: int | None = None
+    """Maximum age in seconds."""
     keep_count: int | None = None
-    """Newest versions of each package: instead of a condition."""
+    """Number of newest versions of each package, instead of a condition."""
 
 
 def declared(settings: Registry, pinned: Iterable[str]) -> tuple[CleanupPolicy, ...]:
-    """The policies of a stack's repository. ``pinned`` are digests in it that stack files name.
+    """Return the policies of a stack's repository. ``pinned`` are its digests in stack files.
 
-    Untagged images go after a while. The newest of each image stay, and what is pinned.
+    Untagged images are deleted after some days, except the newest and pinned versions.
     """
     seconds = settings.delete_untagged_after_days * DAY
     rules = [
@@ -57,23 +58,23 @@ def declared(settings: Registry, pinned: Iterable[str]) -> tuple[CleanupPolicy, 
 
 
 def parse(inputs: object) -> tuple[CleanupPolicy, ...]:
-    """``cleanupPolicies`` of a repository, as an engine has them; what is unclear matches nothing
-    that it would keep, and everything that it would delete."""
+    """Parse a repository's ``cleanupPolicies`` from engine inputs.
+
+    Unclear values match no image in a KEEP policy, and all images in a DELETE policy."""
     rows = inputs if isinstance(inputs, list) else []
     return tuple(_policy(row) for row in rows if isinstance(row, dict))
 
 
 def deletes(policies: Sequence[CleanupPolicy], package: str, digest: str) -> bool | None:
-    """Return whether the policies delete an image: yes, no, or None where that is not known.
+    """Return whether the policies delete an image; None if unknown.
 
-    Tags and age are not known, and time counts against an image: one that is too young today is
-    old enough some day.
+    Tags and age are unknown. An image is assumed to become old enough eventually.
     """
-    kept = {_matches(policy, package, digest) for policy in policies if policy.action == "KEEP"}
-    gone = {_matches(each, package, digest) for each in policies if each.action == "DELETE"}
-    if True in kept or gone <= {False}:
+    keep = {_matches(policy, package, digest) for policy in policies if policy.action == "KEEP"}
+    delete = {_matches(policy, package, digest) for policy in policies if policy.action == "DELETE"}
+    if True in keep or delete <= {False}:
         return False
-    return True if True in gone and None not in kept else None
+    return True if True in delete and None not in keep else None
 
 
 def endangered(
@@ -81,7 +82,7 @@ def endangered(
     after: Sequence[CleanupPolicy],
     images: Iterable[tuple[str, str]],
 ) -> list[tuple[str, str]]:
-    """Return images (package, digest) that ``after`` deletes, or may, and ``before`` did not."""
+    """Return images (package, digest) that ``after`` may delete and ``before`` did not."""
     rank = {False: 0, None: 1, True: 2}
     return [
         image for image in images if rank[deletes(after, *image)] > rank[deletes(before, *image)]
@@ -119,7 +120,7 @@ def _seconds(value: object, unclear: int | None) -> int | None:
 
 
 def _matches(policy: CleanupPolicy, package: str, digest: str) -> bool | None:
-    """Return whether a policy matches an image; None where tags, age or newer images decide."""
+    """Return whether a policy matches an image; None if tags, age or newer images decide."""
     for prefixes, name in (
         (policy.package_name_prefixes, package),
         (policy.version_name_prefixes, digest),

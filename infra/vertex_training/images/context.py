@@ -1,7 +1,7 @@
-"""A build context: a folder with a Dockerfile, as an archive that depends on its files alone.
+"""A build context: a folder with a Dockerfile, as an archive that depends only on its files.
 
-``.dockerignore`` is applied here, and left out of the archive: no engine applies it once more in
-its own way. As with BuildKit, ``NAME.dockerignore`` beside the Dockerfile ``NAME`` comes first:
+``.dockerignore`` is applied here and is not in the archive, so that no build engine applies it
+again. As with BuildKit, ``NAME.dockerignore`` beside the Dockerfile ``NAME`` takes precedence:
 https://docs.docker.com/build/concepts/context/#dockerignore-files
 """
 
@@ -18,17 +18,17 @@ from typing import IO, Any, Final
 
 from vertex_training.errors import ConfigError, Location, Problem
 
-#: Never part of a context: what git, Python and the local cloud leave in a checkout.
+#: Folders of git, Python and the local cloud, which are never part of a context.
 SKIPPED: Final = (".git", ".vt-local", "__pycache__")
-#: What google-github-actions/auth leaves in a workflow's checkout.
+#: Files that google-github-actions/auth writes to a workflow's checkout.
 CREDENTIALS: Final = re.compile(r"gha-creds-.*\.json\Z")
 IGNORE_FILE: Final = ".dockerignore"
-#: Bounds of a context: every preview reads all of it.
+#: Limits of a context: every preview reads the whole context.
 MAX_BYTES: Final = 512 * 1024 * 1024
 MAX_FILES: Final = 20_000
-#: 1980-01-01, the earliest time that a zip file can hold: wheels are built inside of images.
+#: 1980-01-01, the earliest time in a zip file: wheels are built inside of images.
 TIME: Final = 315_532_800
-#: Folders in folders. A path has at most 4,096 bytes on Linux.
+#: Maximum nesting of folders. A path has at most 4,096 bytes on Linux.
 MAX_DEPTH: Final = 100
 
 
@@ -37,9 +37,9 @@ class Ignore:
     """Rules of an ignore file."""
 
     matches: Callable[[str], bool]
-    """Returns whether a path inside of the context is left out."""
+    """Returns whether a path in the context is ignored."""
     has_exceptions: bool
-    """True if a line takes back another one, so that an ignored folder may have wanted files."""
+    """True if a line begins with ``!``, so that an ignored folder may have included files."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,23 +47,23 @@ class ContextEntry:
     """A file, a folder or a symbolic link of a context."""
 
     name: str
-    """Path inside of the context, with ``/``."""
+    """Path in the context, with ``/``."""
     path: str
     kind: bytes
-    """Its type, as tar has it."""
+    """Type of the entry in tar."""
     mode: int = 0o755
     size: int = 0
     target: str = ""
-    """Of a link."""
+    """Target of a link."""
 
     @property
     def is_file(self) -> bool:
-        """Return whether it is neither a folder nor a link."""
+        """Return whether the entry is a regular file."""
         return self.kind == tarfile.REGTYPE
 
 
 class _Counted:
-    """A stream that is only written to, and says how much was."""
+    """A write-only stream with its position."""
 
     def __init__(self, stream: IO[bytes]) -> None:
         self._stream, self._size = stream, 0
@@ -88,9 +88,9 @@ class BuildContext:
         Raises:
             OSError: a file cannot be read, or became shorter in between.
         """
-        # Not as a stream ("w|"): that joins pieces to blocks, and takes as long as all the rest.
+        # Not as a stream ("w|"), which joins pieces to blocks and doubles the time.
         with tarfile.TarFile(
-            fileobj=_Counted(stream),  # pyright: ignore[reportArgumentType] it needs no more
+            fileobj=_Counted(stream),  # pyright: ignore[reportArgumentType] tarfile needs no more
             mode="w", format=tarfile.PAX_FORMAT, encoding="utf-8",
         ) as tar:  # fmt: skip
             for entry in self.entries:
@@ -107,34 +107,34 @@ class BuildContext:
 def read_context(
     folder: Path, dockerfile: str, where: str, included: Mapping[str, Path] | None = None
 ) -> BuildContext:
-    """The context in ``folder``. ``where`` stands in messages for the folder.
+    """Read the context in ``folder``, which messages call ``where``.
 
-    ``included`` are folders beside it, by how messages name them; each is in the context under its
-    last name.
+    ``included`` are further folders by their names in messages; each is in the context under the
+    last part of its name.
 
     Raises:
-        ConfigError: with every file that cannot be part of it, or if it is too large.
+        ConfigError: the context is too large, or has invalid files (all are listed).
     """
     entries: list[ContextEntry] = []
     problems: list[Problem] = []
-    for found in _all_entries(folder, dockerfile, where, included or {}):
-        if isinstance(found, ContextEntry):
-            entries.append(found)
+    for entry in _all_entries(folder, dockerfile, where, included or {}):
+        if isinstance(entry, ContextEntry):
+            entries.append(entry)
         else:
-            problems.append(found)
+            problems.append(entry)
         if len(entries) > MAX_FILES:
             raise _too_large(where, f"more than {MAX_FILES:,} files")
     if problems:
         raise ConfigError(problems)
     if (size := sum(entry.size for entry in entries)) > MAX_BYTES:
-        raise _too_large(where, f"{size:,} bytes, and {MAX_BYTES:,} are the most")
+        raise _too_large(where, f"{size:,} bytes, more than {MAX_BYTES:,}")
     return BuildContext(tuple(sorted(_with_parents(entries), key=lambda entry: entry.name)))
 
 
 def _all_entries(
     folder: Path, dockerfile: str, where: str, included: Mapping[str, Path]
 ) -> Iterator[ContextEntry | Problem]:
-    """Entries of the folder, then those of the included ones."""
+    """Yield the entries of the folder, then those of included folders."""
     names: set[str] = set()
     for entry in _entries_of(folder, _ignore(folder, dockerfile), dockerfile, where):
         if isinstance(entry, ContextEntry):
@@ -143,8 +143,8 @@ def _all_entries(
     for shown, path in included.items():
         inside = shown.rpartition("/")[2]
         if inside in names:
-            what = f"is included as {inside}, which is there already"
-            yield Problem(what, hint="rename one of the two", location=Location(shown))
+            what = f"the context already has an entry named {inside}"
+            yield Problem(what, hint="rename the included folder", location=Location(shown))
             continue
         names.add(inside)
         for entry in _entries_of(path, _ignore(path, ""), "", shown):
@@ -168,19 +168,18 @@ def _entries_of(
 
 
 def _printable(name: str) -> str:
-    """A name on one line: one with a line break could write a command of the workflow's log."""
-    return "".join(
-        each if each.isprintable() else each.encode("unicode_escape").decode() for each in name
-    )
+    """Return a name without line breaks, which could write commands to a workflow's log."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in name)
 
 
 def _too_large(where: str, what: str) -> ConfigError:
-    hint = f"list what the image does not need in {IGNORE_FILE}; data belongs into a bucket"
-    return ConfigError([Problem(f"the context has {what}", hint=hint, location=Location(where))])
+    hint = f"list files that the image does not need in {IGNORE_FILE}, and move data to a bucket"
+    problem = Problem(f"the build context has {what}", hint=hint, location=Location(where))
+    return ConfigError([problem])
 
 
 def _with_parents(entries: list[ContextEntry]) -> Iterator[ContextEntry]:
-    """The entries and their folders. Empty folders are none: git does not keep them either."""
+    """Yield the entries and their folders. Omits empty folders, which git does not store."""
     folders: set[str] = set()
     for entry in entries:
         yield entry
@@ -193,11 +192,12 @@ def _with_parents(entries: list[ContextEntry]) -> Iterator[ContextEntry]:
 def _walk(
     root: bytes, inside: str, ignore: Ignore, dockerfile: str
 ) -> Iterator[ContextEntry | tuple[str, str, str]]:
-    """Files and links below ``root``/``inside``; or (name, what is wrong, hint)."""
+    """Yield files and links below ``root``/``inside``, or (name, problem, hint)."""
     try:
         children = list(os.scandir(os.path.join(root, inside.encode())))
     except OSError as failed:
-        yield inside, f"cannot be read: {failed.strerror}", "make it readable, or ignore it"
+        hint = f"make the folder readable, or list it in {IGNORE_FILE}"
+        yield inside, f"the folder cannot be read: {failed.strerror}", hint
         return
     for child in children:
         try:
@@ -208,7 +208,8 @@ def _walk(
             if is_whole and ignore.matches(name):
                 continue
             shown = child.name.decode(errors="backslashreplace")
-            yield f"{inside}/{shown}".removeprefix("/"), "its name is not UTF-8", "rename it"
+            entry = f"{inside}/{shown}".removeprefix("/")
+            yield entry, "the name is not UTF-8", "rename the file or folder"
             continue
         last = name.rpartition("/")[2]
         if last in SKIPPED or CREDENTIALS.match(last) or _is_ignore_file(name, dockerfile):
@@ -219,7 +220,8 @@ def _walk(
             if ignored and not needed:
                 continue
             if name.count("/") > MAX_DEPTH:
-                yield name, f"is more than {MAX_DEPTH} folders deep", f"list it in {IGNORE_FILE}"
+                what = f"the folder is nested more than {MAX_DEPTH} levels deep"
+                yield name, what, f"list the folder in {IGNORE_FILE}"
             else:
                 yield from _walk(root, name, ignore, dockerfile)
         elif not ignored:
@@ -237,22 +239,24 @@ def _entry(
     if child.is_symlink():
         target = os.readlink(child.path)
         if _leaves(root, name, child.path, target):
-            return name, "is a link out of the context", "copy what it leads to"
+            return name, "the link leads out of the context", "copy the target into the folder"
         try:
             return ContextEntry(name, path, tarfile.SYMTYPE, 0o777, target=target.decode())
         except UnicodeDecodeError:
-            return name, "is a link to a name that is not UTF-8", "rename what it leads to"
+            return name, "the name of the link's target is not UTF-8", "rename the target"
     status = child.stat(follow_symlinks=False)
     if not stat.S_ISREG(status.st_mode):
-        return name, "is neither a file nor a folder nor a link", f"list it in {IGNORE_FILE}"
+        what = "the entry is not a regular file, folder or link"
+        return name, what, f"list the entry in {IGNORE_FILE}"
     if not os.access(child.path, os.R_OK):
-        return name, "cannot be read", f"make it readable, or list it in {IGNORE_FILE}"
+        hint = f"make the file readable, or list it in {IGNORE_FILE}"
+        return name, "the file cannot be read", hint
     mode = 0o755 if status.st_mode & stat.S_IXUSR else 0o644
     return ContextEntry(name, path, tarfile.REGTYPE, mode, status.st_size)
 
 
 def _leaves(root: bytes, name: str, path: bytes, target: bytes) -> bool:
-    """Return whether a link leads out of the context, by its text or by the links on its way."""
+    """Return whether a link leads out of the context, directly or through other links."""
     if target.startswith(b"/"):
         return True
     text = os.path.normpath(os.path.join(os.path.dirname(name.encode()), target))
@@ -262,17 +266,17 @@ def _leaves(root: bytes, name: str, path: bytes, target: bytes) -> bool:
 
 
 def _ignore(folder: Path, dockerfile: str) -> Ignore:
-    """Return the rules of ``.dockerignore``. Without the file, nothing is left out."""
+    """Return the rules of ``.dockerignore``. Without the file, nothing is ignored."""
     for name in (f"{dockerfile}{IGNORE_FILE}", IGNORE_FILE):
         try:
             text = (folder / name).read_text("utf-8-sig", errors="surrogateescape")
         except OSError:
             continue
         patterns = [line.strip() for line in text.splitlines() if not line.startswith("#")]
-        # Docker's own client: the rules are not those of git. Loaded late: few contexts need it.
+        # Docker's own client: the rules differ from git's. Imported late: few contexts need it.
         from docker.utils.build import PatternMatcher
 
         exceptions = any(line.startswith("!") for line in patterns)
-        matches: Any = PatternMatcher(patterns).matches  # takes text, whatever its stubs say
+        matches: Any = PatternMatcher(patterns).matches  # accepts text, unlike its stubs
         return Ignore(matches, exceptions)
     return Ignore(lambda _: False, has_exceptions=False)

@@ -1,7 +1,7 @@
 """The identity of a build: a digest of the context's archive and of the build options.
 
-Two builds of one context differ in their digests (package installers write times and caches).
-So a build is recognised by what goes in, and what is pinned is the digest of the first one.
+Two builds of one context have different image digests (package installers write times and caches).
+So the inputs identify a build, and stack files pin the digest of the first image.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from typing import IO, Final
 from vertex_training.errors import ConfigError, Location, Problem
 from vertex_training.images.context import BuildContext, read_context
 
-#: Machines of Vertex AI have x86-64 processors.
+#: Platform of Vertex AI's machines.
 PLATFORM: Final = "linux/amd64"
-#: Of what is digested; a change of it is a change of every identity.
+#: Format of the digested data; changing it changes all identities.
 _FORM: Final = 1
 _TAG_DIGITS: Final = 32
 
@@ -32,7 +32,7 @@ class Source:
     build_args: tuple[tuple[str, str], ...] = ()
     target: str = ""
     include: tuple[str, ...] = ()
-    """Folders of the checkout that the context has too, under their last names."""
+    """Further folders of the checkout; each is in the context under the last part of its name."""
 
     @classmethod
     def of(
@@ -43,18 +43,18 @@ class Source:
         target: str | None,
         include: Sequence[str] = (),
     ) -> Source:
-        """The source with its build arguments in a fixed order."""
+        """Create the source with sorted build arguments."""
         args = tuple(sorted(build_args.items()))
         return cls(context, dockerfile, args, target or "", tuple(include))
 
     def read(self, root: Path) -> BuildContext:
-        """The context in the checkout ``root``; see ``read_context``."""
+        """Read the context in the checkout ``root``; see ``read_context``."""
         folders = {name: root / name for name in self.include}
         return read_context(root / self.context, self.dockerfile, self.context, folders)
 
 
 class _Digest:
-    """A stream of which the digest is taken; it is kept in ``copy``, if there is one."""
+    """A stream that computes a digest, and optionally writes to ``copy``."""
 
     def __init__(self, head: bytes, copy: IO[bytes] | None = None) -> None:
         self.sha256 = hashlib.sha256(head)
@@ -68,7 +68,7 @@ class _Digest:
 
 
 def identity(source: Source, context: BuildContext) -> str:
-    """64 hex digits. The same files and options give the same, wherever and by whomever.
+    """Return 64 hex digits that depend only on files and options.
 
     Raises:
         ConfigError: a file cannot be read, or was changed in between.
@@ -77,13 +77,13 @@ def identity(source: Source, context: BuildContext) -> str:
     try:
         context.write(stream)  # pyright: ignore[reportArgumentType] a stream needs no more
     except OSError as failed:
-        what = f"the context cannot be read: {failed.strerror or failed}"
+        what = f"the build context cannot be read: {failed.strerror or failed}"
         raise ConfigError([Problem(what, location=Location(source.context))]) from None
     return stream.sha256.hexdigest()
 
 
 def write_archive(source: Source, context: BuildContext, file: Path) -> str:
-    """Write the archive of a context to a file; returns the identity of what was written.
+    """Write the archive of a context to a file, and return its identity.
 
     Raises:
         OSError: a file cannot be read or written.
@@ -107,17 +107,17 @@ def _head(source: Source) -> bytes:
 
 
 def short(text: str) -> str:
-    """A digest of ``text`` that names a file."""
+    """Return a digest of ``text`` for a file name."""
     return hashlib.sha256(text.encode()).hexdigest()[:_TAG_DIGITS]
 
 
 def tag(build: str) -> str:
-    """The tag of the image that is built for an identity: ``context-`` and 32 hex digits."""
+    """Return the image tag of a build identity: ``context-`` and 32 hex digits."""
     return f"context-{build[:_TAG_DIGITS]}"
 
 
 def tag_of(source: Source, root: Path) -> str:
-    """The tag of what ``source`` gives in the checkout ``root``.
+    """Return the image tag of ``source`` in the checkout ``root``.
 
     Raises:
         ConfigError: see ``read_context`` and ``identity``.

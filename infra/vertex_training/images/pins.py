@@ -1,4 +1,4 @@
-"""Images that stacks pin, images behind their context, and Dockerfiles that cannot be built."""
+"""Pinned images of stacks, outdated images, and invalid Dockerfiles."""
 
 from __future__ import annotations
 
@@ -16,33 +16,33 @@ from vertex_training.naming import Names
 from vertex_training.settings import project_files
 from vertex_training.settings.model import Image, Registry, Settings
 
-#: ``current``: built from what the folder holds; ``behind``: from something else; ``unknown``: the
-#: stack file does not say from what; ``missing``: never built; ``fixed``: it has no context here.
+#: ``current``: built from the current folder; ``behind``: built from other content; ``unknown``:
+#: the stack file has no ``builtFrom``; ``missing``: never built; ``fixed``: has no context.
 PinState = Literal["current", "behind", "unknown", "missing", "fixed"]
-#: The digest of an example: no image has it.
+#: Digest in examples, which no image has.
 PLACEHOLDER: Final = f"sha256:{'0' * 64}"
 
 
 @dataclass(frozen=True, slots=True)
 class Pin:
-    """An image of a stack: what is pinned, and what its context would give."""
+    """An image of a stack: its pin, and the tag of its current context."""
 
     name: str
     image: Image
     uri: str
     """The image without digest."""
     tag: str
-    """``context-…`` of the folder as it is; empty without a context."""
+    """``context-…`` of the current folder; empty without a context."""
 
     @property
     def digest(self) -> str:
-        """The pinned digest; empty if there is none."""
+        """Return the pinned digest; empty if missing."""
         outside = (self.image.uri or "").partition("@")[2]
         return outside or self.image.digest or ""
 
     @property
     def state(self) -> PinState:
-        """Return the comparison of the pin with the context."""
+        """Compare the pin with the context."""
         if not self.tag:
             return "fixed"
         if self.digest in ("", PLACEHOLDER):
@@ -53,14 +53,14 @@ class Pin:
 
 
 def source_of(image: Image) -> Source | None:
-    """Sources of an image; None if it is only pinned."""
+    """Return the sources of an image; None if the image has no context."""
     if image.context is None:
         return None
     return Source.of(image.context, image.dockerfile, image.build_args, image.target, image.include)
 
 
 def pin_of(settings: Settings, name: str, root: Path) -> Pin:
-    """The pin of one image. ``root`` is the checkout.
+    """Return the pin of an image. ``root`` is the checkout.
 
     Raises:
         ConfigError: the context cannot be read.
@@ -73,7 +73,7 @@ def pin_of(settings: Settings, name: str, root: Path) -> Pin:
 
 
 def warnings(settings: Settings, root: Path) -> Iterator[Problem]:
-    """Images that are behind their context, with the command that mends it; for a preview."""
+    """Yield warnings about outdated images, with the command that builds them; for a preview."""
     for name in settings.images:
         path = ("images", name, "context")
         command = f"vt images build {name} --stack {settings.stack}"
@@ -85,58 +85,61 @@ def warnings(settings: Settings, root: Path) -> Iterator[Problem]:
                 yield Problem(what, problem.value, problem.hint, path)
             continue
         what = {
-            "behind": "the image is not what this folder holds now: jobs run the older one",
-            "unknown": "the stack file does not say what the digest was built from",
-            "missing": "no image was built of it yet",
+            "behind": "jobs run an older image: the folder changed after the build",
+            "unknown": "the stack file has no builtFrom for this digest",
+            "missing": "the image was not built yet",
         }.get(pin.state)
         if what:
             yield Problem(what, pin.image.context or "", command, path)
 
 
 COPY: Final = re.compile(r"^[ \t]*(?:COPY|ADD)[ \t]+(\S.*)$", re.IGNORECASE | re.MULTILINE)
-#: A comment, also between joined lines. It ends with its line, whatever that ends with.
+#: A comment line, also between joined lines.
 COMMENT: Final = re.compile(r"^[ \t]*#.*\n?", re.MULTILINE)
-#: Where a line goes on in the next one.
+#: End of a line that continues on the next line.
 JOINED: Final = re.compile(r"\\[ \t]*\n")
-#: Docker takes a first line such as ``FROM python:3.11``, after comments and ARG.
+#: The first instruction, such as ``FROM python:3.11``, after comments and ARG.
 FROM: Final = re.compile(r"^[ \t]*FROM[ \t]+\S", re.IGNORECASE | re.MULTILINE)
 
 
 def problems(
     folder: Path, dockerfile: str, included: Collection[str] = ()
 ) -> Iterator[tuple[str, str]]:
-    """Return the problems of a context, each with a hint; empty if an image could be built of it.
+    """Yield problems of a build context, with hints.
 
-    ``included`` are names that the context has beside the folder's own.
+    ``included`` are the names of included folders in the context.
     """
     file = folder / dockerfile
     if not file.is_file():
-        yield f"has no {dockerfile}", "name the folder that holds it, or set dockerfile"
+        yield (
+            f"the folder has no {dockerfile}",
+            "use the folder of the Dockerfile, or set dockerfile",
+        )
         return
     if not is_inside(folder, dockerfile):
-        yield f"its {dockerfile} is a link out of the folder", "copy what it leads to"
+        yield f"{dockerfile} is a link out of the folder", "copy the target into the folder"
         return
     text = JOINED.sub(" ", COMMENT.sub("", file.read_text("utf-8", errors="replace")))
     if not FROM.search(text):
-        yield f"its {dockerfile} has no FROM", "begin with FROM and a base image"
+        yield f"{dockerfile} has no FROM", "begin the Dockerfile with FROM and a base image"
     for source in _copied(text):
         if source.lstrip("/").partition("/")[0] in included:
             continue
         if not (folder / source.lstrip("/")).exists():
             yield (
-                f"its {dockerfile} copies {source}, which is not there",
-                "paths start in the folder; include puts other folders into the context",
+                f"{dockerfile} copies {source}, which does not exist in the folder",
+                "write a path relative to the folder, or add other folders with include",
             )
 
 
 def is_inside(folder: Path, dockerfile: str) -> bool:
-    """Return whether the folder has the file itself, and no link to one elsewhere."""
+    """Return whether the file exists in the folder and is not a link to a file elsewhere."""
     file = folder / dockerfile
     return file.is_file() and file.resolve().is_relative_to(folder.resolve())
 
 
 def _copied(text: str) -> Iterator[str]:
-    """Plain paths that COPY and ADD take from the context: no patterns, variables or addresses."""
+    """Yield plain paths in COPY and ADD. Omits patterns, variables and URLs."""
     for line in COPY.findall(text):
         words = line.split()
         if line.lstrip().startswith("[") or any(word.startswith("--from") for word in words):
@@ -147,7 +150,7 @@ def _copied(text: str) -> Iterator[str]:
 
 @dataclass(frozen=True, slots=True)
 class PinRecord:
-    """One image that a stack file pins."""
+    """A pinned image of a stack file."""
 
     stack: str
     name: str
@@ -155,13 +158,13 @@ class PinRecord:
     """The image without digest."""
     digest: str
     context: str
-    """The folder, where the file has one."""
+    """The context folder; empty if missing."""
     built_from: str
-    """``context-…``, where the file says it."""
+    """``context-…``; empty if missing."""
 
 
 def records(root: Path) -> list[PinRecord]:
-    """All pins of all stack files in ``root``, in order of stacks and names."""
+    """Return all pins of all stack files in ``root``, sorted by stack and name."""
     return [
         record
         for stack in project_files.names(root)
@@ -169,13 +172,13 @@ def records(root: Path) -> list[PinRecord]:
     ]
 
 
-def digests_in(repository: str, found: list[PinRecord]) -> tuple[str, ...]:
-    """Digests among the pins that are in ``repository``, sorted, each once."""
-    return tuple(sorted({each.digest for each in found if each.uri.startswith(f"{repository}/")}))
+def digests_in(repository: str, pins: list[PinRecord]) -> tuple[str, ...]:
+    """Return the sorted digests of the pins in ``repository``."""
+    return tuple(sorted({pin.digest for pin in pins if pin.uri.startswith(f"{repository}/")}))
 
 
 def digests_of(settings: Settings) -> set[str]:
-    """Digests of the stack's own repository that its settings pin."""
+    """Return the pinned digests of images in the stack's own repository."""
     digests = {image.digest for image in settings.images.values() if image.digest}
     return digests - {PLACEHOLDER}
 
@@ -186,9 +189,9 @@ def _records(stack: str, config: Mapping[str, Any]) -> Iterator[PinRecord]:
     if not isinstance(images, dict):
         return
     names = Names(str(project), "", str(region), stack, _repository(config))
-    for name, given in sorted((str(key), value) for key, value in images.items()):
+    for name, entry in sorted((str(key), value) for key, value in images.items()):
         try:
-            image = Image.model_validate(given)
+            image = Image.model_validate(entry)
         except ValueError:
             continue
         uri, _, outside = (image.uri or "").partition("@")
@@ -200,13 +203,13 @@ def _records(stack: str, config: Mapping[str, Any]) -> Iterator[PinRecord]:
 
 
 def _repository(config: Mapping[str, Any]) -> dict[tuple[str, str], str]:
-    """The repository that a stack file gives by name; none if it gives none."""
+    """Return the name of the repository in a stack file; empty if missing."""
     registry = config.get("vertex-training:registry", config.get("registry"))
     try:
-        given = Registry.model_validate(registry or {})
+        section = Registry.model_validate(registry or {})
     except ValueError:
         return {}
-    name = given.existing or given.name
+    name = section.existing or section.name
     return {("registry", ""): name} if name else {}
 
 

@@ -1,11 +1,11 @@
-"""Jobs that are submitted again and again, each slot once (docs/jobs.md).
+"""Periodic submissions of jobs, with one submission per slot (docs/jobs.md).
 
 ================  =====================================================================
-``deployed``      a schedule as the state has it, and the request of each of its slots
-``slots``         which slot is due, what waits and what was missed; ends a schedule
-``provider``      ``JobSchedule``, which the program declares, and its dynamic provider
+``deployed``      a schedule in a state, and the requests of its slots
+``slots``         due, waiting and missed slots; ends a schedule
+``provider``      the resource ``JobSchedule`` and its dynamic provider
 ================  =====================================================================
 
-The slots of a cron line are ``vertex_training.settings.cron``'s, submissions those of
-``vertex_training.customjob.protocol``.
+``vertex_training.settings.cron`` computes the slots of a cron line, and
+``vertex_training.customjob.protocol`` submits the jobs.
 """

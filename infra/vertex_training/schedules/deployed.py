@@ -1,8 +1,7 @@
-"""A schedule as the state has it, and the request of each of its slots. Pure.
+"""A schedule in a state, and the requests of its slots. Pure.
 
-The state is the one record of a schedule: what a review showed and ``up`` deployed. An object in
-the control bucket would be a copy that whoever submits jobs can write
-(decision 95).
+The state is the only record of a schedule: the reviewed and deployed values. An object in the
+control bucket would be a copy that all submitters of jobs can write (decision 95).
 """
 
 from __future__ import annotations
@@ -32,13 +31,13 @@ from vertex_training.settings.cron import Calendar
 
 #: Key of the outputs: slots up to this one never run.
 SINCE: Final = "since"
-#: Inputs that the state keeps among the outputs: all of them.
-KEPT: Final = ("submission", "schedule", "requestId", "request", "options")
+#: Inputs that are also outputs: all inputs.
+STORED: Final = ("submission", "schedule", "requestId", "request", "options")
 
 
 @dataclass(frozen=True, slots=True)
 class DeployedSchedule:
-    """One schedule of a stack."""
+    """A schedule of a stack."""
 
     project: str
     region: str
@@ -47,39 +46,39 @@ class DeployedSchedule:
     run: int
     kind: JobKind
     request: str
-    """The request of every slot, with ``${job.slot}`` and ``${job.requestId}``."""
+    """The request of all slots, with ``${job.slot}`` and ``${job.requestId}``."""
     labels: Mapping[str, str]
     control_bucket: str
     records: str
-    """Folder of its records there."""
+    """Folder of the records in the control bucket."""
     account: str
-    """Account that submits for the caller; empty for the caller itself."""
+    """Account for submissions; empty for the caller's account."""
     on_delete: str
     calendar: Calendar
     missed: str
     paused: bool
     since: str
-    """Name of a time; slots up to it never run."""
+    """Name of a time; slots up to this time never run."""
 
     @property
     def parent(self) -> str:
-        """The parent of its jobs, as the API names it."""
+        """Return the parent of the jobs in the API."""
         return f"projects/{self.project}/locations/{self.region}"
 
     @property
     def id(self) -> str:
-        """Its id in the state."""
+        """Return the id in the state."""
         return schedule_id(self.parent, self.kind, self.job)
 
     @property
     def turn_key(self) -> str:
-        """Key of the turn record of its job."""
+        """Return the key of the job's turn record."""
         return f"{self.region}/{self.job}"
 
     def request_id(self, slot: str) -> str:
-        """Identity of a slot: it is the same whatever the job's file says by then.
+        """Return the request id of a slot, which does not depend on the job's file.
 
-        So a slot that an edit comes in between of still has one job.
+        So a slot has one job even if the file is edited in between.
         """
         parts = (self.project, self.region, self.stack, self.kind.section, self.job, slot)
         digest = hashlib.sha256("\0".join(parts).encode()).hexdigest()
@@ -105,16 +104,16 @@ class DeployedSchedule:
         )
 
     def next(self, after: datetime.datetime, count: int) -> list[datetime.datetime]:
-        """The next slots after this time; none while it is paused."""
+        """Return the next slots after this time; empty while paused."""
         after = max(after, cron.time_of(self.since)) if self.since else after
         return [] if self.paused else self.calendar.next(after, count)
 
     @classmethod
     def of(cls, props: Mapping[str, Any]) -> DeployedSchedule:
-        """The schedule of a resource's inputs, or of its outputs in a state.
+        """Create the schedule from a resource's inputs, or from its outputs in a state.
 
         Raises:
-            KeyError, TypeError, ValueError: it is of another version of this program.
+            KeyError, TypeError, ValueError: another version of this program wrote the values.
         """
         submission, schedule, options = (
             props[key] for key in ("submission", "schedule", "options")
@@ -147,15 +146,15 @@ class DeployedSchedule:
 
 
 def schedule_id(parent: str, kind: JobKind, job: str) -> str:
-    """Id of a schedule's resource, which tells it from those of jobs."""
+    """Return the id of a schedule's resource, which differs from ids of jobs."""
     return f"{parent}/schedules/{kind.section}/{job}"
 
 
 def deployed_schedules(deployment: Mapping[str, Any], type_: str) -> Iterator[DeployedSchedule]:
-    """The schedules in a state, as ``pulumi stack export`` prints it; ``type_`` is their type.
+    """Yield the schedules in an exported state; ``type_`` is their type.
 
     Raises:
-        CommandError: one is of another version of this program.
+        CommandError: another version of this program wrote a schedule.
     """
     for resource in deployment.get("resources") or ():
         if resource.get("type") != type_ or resource.get("delete"):
@@ -164,7 +163,7 @@ def deployed_schedules(deployment: Mapping[str, Any], type_: str) -> Iterator[De
             yield DeployedSchedule.of(resource["outputs"])
         except (KeyError, TypeError, ValueError, StopIteration):
             name = str(resource.get("urn", "")).rpartition("::")[2]
-            hint = "`vt up` with the version that is installed here"
+            hint = "run `vt up` with the installed version"
             raise CommandError(
-                f"the state's schedule {name} is of another version of this program.", hint
+                f"another version of this program wrote schedule {name} in the state.", hint
             ) from None

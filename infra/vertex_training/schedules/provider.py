@@ -1,8 +1,8 @@
-"""The dynamic provider of ``JobSchedule``: what a deployment does to a schedule.
+"""The dynamic provider of ``JobSchedule``, which creates, changes and ends schedules.
 
-The state refers to this module and class by name: neither may be renamed or moved. The instance has
-no attributes, because the SDK would pickle them into the state. Nothing is submitted here: that is
-``vt jobs advance``'s, by what the state has.
+States refer to this module and class by name: neither can be renamed or moved. The instance has no
+attributes, because the SDK would pickle them into the state. The provider submits nothing: ``vt
+jobs advance`` submits jobs according to the state.
 """
 
 from __future__ import annotations
@@ -25,33 +25,33 @@ from vertex_training.customjob.kinds import SECTION
 from vertex_training.customjob.protocol.ports import Timing
 from vertex_training.customjob.provider import input_options
 from vertex_training.customjob.request.job_file import JobRequest
-from vertex_training.schedules.deployed import KEPT, SINCE, DeployedSchedule
+from vertex_training.schedules.deployed import SINCE, STORED, DeployedSchedule
 from vertex_training.schedules.slots import SchedulePorts, dropped, remove
 from vertex_training.settings.cron import UTC, name_of, time_of
 from vertex_training.settings.limits import Schedule
 
 
 class JobScheduleProvider(BoundedProvider):
-    """check, diff, create, read, update and delete of the schedule of one job."""
+    """Implements check, diff, create, read, update and delete for the schedule of a job."""
 
     def check(self, olds: dict[str, Any], news: dict[str, Any]) -> dynamic.CheckResult:  # noqa: ARG002
-        """Re-check inputs that the program validated. Accept unknown values."""
+        """Validate inputs again. Accepts unknown values."""
         if has_unknown(news):
             return dynamic.CheckResult(news, [])
         try:
             DeployedSchedule.of(news)
         except (KeyError, TypeError, ValueError, StopIteration):
-            failure = dynamic.CheckFailure("", "JobSchedule: its inputs are not the program's")
+            failure = dynamic.CheckFailure("", "JobSchedule: the inputs are incomplete or invalid")
             return dynamic.CheckResult(news, [failure])
         return dynamic.CheckResult(news, [])
 
     def diff(self, _id: str, olds: dict[str, Any], news: dict[str, Any]) -> dynamic.DiffResult:
-        """Update whatever changed: slots go on after those that had their turn."""
-        changes = any(olds.get(key) != news.get(key) for key in KEPT)
+        """Update changed inputs. The schedule continues after its last slot."""
+        changes = any(olds.get(key) != news.get(key) for key in STORED)
         return dynamic.DiffResult(changes=changes, replaces=[])
 
     def create(self, props: dict[str, Any]) -> dynamic.CreateResult:
-        """Begin the schedule: slots up to now, by the control bucket's clock, never run.
+        """Begin the schedule. Slots up to the current time of the control bucket never run.
 
         Raises:
             OperatorError: the control bucket cannot be written.
@@ -60,11 +60,11 @@ class JobScheduleProvider(BoundedProvider):
         return dynamic.CreateResult(schedule.id, _outputs(props, self._now(schedule)))
 
     def read(self, id_: str, props: dict[str, Any]) -> dynamic.ReadResult:
-        """There is nothing in the cloud to compare: the state is the only record."""
+        """Return the state, which is the only record: the cloud has no schedule."""
         return dynamic.ReadResult(id_, without_provider(props))
 
     def update(self, _id: str, olds: dict[str, Any], news: dict[str, Any]) -> dynamic.UpdateResult:
-        """Keep what changed. Slots of another calendar, or after a pause, begin anew.
+        """Store the changes. After a change of the calendar or a pause, slots begin now.
 
         Raises:
             OperatorError: the control bucket cannot be written.
@@ -74,11 +74,11 @@ class JobScheduleProvider(BoundedProvider):
         now = self._now(new) if begins or old.paused != new.paused else old.since
         moment = time_of(now).timestamp() if now else 0.0
         for slot in dropped(old, new, lambda: connect(old, self.timing), moment):
-            print_line(f"schedule of job {new.job}: slot {slot} is due and is not submitted")
+            print_line(f"schedule of job {new.job}: due slot {slot} is not submitted")
         return dynamic.UpdateResult(_outputs(news, now if begins else old.since))
 
     def delete(self, _id: str, props: dict[str, Any]) -> None:
-        """End the schedule and cancel the job of a slot that runs.
+        """End the schedule, and cancel the job of a running slot.
 
         Raises:
             OperatorError: records or jobs cannot be read or written, or the job does not end.
@@ -86,7 +86,7 @@ class JobScheduleProvider(BoundedProvider):
         schedule = DeployedSchedule.of(props)
         cancelled = remove(schedule, connect(schedule, self.timing))
         if cancelled is not None:
-            print_line(f"the schedule of job {schedule.job} ends; {cancelled.name} was cancelled")
+            print_line(f"the schedule of job {schedule.job} ended; {cancelled.name} was cancelled")
 
     def _now(self, schedule: DeployedSchedule) -> str:
         moment = connect(schedule, self.timing).intents.now()
@@ -94,10 +94,10 @@ class JobScheduleProvider(BoundedProvider):
 
 
 def connect(schedule: DeployedSchedule, timing: Timing = Timing()) -> SchedulePorts:
-    """Return the services of the schedule, by Google's clients.
+    """Return the services of the schedule, with Google's clients.
 
     Raises:
-        OperatorError: there are no credentials, or a local project is not in the local cloud.
+        OperatorError: no credentials, or a local project without a local cloud.
     """
     from vertex_training.customjob.google import intent_store, job_service, prerequisites
 
@@ -111,16 +111,16 @@ def connect(schedule: DeployedSchedule, timing: Timing = Timing()) -> SchedulePo
 
 
 def _outputs(props: Mapping[str, Any], since: str) -> dict[str, Any]:
-    return {**{key: props[key] for key in KEPT}, SINCE: since}
+    return {**{key: props[key] for key in STORED}, SINCE: since}
 
 
 class JobSchedule(dynamic.Resource, module="vertex", name="JobSchedule"):
-    """Times of submission of a job, and the request for each slot.
+    """Submission times of a job, and the request for each slot.
 
-    Never replaced: slots that had their turn stay past, whatever changes.
+    The resource is never replaced, so that no change repeats past slots.
     """
 
-    # Not annotated: the SDK makes an output of each annotation. Tests override it.
+    # Not annotated: the SDK creates an output for each annotation. Tests override the provider.
     PROVIDER = JobScheduleProvider
 
     since: pulumi.Output[str]
@@ -139,7 +139,7 @@ class JobSchedule(dynamic.Resource, module="vertex", name="JobSchedule"):
         records: str = "",
         opts: pulumi.ResourceOptions,
     ) -> None:
-        """Declare it; arguments as those of ``CustomJob``."""
+        """Declare the resource; arguments as in ``CustomJob``."""
         inputs: Mapping[str, object] = {
             "submission": {**asdict(request.submission), SECTION: request.kind.section},
             "schedule": schedule.model_dump(by_alias=True),

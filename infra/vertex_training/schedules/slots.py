@@ -1,16 +1,16 @@
-"""Slots of a schedule: due, waiting and missed ones, and the end of the schedule. Pure.
+"""Due, waiting and missed slots of a schedule, and the end of the schedule. Pure.
 
-The turn record of the job (``vertex_training.customjob.protocol.turn``) tells how far a schedule
-is: it names the last slot that could be sent. Whoever looks decides the same, and the submission
-protocol lets one process send. So a look may be repeated, late, concurrent, or killed anywhere:
+The job's turn record (``vertex_training.customjob.protocol.turn``) has the progress of a schedule:
+the last slot that could be sent. All processes come to the same decision, and the submission
+protocol lets one process send. So a look can be repeated, late, concurrent, or killed:
 
-=====================  =============================================================
-slots are considered   those after ``since`` and after the slot of the turn
-once more              the slot of the turn, if its record does not say that its job exists
-waits                  a slot whose predecessor's job has not ended
-=====================  =============================================================
+===================  =============================================================
+new slots            slots after ``since`` and after the slot of the turn
+repeated slot        the slot of the turn, if its record has no job
+waiting slot         a slot whose predecessor's job has not ended
+===================  =============================================================
 
-Time is the store's, not the machine's. If it goes back, slots that had their turn stay in the past.
+Time is the store's time, not the machine's. If time goes back, past slots remain past.
 """
 
 from __future__ import annotations
@@ -45,24 +45,24 @@ from vertex_training.errors import (
 from vertex_training.schedules.deployed import DeployedSchedule
 from vertex_training.settings.cron import UTC, name_of, time_of
 
-#: How late a slot may be that ``missed: skip`` does not leave out.
+#: Maximum delay of a slot that ``missed: skip`` still submits.
 IN_TIME: Final = datetime.timedelta(hours=1)
-#: Begins like a slot, so that all slots before it are past; no job carries it.
+#: End of a request id that ends a schedule: it begins like a slot, so that earlier slots are past.
 _REMOVED: Final = "removed"
 _ATTEMPTS: Final = 20
 
 
 class Prepare(Protocol):
-    """Completes a request by what the cloud has, such as the stack's TensorBoard."""
+    """Completes a request with values from the cloud, such as the stack's TensorBoard."""
 
     def __call__(self, request: SubmissionRequest, account: str, /) -> SubmissionRequest:
-        """The request that is sent."""
+        """Return the request to send."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class SchedulePorts:
-    """Services that a schedule uses."""
+    """Services for a schedule."""
 
     jobs: JobService
     intents: IntentStore
@@ -73,48 +73,51 @@ class SchedulePorts:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """Outcome of one slot, or of a schedule that has nothing to do."""
+    """Outcome of a slot, or of a schedule without a due slot."""
 
     done: str
-    """submitted, adopted, due (it would be submitted), waits, missed, failed, idle or paused."""
+    """submitted, adopted, due (would be submitted), waits, missed, failed, idle or paused."""
     slot: str
     reason: str
     job: str = ""
-    """Resource name of its job."""
+    """Resource name of the slot's job."""
 
 
 def advance(
     schedule: DeployedSchedule, ports: SchedulePorts, now: float, *, dry_run: bool = False
 ) -> Iterator[Outcome]:
-    """Submit what is due at ``now``, the store's time in seconds. Repeatable.
+    """Submit the slots that are due at ``now``, the store's time in seconds. Repeatable.
 
     Raises:
         OperatorError: records or jobs cannot be read; nothing was sent.
     """
     if schedule.paused:
-        yield Outcome("paused", "", "paused: no slots")
+        yield Outcome("paused", "", "the schedule is paused")
         return
     moment = datetime.datetime.fromtimestamp(now, tz=UTC)
     current, previous = _current(schedule, ports)
     if current > name_of(moment):
         place = f"gs://{schedule.control_bucket}/{schedule.records}turns/{schedule.turn_key}.json"
-        text = f"its turn is still to come: nothing is submitted before. Somebody wrote {place}?"
+        text = f"the last slot is in the future, so nothing is submitted. Did a user write {place}?"
         yield Outcome("failed", current, text)
         return
     due = _due(schedule, ports, current, moment)
-    asked = _wanted(schedule.missed, due, moment)
-    known = {slot: _recorded(schedule, ports, slot) for slot in asked}
+    selected = _selected(schedule.missed, due, moment)
+    known = {slot: _recorded(schedule, ports, slot) for slot in selected}
     if left := [s for s in due if s not in known and schedule.missed != "all"]:
-        since = f" of {len(left)} since {left[0]}" if left[1:] else ""
-        yield Outcome("missed", left[-1], f"missed{since}, and left out ({schedule.missed})")
+        since = f", the last of {len(left)} since {left[0]}" if left[1:] else ""
+        text = f"missed{since}; not submitted (missed: {schedule.missed})"
+        yield Outcome("missed", left[-1], text)
     yield from filter(None, known.values())
-    wanted = [slot for slot, outcome in known.items() if outcome is None]
-    if not wanted:
-        [after] = schedule.next(moment, 1)  # a line whose time never comes is no schedule
-        yield Outcome("idle", "", f"next {name_of(after)}: {schedule.calendar.words}")
-    for slot in wanted:
+    unsent = [slot for slot, outcome in known.items() if outcome is None]
+    if not unsent:
+        [after] = schedule.next(moment, 1)  # valid cron lines always have a next slot
+        yield Outcome("idle", "", f"next slot {name_of(after)}: {schedule.calendar.words}")
+    for slot in unsent:
         if previous is not None and slot != current and previous.state not in TERMINAL:
-            text = f"waits: slot {current} is {previous.short_state}" if current else "waits"
+            text = "waits for the previous job"
+            if current:
+                text = f"waits for slot {current}, which is {previous.short_state}"
             yield Outcome("waits", slot, text, previous.name)
             return
         if dry_run:
@@ -130,9 +133,9 @@ def advance(
 def dropped(
     old: DeployedSchedule, new: DeployedSchedule, ports: Callable[[], SchedulePorts], now: float
 ) -> list[str]:
-    """Return slots that are due at ``now`` by ``old``, and that nobody submits after ``new``.
+    """Return slots of ``old`` that are due at ``now`` and that ``new`` will not submit.
 
-    ``ports`` is called only where a change can drop slots: another calendar, or a pause.
+    Calls ``ports`` only if the change can drop slots: another calendar, or a pause.
 
     Raises:
         OperatorError: records cannot be read.
@@ -141,12 +144,12 @@ def dropped(
         return []
     moment, opened = datetime.datetime.fromtimestamp(now, tz=UTC), ports()
     current, _ = _current(old, opened)
-    wanted = _wanted(old.missed, _due(old, opened, current, moment), moment)
-    return [slot for slot in wanted if _recorded(old, opened, slot) is None]
+    selected = _selected(old.missed, _due(old, opened, current, moment), moment)
+    return [slot for slot in selected if _recorded(old, opened, slot) is None]
 
 
 def _current(schedule: DeployedSchedule, ports: SchedulePorts) -> tuple[str, JobSnapshot | None]:
-    """The slot of the turn and the job of the turn's request; empty and None without."""
+    """Return slot and job of the turn; empty and None without a turn."""
     turn = ports.intents.read_turn(schedule.turn_key)
     if turn is None:
         return "", None
@@ -158,7 +161,7 @@ def _current(schedule: DeployedSchedule, ports: SchedulePorts) -> tuple[str, Job
 def _due(
     schedule: DeployedSchedule, ports: SchedulePorts, current: str, now: datetime.datetime
 ) -> list[str]:
-    """The slots that are due, the oldest first."""
+    """Return the due slots, oldest first."""
     begin = max(schedule.since, current)
     result = [name_of(slot) for slot in schedule.calendar.due(time_of(begin), now)]
     is_slot = ports.intents.read(schedule.request_id(current)) if current > schedule.since else None
@@ -168,9 +171,9 @@ def _due(
 
 
 def _recorded(schedule: DeployedSchedule, ports: SchedulePorts, slot: str) -> Outcome | None:
-    """Return the record of a slot that has a job although the turn does not name it; else None.
+    """Return the outcome of a slot whose record has a job although the turn omits it; else None.
 
-    Somebody deleted the turn, or wrote the record.
+    A user deleted the turn record, or wrote the slot's record.
     """
     id_ = schedule.request_id(slot)
     stored = ports.intents.read(id_)
@@ -178,14 +181,14 @@ def _recorded(schedule: DeployedSchedule, ports: SchedulePorts, slot: str) -> Ou
         return None
     job = ports.jobs.get(stored.record.job_name)
     if job is not None and job.request_id == id_:
-        return Outcome("adopted", slot, "was submitted already", job.name)
+        return Outcome("adopted", slot, "was already submitted", job.name)
     place = f"gs://{schedule.control_bucket}/{schedule.records}submissions/{id_}.json"
-    text = f"not submitted: its record names no job of it. Somebody wrote {place}?"
+    text = f"not submitted: the slot's record names a foreign job. Did a user write {place}?"
     return Outcome("failed", slot, text)
 
 
-def _wanted(missed: str, due: list[str], now: datetime.datetime) -> list[str]:
-    """Those of the slots that are due that are to be submitted."""
+def _selected(missed: str, due: list[str], now: datetime.datetime) -> list[str]:
+    """Return the due slots to submit, according to ``missed``."""
     if missed == "all":
         return due
     newest = due[-1:]
@@ -195,13 +198,13 @@ def _wanted(missed: str, due: list[str], now: datetime.datetime) -> list[str]:
 def _submit(
     schedule: DeployedSchedule, ports: SchedulePorts, slot: str
 ) -> tuple[Outcome, JobSnapshot | None]:
-    """Submit one slot; a refusal is an outcome."""
+    """Submit a slot; a refusal is an outcome."""
     try:
         request = ports.prepare(schedule.submission(slot), schedule.account)
         job, adopted = submit(request, ports.jobs, ports.intents, ports.timing, ports.environment)
     except (NotSubmittedError, InDoubtError, JobRefusedError) as error:
         return Outcome("failed", slot, str(error)), None
-    text = "was submitted already" if adopted else "submitted"
+    text = "was already submitted" if adopted else "submitted"
     return Outcome("adopted" if adopted else "submitted", slot, text, job.name), job
 
 
@@ -210,10 +213,10 @@ def remove(
     ports: SchedulePorts,
     sleep: Callable[[float], None] = time.sleep,
 ) -> JobSnapshot | None:
-    """End a schedule: no slot is sent after it, and the job of one that runs is cancelled.
+    """End a schedule, and cancel the job of a running slot; return the cancelled job.
 
-    Takes the turn for all slots before now, so that a process that still has the old state loses
-    it. Returns the job that was cancelled. Repeatable.
+    Acquires the turn for all slots before now, so that a process with the old state cannot submit.
+    Repeatable.
 
     Raises:
         OperatorError: records or jobs cannot be read or written, or a job does not end.
@@ -222,7 +225,7 @@ def remove(
     for _ in range(_ATTEMPTS):
         turn = ports.intents.read_turn(schedule.turn_key)
         if turn is not None and not slot_of(turn.request_id):
-            return cancelled  # the job's, which has no schedule any more
+            return cancelled  # the turn belongs to the job, which has no schedule any more
         number, generation = (1, 0) if turn is None else (turn.number + 1, turn.generation)
         try:
             if turn is not None:
@@ -230,13 +233,16 @@ def remove(
             barrier = f"{name_of(_moment(ports))}-{_REMOVED}"
             ports.intents.write_turn(schedule.turn_key, barrier, number, generation)
         except PreconditionFailedError:
-            continue  # a slot was taken meanwhile
+            continue  # a slot was submitted meanwhile
         except OperatorError:
             if turn is None:
-                return None  # nothing was ever sent, and nothing can be: the bucket is gone
+                return None  # the bucket does not exist: nothing was or can be sent
             raise
         return cancelled
-    raise OperatorError(f"the schedule of job '{schedule.job}' is written by others as well.")
+    raise OperatorError(
+        f"other processes are changing the schedule of job '{schedule.job}'. Run the same command "
+        "again."
+    )
 
 
 def _end(
@@ -245,7 +251,7 @@ def _end(
     request_id: str,
     sleep: Callable[[float], None],
 ) -> JobSnapshot | None:
-    """Wait until the slot's request cannot act, and cancel what came of it."""
+    """Wait until the slot's request cannot act, and cancel its jobs."""
     request = schedule.submission(slot_of(request_id))
     turn = SubmissionTurn(request, ports.jobs, ports.intents, ports.timing, ports.environment)
     cancelled = None

@@ -1,12 +1,12 @@
-"""Detection of secrets in any text: one set of rules for job rules, reports and scans.
+"""Detection of secrets in texts, for job rules, reports and scans.
 
 =============  =======================================================================
-``names``      names whose value is a secret, and values that only refer to one
-``redaction``  forms of well-known tokens, the secrets of a text, and the text without them
-``files``      secrets in files that leave the machine, and which of them are allowed
+``names``      names of secrets, and values that only reference secrets
+``redaction``  forms of well-known tokens; finds and redacts secrets in a text
+``files``      secrets in files for upload, without allowed secrets
 =============  =======================================================================
 
-Standard library only: the policy pack uses it in an environment of its own. The time that a text
-takes grows with its length alone. ``tokens.toml`` has the forms of well-known tokens, and
-``tests/corpus/secrets`` the shapes that are found.
+Uses only the standard library, since the policy pack has a separate environment. The time for a
+text is linear in its length. ``tokens.toml`` has the forms of well-known tokens, and
+``tests/corpus/secrets`` examples of detected secrets.
 """

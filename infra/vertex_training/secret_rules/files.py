@@ -1,4 +1,4 @@
-"""Secrets in files that leave the machine: parts of images and packages, objects, data."""
+"""Finds secrets in files for upload: parts of images and packages, objects, data."""
 
 from __future__ import annotations
 
@@ -12,31 +12,31 @@ from vertex_training.errors import Location, Problem
 from vertex_training.secret_rules.names import looks_random
 from vertex_training.secret_rules.redaction import SecretMatch, secrets_of
 
-#: Bytes of a file, and of all together, that are looked at: a preview takes a fifth of a second
-#: for each MiB. Secrets stand in small files; what is larger is said.
+#: Maximum scanned bytes of a file and in total: a preview needs a fifth of a second for each MiB.
+#: Secrets are usually in small files, and reports list skipped files.
 MAX_FILE: Final = 2**20
 MAX_TOTAL: Final = 16 * 2**20
-#: How files begin whose content is not seen in their bytes: zip, gzip, bzip2, xz, zstd, 7z, RAR.
+#: Beginnings of compressed files: zip, gzip, bzip2, xz, zstd, 7z, RAR.
 COMPRESSED: Final = (
     *(b"PK\x03\x04", b"\x1f\x8b", b"BZh", b"\xfd7zXZ", b"\x28\xb5\x2f\xfd"),
     *(b"7z\xbc\xaf\x27\x1c", b"Rar!\x1a\x07"),
 )
-#: Files that are keys, whatever their content is.
+#: Names of key files.
 _KEY_FILES: Final = re.compile(
     r"id_(?:rsa|dsa|ecdsa|ed25519)|\.netrc|\.pgpass|\.pypirc|\.git-credentials|\.vault-token|"
     r".*\.(?:p12|pfx|jks|keystore|kdbx|ppk)"
 )
-#: Files of settings: a value has no quotes there.
+#: Names of settings files, which have unquoted values.
 _SETTINGS: Final = re.compile(
     r"\.?env(?:\..*)?|.*\.(?:env|ini|cfg|conf|toml|properties|ya?ml|sh|bash)|Dockerfile(?:\..*)?"
 )
-#: Text in a binary file, which is what is left of it, and ends of lines.
+#: Printable text in a binary file, and ends of lines.
 _PRINTED: Final = re.compile(rb"[\t\r\n -~]{6,}|\n")
-#: What a token in code is made of.
+#: Characters of a token in code.
 _TOKEN: Final = re.compile(r"[\w+/=.~:@-]{8,}")
 #: A line of a private key.
 _KEY_BODY: Final = re.compile(r"[A-Za-z0-9+/=]{20}")
-#: What examples have in the place of a secret.
+#: Placeholders in examples instead of a secret.
 _PLACEHOLDER: Final = re.compile(
     r"(?:my|your|the|some|a)[-_ ]\w*|(?:my|your|the|some)[A-Za-z]*|x{3,}.*|\.{3}|change[-_]?me|"
     r"example\w*|dummy|fake\w*|test\w*|"
@@ -47,10 +47,10 @@ _PLACEHOLDER: Final = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """A file that is about to leave."""
+    """A file for upload."""
 
     name: str
-    """As messages name it: from the top of the checkout, with ``/``."""
+    """Name for messages: the path from the top of the checkout, with ``/``."""
     size: int
     read: Callable[[], bytes]
 
@@ -60,25 +60,25 @@ class Scan:
     """Result of a scan of files."""
 
     problems: tuple[Problem, ...]
-    """Secrets that nobody allowed, each at its file and line."""
+    """Problems for secrets that are not allowed, with file and line."""
     unscanned: tuple[str, ...] = ()
-    """Names of files that are too large to be looked at, or compressed."""
+    """Names of skipped files: too large or compressed."""
 
     @property
     def note(self) -> str:
-        """One line on what was not looked at; empty if all of it was."""
+        """Return a line about skipped files; empty if all files were scanned."""
         if not self.unscanned:
             return ""
         first, count = next(iter(self.unscanned)), len(self.unscanned) - 1
         more = f" and {count} more" if count else ""
-        bounds = (
-            f"compressed, larger than {MAX_FILE >> 20} MiB, or beyond {MAX_TOTAL >> 20} MiB in all"
+        limits = (
+            f"compressed, larger than {MAX_FILE >> 20} MiB, or above {MAX_TOTAL >> 20} MiB in total"
         )
-        return f"not scanned for secrets: {bounds}: {first}{more}"
+        return f"skipped by the secret scan ({limits}): {first}{more}"
 
 
 def scan(files: Iterable[File], allowed: Container[str]) -> Scan:
-    """Look for secrets. ``allowed`` has files, and lines of files as ``FILE:LINE``.
+    """Scan files for secrets. ``allowed`` has files, and lines as ``FILE:LINE``.
 
     Raises:
         OSError: a file cannot be read.
@@ -98,17 +98,17 @@ def scan(files: Iterable[File], allowed: Container[str]) -> Scan:
             data = file.read()
             if data.startswith(COMPRESSED):
                 unscanned.append(file.name)
-            found = secret_lines(file.name, data).items()
+            secrets = secret_lines(file.name, data).items()
             problems += [
                 _problem(file.name, line, rule)
-                for line, rule in found
+                for line, rule in secrets
                 if f"{file.name}:{line}" not in allowed
             ]
     return Scan(tuple(problems), tuple(unscanned))
 
 
 def secret_lines(name: str, data: bytes) -> dict[int, str]:
-    """Line -> rule of the first secret on it."""
+    """Return line -> rule of the first secret on the line."""
     lines: dict[int, str] = {}
     for text in _texts(data):
         line, place = 1, 0
@@ -120,9 +120,10 @@ def secret_lines(name: str, data: bytes) -> dict[int, str]:
 
 
 def _texts(data: bytes) -> Iterator[str]:
-    """Return the part of a file that is read. Null bytes hide nothing.
+    """Yield the texts of a file, without null bytes.
 
-    Without them, UTF-16 and UTF-32 are text; as blanks, they part the texts of a binary file.
+    Removed null bytes convert UTF-16 and UTF-32 to text; as blanks, they separate texts of a binary
+    file.
     """
     if b"\0" not in data:
         yield data.decode("utf-8", errors="replace")
@@ -136,11 +137,11 @@ def _texts(data: bytes) -> Iterator[str]:
 
 
 def _counts(name: str, text: str, secret: SecretMatch) -> bool:
-    """Return whether it is a secret in a file of this name: some code only looks like one."""
+    """Return whether a match is a secret in a file of this name, and not code."""
     value = text[secret.start : secret.end]
     if _PLACEHOLDER.fullmatch(value) or value.startswith(("{", "[", "%", "<")):
         return False
-    if secret.rule == "private-key":  # code that writes or reads one has its first line alone
+    if secret.rule == "private-key":  # code that reads or writes a key has only its first line
         return _KEY_BODY.search(value[:500]) is not None
     if secret.rule == "password-in-url":
         return not text.startswith(("@localhost", "@127.", "@example", "@host"), secret.end)
@@ -153,7 +154,7 @@ def _counts(name: str, text: str, secret: SecretMatch) -> bool:
 
 def _problem(name: str, line: int, rule: str) -> Problem:
     location = Location(name, line)
-    hint = "read it from Secret Manager, or leave the file out; if it is none, the stack file says "
-    hint += f'so: allowedSecrets: {{"{location}": reason}}'
-    what = f"looks like a secret, and would leave this machine ({rule})"
+    hint = "read the secret from Secret Manager, or exclude the file. If this is not a secret, add "
+    hint += f'allowedSecrets: {{"{location}": reason}} to the stack file'
+    what = f"this text looks like a secret and would be uploaded ({rule})"
     return Problem(what, "", hint, (), location)

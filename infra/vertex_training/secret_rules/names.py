@@ -1,30 +1,30 @@
-"""Names whose value is a secret, and values that are none: references, paths, switches, code."""
+"""Names of secrets, and values that are not secrets: references, paths, switches, code."""
 
 from __future__ import annotations
 
 import re
 from typing import Final, Literal
 
-#: ``sure``: the value is a secret whatever it looks like; ``likely``: in a variable it is, in other
-#: places if it looks random; ``key``: if it looks random; empty: the name says nothing.
+#: ``sure``: any value is a secret; ``likely``: any value of a variable, elsewhere a random value;
+#: ``key``: a random value; empty: the name has no meaning.
 Strength = Literal["sure", "likely", "key", ""]
 
-#: Words of a name: DB_PASS, db-pass and dbPass have the same.
+#: Words of a name: DB_PASS, db-pass and dbPass have the same words.
 _WORD: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 _PASSWORD: Final = re.compile(r".*(?:password|passwd|passphrase|passcode)|pwd|[a-z]+pwd|sshpass")
-#: Before ``key``: the value is a secret, whatever it looks like.
+#: Words before ``key`` that make any value a secret.
 _SECRET_KEYS: Final = re.compile(
     r"api|access|private|secret|auth|encryption|signing|master|licen[cs]e|fernet|webhook|hmac|"
     r"account|cohere|openai|anthropic|mistral|gemini|wandb|comet|neptune|clearml|pinecone"
 )
-#: Before ``key``: the value names or orders data.
+#: Words before ``key`` for values that name or order data.
 _PLAIN_KEYS: Final = re.compile(r"cache|public|sort|partition|primary|foreign|shard|hash|row")
-#: Before ``pass`` and ``pw``: an account, not a turn of a computation.
+#: Words before ``pass`` and ``pw`` that name an account, not a step of a computation.
 _ACCOUNTS: Final = re.compile(
     r"db|database|user|root|admin|mysql|pg|postgres|redis|mongo|smtp|mail|email|ftp|"
     r"proxy|login|registry|docker|git|ldap|kafka|amqp|es|elastic|account|ssh"
 )
-#: Before ``token``: a mark in a text that a model reads, or a count of them.
+#: Words before ``token`` for tokens of a model's text, or their number.
 _MARKS: Final = re.compile(
     r"pad|eos|bos|unk|sep|cls|mask|stop|start|end|begin|image|video|audio|think|prompt|special|"
     r"decoder|newline|blank|fim|delimiter|max|min|num|next|first|last|total|new|input|output|per|"
@@ -32,34 +32,34 @@ _MARKS: Final = re.compile(
 )
 _PAT_OF: Final = re.compile(r"github|gh|gitlab|git|azure|ado")
 
-#: Values that only refer to a secret: names, paths, references; and those of switches.
+#: Values that only reference a secret (names, paths, references), and values of switches.
 HARMLESS: Final = re.compile(
     r"projects/[^/]+/secrets/.*|\$\(.*\)|\$\{?\w+\}?|\{\{?[\w. ]*\}?\}|/.*(?<!=)|\.{1,2}/.*|~/.*|gs://.*|"
     r"https?://.*|file:.*|[A-Za-z]:\\.*|<.*>|\[(?:secret|removed|redacted)\]|[*]+|"
     r"true|false|yes|no|on|off|none|null|undefined|auto|required|optional|[0-9.]*",
     re.IGNORECASE | re.DOTALL,
 )
-#: Kinds of authentication, which ``AUTH`` may name.
+#: Kinds of authentication: possible values of ``AUTH``.
 _WAYS: Final = re.compile(
     r"oauth2?|basic|bearer|iam|adc|token|ldap|saml2?|oidc|kerberos|jwt|google|x509|mtls|api_?key|"
     r"password|native|trust|md5|scram[\w-]*|sasl|plain|digest|ntlm|anonymous|default",
     re.IGNORECASE,
 )
-#: How code and shell texts begin that fetch a value.
+#: Beginnings of code and shell text that fetch a value.
 _FETCHES: Final = re.compile(
     r"[$`<]|os\.environ|os\.getenv|(?:self|cls|cfg|config|conf|args|opts|options|params|hparams|"
     r"settings|env|environ|secrets|credentials|var|each|data|module|local)\.[A-Za-z_]|"
     r"[A-Za-z_][\w.]{0,80}\("
 )
-#: Parts of a value that is words and small numbers, like a name.
+#: Parts of a value made of words and small numbers, like a name.
 _NAME_PART: Final = re.compile(r"[A-Za-z]*[0-9]{0,3}|[0-9]{1,4}[A-Za-z]?")
 _HEX: Final = re.compile(r"[0-9a-f]{32,64}", re.IGNORECASE)
-#: What is looked at of a value; the rest of a longer one says nothing more.
+#: Maximum number of examined characters of a value.
 _LOOKED_AT: Final = 500
 
 
 def strength(name: str) -> Strength:
-    """Meaning of a name for its value.
+    """Return the meaning of a name for its value.
 
     >>> strength("DB_PASS"), strength("hfToken"), strength("sort-key"), strength("passes")
     ('sure', 'likely', '', '')
@@ -89,7 +89,7 @@ def strength(name: str) -> Strength:
 
 
 def is_secret(name: str, value: str, *, variable: bool) -> bool:
-    """Return whether the name makes the value a secret; ``variable``: of an environment."""
+    """Return whether the name makes the value a secret. ``variable``: an environment variable."""
     strong = strength(name)
     value = value[:_LOOKED_AT]
     if not strong:
@@ -112,12 +112,12 @@ def is_secret(name: str, value: str, *, variable: bool) -> bool:
 
 
 def fetches(value: str) -> bool:
-    """Return whether a value without quotes is code that fetches one."""
+    """Return whether an unquoted value is code that fetches a value."""
     return _FETCHES.match(value) is not None
 
 
 def looks_random(value: str) -> bool:
-    """Return whether a value looks generated: letters and digits, not words."""
+    """Return whether a value looks generated: letters and digits instead of words."""
     value = value[:_LOOKED_AT]
     mixed = re.search(r"[A-Za-z]", value) and re.search(r"[0-9]", value)
     name = all(_NAME_PART.fullmatch(part) for part in re.split(r"[-_./:@]", value))

@@ -1,4 +1,4 @@
-"""The secrets of a text, and the text without them."""
+"""Finds and redacts secrets in texts."""
 
 from __future__ import annotations
 
@@ -10,26 +10,26 @@ from typing import Final, NamedTuple
 
 from vertex_training.secret_rules.names import fetches, is_secret, looks_random, strength
 
-#: The last word of a secret's name, and what stands between the name and its value.
+#: The last word of a secret's name, and the text between name and value.
 _NAMED: Final = re.compile(
     r"(?P<word>(?i:pass(?:w(?:or)?d|phrase|code)?|pwd|pw|secret|credentials?|token|key|auth|"
     r"cookie|bearer|pat)(?![A-Za-z])(?:[_-]?[0-9]{1,2})?)(?![\w-])"
     r"(?P<quote>\\{0,8}[\"'])?\]?"
-    # `password: str = "…"` is a declaration of Python's.
+    # `password: str = "…"` is a Python declaration.
     r"(?:(?P<sign>[ \t]{0,8}(?::[ \t]?[A-Za-z][\w.\[\]| ]{0,40}=(?=[ \t]?[\"'])|:=|=>|=(?!=)|"
     r":(?!:))[ \t]{0,8})|"
     r"(?P<variable>\s*[,\n]\s*\\{0,8}[\"']?value\\{0,8}[\"']?\s*:\s{0,8})|"
     r"(?P<space>[ \t]{1,4}(?![-|])|,\s{0,8}(?=\\{0,8}[\"'][^-])))"
 )
-#: The name up to that word, read backwards.
+#: The reversed name before that word.
 _NAME_BEFORE: Final = re.compile(r"[\w.-]{0,80}")
 _OPENING: Final = re.compile(r"[rbfuRBFU]{0,2}(?P<slashes>\\{0,8})(?P<quote>[\"'])")
-#: A mapping or list of one line, in which the value may stand: ``{value: hunter2}``.
+#: A mapping or list on one line that may contain the value: ``{value: hunter2}``.
 _INSIDE: Final = re.compile(
     r"\{(?:[^{}\n]|\{[^{}\n]{0,300}+\}){1,600}+\}?|\[(?:[^\[\]\n]){1,600}+\]?"
 )
-#: A value without quotes. What closes a text or a list, and what parts a list, is part of it where
-#: it goes on: `--password=a,b`. `\n` is a line's end in JSON, and `,name=` begins the next one.
+#: An unquoted value. Closing quotes, brackets and separators belong to the value if it continues:
+#: `--password=a,b`. `\n` is a line's end in JSON, and `,name=` begins the next value.
 _PLAIN_PARTS: Final = (
     r"(?:[^\s\"'`\\,;&)\]}]|[\"'`)\]}](?=[A-Za-z0-9])|\\(?![ntr\"'`\\])|"
     r"[,;&](?=[^\s\"'`\\,;&)\]}])(?![\w.-]{1,80}[\"']?\s?[=:]))"
@@ -39,12 +39,12 @@ _PLAIN: Final = re.compile(rf"{_PLAIN_PARTS}++")
 #: The rest of a line of YAML, without a comment.
 _REST: Final = re.compile(r"[^\n]*?(?=\s*(?:\s#[^\n]*)?(?:\r?\n|\Z))")
 _LINE_BEGIN: Final = re.compile(r"[\s+*-]*")
-#: After a word of prose.
+#: Continuation after a word of prose.
 _GOES_ON: Final = re.compile(r" [A-Za-z]")
 
 
 class SecretMatch(NamedTuple):
-    """A part of a text that looks like a secret, and the name of the rule that found it."""
+    """A part of a text that looks like a secret, and the name of the matching rule."""
 
     start: int
     end: int
@@ -52,21 +52,20 @@ class SecretMatch(NamedTuple):
 
 
 def secrets_of(text: str) -> list[SecretMatch]:
-    """The secrets of a text from the left, none inside of another one."""
-    found = [SecretMatch(*each) for each in secrets(text)]
-    found = sorted([*found, *_named_secrets(text)])
-    apart: list[SecretMatch] = []
-    for each in found:
-        if apart and each.start < apart[-1].end:
-            last = apart[-1]
-            apart[-1] = last._replace(end=max(last.end, each.end))
-        elif each.end > each.start:
-            apart.append(each)
-    return apart
+    """Return the secrets of a text from left to right, without overlaps."""
+    matches = [SecretMatch(*span) for span in secrets(text)]
+    merged: list[SecretMatch] = []
+    for match in sorted([*matches, *_named_secrets(text)]):
+        if merged and match.start < merged[-1].end:
+            last = merged[-1]
+            merged[-1] = last._replace(end=max(last.end, match.end))
+        elif match.end > match.start:
+            merged.append(match)
+    return merged
 
 
 def is_secret_variable(name: str, value: str) -> bool:
-    """Return whether an environment variable has a secret, by its name or by its value's form.
+    """Return whether an environment variable is a secret, by its name or by its value's form.
 
     >>> is_secret_variable("DB_PASS", "hunter2"), is_secret_variable("PAD_TOKEN", "pad")
     (True, False)
@@ -75,12 +74,12 @@ def is_secret_variable(name: str, value: str) -> bool:
 
 
 def is_secret_value(name: str, value: str) -> bool:
-    """Return whether a field has a secret by its name, which need not be a variable's."""
+    """Return whether the name of a field makes its value a secret."""
     return bool(value) and not fetches(value) and is_secret(name, value, variable=False)
 
 
 def contains_secret(text: str) -> bool:
-    """Return whether a text has a secret: a well-known form, or a value after a secret's name.
+    """Return whether a text contains a secret: a well-known form, or a value after a secret's name.
 
     >>> contains_secret("--db-pass=hunter2"), contains_secret("--passes=3")
     (True, False)
@@ -89,24 +88,24 @@ def contains_secret(text: str) -> bool:
 
 
 def secret_words(words: Sequence[str]) -> Iterator[int]:
-    """Indices of the words of a command line that hold a secret.
+    """Yield the indices of the words of a command line that contain a secret.
 
     >>> list(secret_words(["--user", "me", "--password", "hunter2"]))
     [3]
     """
-    found = secrets_of(" ".join(words))
+    matches = secrets_of(" ".join(words))
     start, place = 0, 0
     for index, word in enumerate(words):
         end = start + len(word)
-        while place < len(found) and found[place].end <= start:
+        while place < len(matches) and matches[place].end <= start:
             place += 1
-        if place < len(found) and found[place].start < end:
+        if place < len(matches) and matches[place].start < end:
             yield index
         start = end + 1
 
 
 def redacted(text: str, replacement: str = "[secret]") -> str:
-    """``text`` with every part that looks like a secret replaced.
+    """Return ``text`` with a replacement for all parts that look like secrets.
 
     >>> redacted("git clone https://me:hunter2@example.com/x.git")
     'git clone https://me:[secret]@example.com/x.git'
@@ -117,7 +116,7 @@ def redacted(text: str, replacement: str = "[secret]") -> str:
 
 
 def masked(line: str) -> str:
-    """``line`` of a file with what looks like a secret masked by asterisks. Keeps its length.
+    """Return ``line`` with asterisks for all parts that look like secrets; the length is unchanged.
 
     >>> masked("env: [{name: DB_PASSWORD, value: hunter2}]")
     'env: [{name: DB_PASSWORD, value: *******}]'
@@ -136,12 +135,12 @@ def _replaced(text: str, stands_for: Callable[[SecretMatch], str]) -> str:
 
 
 def _named_secrets(text: str) -> Iterator[SecretMatch]:
-    """Values that stand after the name of a secret."""
+    """Yield values after names of secrets."""
     place = 0
     while match := _NAMED.search(text, place):
         place = match.end() if match["sign"] else match.start() + 1
         before = _NAME_BEFORE.match(text[max(0, match.start() - 80) : match.start()][::-1])
-        assert before is not None  # it may be empty
+        assert before is not None  # the match may be empty
         start = match.start() - before.end()
         name = text[start : match.end("word")].lstrip("-.")
         if (strong := strength(name)) and (value := _value(text, match, start, name, strong)):
@@ -152,7 +151,7 @@ def _named_secrets(text: str) -> Iterator[SecretMatch]:
 def _value(
     text: str, match: re.Match[str], start: int, name: str, strong: str
 ) -> tuple[int, int] | None:
-    """Return the start and end of the value after a name, if it is a secret."""
+    """Return start and end of the value after a name if the value is a secret."""
     option, at = text[start] == "-", match.end()
     quoted = _quoted(text, at)
     if match["space"] and not option and not (quoted and match["quote"]):
@@ -172,7 +171,7 @@ def _value(
     if (is_plain and fetches(value)) or value.startswith(("$", "<", "`")):
         return None
     if text[start - 1 : start] == "/" and re.match(rf"{re.escape(name)}(?!\w)", value, re.I):
-        return None  # a type of Pulumi's, like `gcp:storage/hmacKey:HmacKey`
+        return None  # a Pulumi type, like `gcp:storage/hmacKey:HmacKey`
     if not is_secret(name, value, variable=variable) or (pair and not looks_random(value)):
         return None
     if not is_plain:
@@ -190,7 +189,7 @@ def _value(
 
 
 def _quoted(text: str, at: int) -> tuple[int, int] | None:
-    """Begin and end of what stands between quotes of one line, however often they are escaped."""
+    """Return start and end of quoted text on one line, with any number of escapes."""
     opening = _OPENING.match(text, at)
     if opening is None:
         return None
@@ -200,7 +199,7 @@ def _quoted(text: str, at: int) -> tuple[int, int] | None:
             return None
         count = len(closing[1])
         if max(0, count - slashes) % (2 * (slashes + 1)) == 0:
-            # Of more than the quote's own, the first are escapes that belong to the value.
+            # Additional backslashes before the quote's own are escapes in the value.
             return begin, closing.end() - 1 - min(count, slashes)
     return None
 
@@ -212,17 +211,17 @@ def _structure(text: str, at: int) -> tuple[int, int] | None:
     return (at, inside.end()) if re.search(r"\w", inside[0]) else None
 
 
-#: Tokens by how they begin: name of the rule -> form.
+#: Well-known tokens: name of the rule -> form.
 TOKENS: Final[dict[str, str]] = tomllib.loads(
     (resources.files("vertex_training.secret_rules") / "tokens.toml").read_text("utf-8")
 )
 
 #: Between the words of a command: of a shell, or of a list in JSON or YAML.
 _SEP: Final = r"[\s\"',\\]{1,8}"
-#: A word of a command that is no option, no variable and no number.
+#: A word of a command except options, variables and numbers.
 _WORD: Final = r"(?![$<{\-]|[0-9:./]{1,40}(?![^\s\"',\\]))[^\s\"',\\]{1,200}"
 _LOGINS: Final = r"\b(?:docker|podman|buildah|skopeo|helm|oras|crane|nerdctl|twine|az|cf|oc)"
-#: Secrets that only the text before (and after) them tells from other text:
+#: Secrets that the surrounding text identifies:
 #: name of the rule -> (text before, secret with the text after it in a look-ahead).
 PLACES: Final = {
     "password-in-url": (r"://[^\s/:@\"']{0,100}:", r"(?![$<{*%])[^\s/@\"']{1,2000}(?=@)"),
@@ -248,7 +247,7 @@ PLACES: Final = {
     "login-password": (
         rf"{_LOGINS}{_SEP}[^|;\n]{{0,60}}?\blogin\b[^|;\n]{{0,200}}?{_SEP}-p(?:{_SEP}|=)?", _WORD,
     ),
-    # Letters alone may be anything: `mysql -u trainer -p runs`.
+    # A word of letters can be another argument: `mysql -u trainer -p runs`.
     "user-and-password": (
         rf"(?<![\w-])(?:-u|--user(?:name)?)(?:{_SEP}|=)[^\s\"',\\]{{1,100}}{_SEP}[^|;\n]{{0,60}}?"
         rf"(?<![\w-])-p{_SEP}",
@@ -266,22 +265,21 @@ PLACES: Final = {
         r"(?:--password-stdin|\blogin\b|sudo\s+-S|--with-token|--stdin\b))",
     ),
 }  # fmt: skip
-#: Rules whose form is not enough: the secret must also be like one that a program made.
+#: Further checks of rules with a general form.
 _CHECKS: Final[dict[str, Callable[[str], bool]]] = {"token-in-url": looks_random}
 _KEY_LABEL: Final = r"[A-Z0-9 ]{0,20}PRIVATE KEY(?: BLOCK)?-----"
-#: How a private key begins.
+#: Beginning of a private key.
 PRIVATE_KEY: Final = rf"-----BEGIN {_KEY_LABEL}"
-#: What follows the form of a token belongs to it.
+#: Characters after the form of a token that belong to the token.
 _TAIL: Final = r"[A-Za-z0-9_.~%+/=-]*"
 
 
-#: Without groups: `re` tells by its first character that an alternative cannot match, if it begins
-#: with one.
+#: Without groups, so that `re` can exclude alternatives by their first character.
 _TOKEN: Final = re.compile(rf"(?<![A-Za-z0-9])(?:{'|'.join(TOKENS.values())}){_TAIL}")
 _KEY: Final = re.compile(
     rf"{PRIVATE_KEY}[^\"']*?(?:-----END {_KEY_LABEL}|(?=\\?[\"'])|\Z)", re.DOTALL
 )
-#: One pattern each: `re` looks for the text that one begins with far faster than for many.
+#: Separate patterns: `re` searches for the beginning of a single pattern much faster.
 _PLACES: Final = {
     rule: re.compile(f"{before}(?P<secret>{secret}{_TAIL})")
     for rule, (before, secret) in PLACES.items()
@@ -289,7 +287,7 @@ _PLACES: Final = {
 
 
 def secrets(text: str) -> Iterator[tuple[int, int, str]]:
-    """(start, end, rule) of each secret that its form tells, in the order of the rules."""
+    """Yield (start, end, rule) of each secret with a well-known form, in the order of the rules."""
     for match in _KEY.finditer(text):
         yield *match.span(), "private-key"
     for match in _TOKEN.finditer(text):

@@ -1,10 +1,10 @@
-"""Model versions made of what runs left, and the versions that endpoints serve.
+"""Model versions from the artifacts of runs, and the versions that endpoints serve.
 
 ============  ======================================================================
-``declared``  what a stack declares of both, with the identities that follow; pure
-``protocol``  one request, one version; one endpoint, brought to what is declared; pure
-``google``    the model registry, endpoints and runs, by official clients
-``provider``  the three dynamic providers (the state names them)
-``resource``  their resources, as the program declares them
+``declared``  declared versions and endpoints, with their identities; pure
+``protocol``  uploads each version once; updates endpoints to their declaration; pure
+``google``    adapters for the model registry, endpoints and runs, with official clients
+``provider``  the three dynamic providers (states contain their names)
+``resource``  the resources of these providers
 ============  ======================================================================
 """

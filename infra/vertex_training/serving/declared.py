@@ -1,8 +1,8 @@
 """Declaration of a model version and of the versions behind an endpoint. Pure.
 
-All of it is known before anything exists: the identity of a version does not follow from where its
-run happened to write, and the id of a deployed model is ours to choose. So a preview shows it, and
-a repeated call is recognised by it.
+All values are known before the resources exist: the identity of a version does not depend on the
+run's output folder, and the program chooses the id of a deployed model. So a preview shows the
+identities, and the service recognizes repeated calls.
 """
 
 from __future__ import annotations
@@ -15,19 +15,19 @@ from typing import Any, Final
 
 from vertex_training.customjob.request.job_file import ID_LENGTH
 
-#: How the alias begins that a version has for its request; the request's id follows.
+#: Prefix of the alias of a version; the request id follows.
 ALIAS_PREFIX: Final = "r-"
-#: Label of a version with the key of its model; the others are those of jobs.
+#: Label of a version with the key of its model; all other labels are also labels of jobs.
 MODEL_LABEL: Final = "vt-model"
 #: Label of an endpoint with its key.
 ENDPOINT_LABEL: Final = "vt-endpoint"
-#: Digits of a deployed model's id: the API takes 1 to 10.
+#: Number of digits in a deployed model's id: the API accepts 1 to 10.
 DEPLOYED_ID_DIGITS: Final = 10
 
 
 @dataclass(frozen=True, slots=True)
 class ModelSource:
-    """The run that a version is made of. ``model`` and ``job`` are keys of the stack file."""
+    """The run with the artifacts of a version. ``model`` and ``job`` are keys of the stack file."""
 
     project: str
     region: str
@@ -39,23 +39,23 @@ class ModelSource:
 
 @dataclass(frozen=True, slots=True)
 class DeclaredVersion:
-    """One version of a model: of one run, served by one container."""
+    """A version of a model: the artifacts of a run and a serving container."""
 
     source: ModelSource
     model_id: str
-    """Its model's id in the registry."""
+    """Id of the model in the registry."""
     container: str
-    """The ``ModelContainerSpec`` as JSON, by REST's names."""
+    """The ``ModelContainerSpec`` as JSON, with REST's names."""
     artifacts: str
     """Folder below the run's output directory."""
     files: tuple[str, ...] = ()
-    """Required files of that folder."""
+    """Required files in that folder."""
     key: str = ""
-    """The key that encrypts it; Google's without one."""
+    """Encryption key; empty for Google's key."""
 
     @property
     def request_id(self) -> str:
-        """Identity of the upload: equal for the same source, container and folder only."""
+        """Return the identity of the upload, a digest of source, container and folder."""
         source = self.source
         parts = [
             *("model", source.project, source.region, source.stack, source.model, source.job),
@@ -65,25 +65,25 @@ class DeclaredVersion:
 
     @property
     def image(self) -> str:
-        """The image that serves it."""
+        """Return the image of the serving container."""
         return str(json.loads(self.container)["imageUri"])
 
 
 @dataclass(frozen=True, slots=True)
 class DeclaredDeployment:
-    """One version behind an endpoint, and the machines that it has there."""
+    """A version behind an endpoint, and its machines."""
 
     version: DeclaredVersion
     machine: Mapping[str, Any]
-    """A ``MachineSpec`` by REST's names."""
+    """A ``MachineSpec`` with REST's names."""
     minimum: int
     maximum: int
     account: str = ""
-    """Address of the account that its containers act as; Google's own without it."""
+    """Address of the containers' service account; empty for Google's default account."""
 
     @property
     def id(self) -> str:
-        """Id of the deployed model. What cannot be changed in place is part of it."""
+        """Return the id of the deployed model, a digest of its immutable properties."""
         parts = [self.version.request_id, json.dumps(self.machine, sort_keys=True), self.account]
         digest = int(hashlib.sha256("\0".join(parts).encode()).hexdigest(), 16)
         lowest = 10 ** (DEPLOYED_ID_DIGITS - 1)
@@ -92,35 +92,35 @@ class DeclaredDeployment:
 
 @dataclass(frozen=True, slots=True)
 class DeclaredEndpoint:
-    """An endpoint, the versions behind it by run, and the share of each."""
+    """An endpoint, its versions by run, and their shares of the traffic."""
 
     key: str
     project: str
     region: str
     stack: str
     id: str
-    """Nine digits that follow from the four above."""
+    """Nine digits, a digest of the four fields above."""
     display_name: str
     deployments: Mapping[int, DeclaredDeployment]
     split: Mapping[int, int]
     """Share by run; 100 in total."""
     is_private: bool
-    """True if it is reached by Private Service Connect alone."""
+    """True if only Private Service Connect provides access."""
     is_named_public: bool
     """True if the stack file has ``public: true``."""
     labels: Mapping[str, str]
     key_name: str = ""
-    """The key that encrypts it; Google's without one."""
+    """Encryption key; empty for Google's key."""
     model: str = ""
-    """Key of its model."""
+    """Key of the model."""
     team: str | None = None
 
     account: str = ""
-    """Address of the account that its containers act as; Google's own without it."""
+    """Address of the containers' service account; empty for Google's default account."""
 
     @property
     def name(self) -> str:
-        """``projects/P/locations/R/endpoints/ID``."""
+        """Return the resource name, ``projects/P/locations/R/endpoints/ID``."""
         return f"projects/{self.project}/locations/{self.region}/endpoints/{self.id}"
 
 
@@ -134,7 +134,7 @@ def container_spec(
     args: Sequence[str],
     deployment_timeout: str | None,
 ) -> str:
-    """A ``ModelContainerSpec`` as canonical JSON; without what is left empty."""
+    """Return a ``ModelContainerSpec`` as canonical JSON, without empty fields."""
     message = {
         "imageUri": image,
         "predictRoute": predict_route,
@@ -145,5 +145,5 @@ def container_spec(
         "args": list(args),
         "deploymentTimeout": deployment_timeout,
     }
-    given = {key: value for key, value in message.items() if value}
-    return json.dumps(given, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    present = {key: value for key, value in message.items() if value}
+    return json.dumps(present, sort_keys=True, separators=(",", ":"), ensure_ascii=False)

@@ -1,7 +1,7 @@
 """The dynamic providers of ``ModelVersion``, ``EndpointCleanup`` and ``EndpointTraffic``.
 
-The state refers to this module and its classes by name: none may be renamed or moved. Instances
-have no attributes, because the SDK would pickle them into the state as well.
+States refer to this module and its classes by name: none can be renamed or moved. Instances have no
+attributes, because the SDK would pickle them into the state.
 """
 
 from __future__ import annotations
@@ -68,130 +68,133 @@ from vertex_training.serving.protocol.uploads import foreign_model, upload
 
 #: Folder of the records of uploads in the control bucket.
 RECORDS: Final = "models/"
-#: Keys of ``options`` that the state keeps.
-KEPT_OPTIONS: Final = ("controlBucket", "onDelete", IMPERSONATE)
-#: Names of versions that a resource of this process has: another resource may leave with one.
-_made: Final[set[str]] = set()
-#: Projects that did not answer this process in time.
+#: Keys of ``options`` in the state.
+STORED_OPTIONS: Final = ("controlBucket", "onDelete", IMPERSONATE)
+#: Names of versions that a resource of this process has adopted or created.
+_created: Final[set[str]] = set()
+#: Projects that did not respond in time.
 _unreachable: Final[set[str]] = set()
 
 
 class _ServingProvider(BoundedProvider):
-    """Shared base of both providers."""
+    """Shared base of the providers."""
 
     wait: ClassVar[OperationWait] = OperationWait()
-    """Bounds of long operations, as ``timing``."""
+    """Time limits of long operations; see ``timing``."""
 
     def _wait(self) -> OperationWait:
-        bounds = self.wait
+        limits = self.wait
         environment = ProcessEnvironment(engine_is_alive=is_engine_alive)
         return OperationWait(
-            environment, bounds.backoff, bounds.longest, bounds.doubt, report=print_line
+            environment, limits.backoff, limits.longest, limits.doubt, report=print_line
         )
 
 
 class ModelVersionProvider(_ServingProvider):
-    """check, diff, create, read, update and delete of one model version."""
+    """Implements check, diff, create, read, update and delete for a model version."""
 
     def check(self, olds: dict[str, Any], news: dict[str, Any]) -> dynamic.CheckResult:
         """Look up the run of a new version, and add it to the inputs as ``resolved``.
 
-        A run that cannot become a version is refused here, in the preview. Where nothing answers,
-        ``resolved`` has why, and ``create`` asks again.
+        Fails the preview if the run cannot become a version. If the lookup fails, ``resolved`` has
+        the reason, and ``create`` repeats the lookup.
         """
         if has_unknown(news):
             return dynamic.CheckResult(news, [])
-        if olds.get("requestId") == news.get("requestId"):  # the version is there
+        if olds.get("requestId") == news.get("requestId"):  # the version exists
             return dynamic.CheckResult({**news, "resolved": olds.get("resolved") or {}}, [])
-        found = _looked_up(news)
-        if isinstance(found, JobRefusedError):
-            return dynamic.CheckResult(news, [dynamic.CheckFailure("", str(found))])
-        resolved = found.inputs() if isinstance(found, RunArtifacts) else unanswered(found)
+        result = _look_up(news)
+        if isinstance(result, JobRefusedError):
+            return dynamic.CheckResult(news, [dynamic.CheckFailure("", str(result))])
+        resolved = result.inputs() if isinstance(result, RunArtifacts) else unanswered(result)
         return dynamic.CheckResult({**news, "resolved": resolved}, [])
 
     def diff(self, _id: str, olds: dict[str, Any], news: dict[str, Any]) -> dynamic.DiffResult:
         """Replace the version if its request changed: versions cannot be updated.
 
-        The new one is made first; the old one leaves when no endpoint of the stack has it.
+        The new version is created first. The old version leaves when no endpoint of the stack
+        serves it.
         """
         replaces = ["requestId"] if olds.get("requestId") != news.get("requestId") else []
         changes = (
             bool(replaces)
             or olds.get(PROVIDER_KEY) != news.get(PROVIDER_KEY)
-            or olds.get("options") != _kept(news["options"])
+            or olds.get("options") != _stored_options(news["options"])
         )
         return dynamic.DiffResult(changes=changes, replaces=replaces)
 
     def create(self, props: dict[str, Any]) -> dynamic.CreateResult:
-        """Upload the version, or adopt the one that exists.
+        """Upload the version, or adopt the existing version.
 
         Raises:
-            OperatorError: it was refused, or is not certain.
+            OperatorError: the upload was refused or is uncertain.
         """
         resolved = props.get("resolved") or {}
         if not resolved.get("artifactUri"):
             resolved = _artifacts(props).inputs()
         request = _request(props, resolved["artifactUri"])
         name = upload(request, _registry(props), _intents(props), self.timing, self._wait())
-        _made.add(name)
+        _created.add(name)
         return dynamic.CreateResult(name, _version_outputs(props, resolved))
 
     def read(self, id_: str, props: dict[str, Any]) -> dynamic.ReadResult:
-        """The version as it is known. One that somebody deleted is made anew by the next ``up``.
+        """Read the version. The next ``up`` creates a deleted version again.
 
-        So is one whose number another upload has now, as where the model was deleted meanwhile.
+        A version also counts as deleted if another upload has its number after the model was
+        deleted.
         """
-        there = _registry(props).version(id_)
-        is_own = there is not None and _is_own(there, props)
+        version = _registry(props).version(id_)
+        is_own = version is not None and _is_own(version, props)
         return dynamic.ReadResult(id_ if is_own else "", without_provider(props) if is_own else {})
 
     def update(self, _id: str, olds: dict[str, Any], news: dict[str, Any]) -> dynamic.UpdateResult:
-        """Update the options that the state keeps; does not touch the version."""
-        outs = {**without_provider(olds), "options": _kept(news["options"])}
+        """Update the stored options. Does not change the version."""
+        outs = {**without_provider(olds), "options": _stored_options(news["options"])}
         return dynamic.UpdateResult(outs)
 
     def delete(self, id_: str, props: dict[str, Any]) -> None:
-        """Keep the version; with ``onDelete: delete``, delete it unless an endpoint has it."""
-        if props["options"]["onDelete"] != "delete" or id_ in _made:
+        """Keep the version; with ``onDelete: delete``, delete the version unless deployed."""
+        if props["options"]["onDelete"] != "delete" or id_ in _created:
             return
         registry = _registry(props)
-        there = registry.version(id_)
-        if there is None:
+        version = registry.version(id_)
+        if version is None:
             reason = ""
-        elif not _is_own(there, props):
-            reason = "it is not the one that this stack made"
-        elif there.endpoints:
-            reason = f"it is deployed at {', '.join(sorted(set(there.endpoints)))}"
+        elif not _is_own(version, props):
+            reason = "the version does not belong to this stack"
+        elif version.endpoints:
+            reason = f"the version is deployed to {', '.join(sorted(set(version.endpoints)))}"
         else:
             reason = registry.delete_version(id_)
         if reason:
-            print_line(f"model version {id_} stays: {reason}")
+            print_line(f"model version {id_} was not deleted: {reason}")
         else:
             release(_intents(props), props["requestId"], id_)
 
 
 class _EndpointProvider(_ServingProvider):
-    """Shared base of the two resources on one endpoint."""
+    """Shared base of the providers for an endpoint."""
 
     def delete(self, _id: str, props: dict[str, Any]) -> None:
-        """Take the traffic away, then all that the stack deployed.
+        """Remove the traffic, then undeploy the stack's models.
 
         Raises:
-            NotSubmittedError: others deployed something there; nothing was changed.
+            NotSubmittedError: the endpoint has foreign deployed models; nothing was changed.
         """
         goal = Goal(props["endpoint"]["key"], _owner(props), {}, {})
         reconcile(_endpoint_name(props), goal, _endpoints(props), self._wait())
 
 
 class EndpointCleanupProvider(_EndpointProvider):
-    """diff, create, update and delete of what empties an endpoint before it is deleted.
+    """Implements diff, create, update and delete for the cleanup of an endpoint.
 
-    The engine knows no traffic whose ``create`` was killed, and deletes none. This resource is in
-    the state before anything is deployed, so whoever deletes the endpoint empties it first.
+    After a killed ``create`` of the traffic resource, the engine does not delete that resource. The
+    cleanup is in the state before the first deployment, and empties the endpoint before its
+    deletion.
     """
 
     def diff(self, _id: str, olds: dict[str, Any], news: dict[str, Any]) -> dynamic.DiffResult:
-        """Replace it with its endpoint, which has to be empty then."""
+        """Replace the resource together with its endpoint, which must be empty then."""
         replaces = ["endpoint"] if _is_another(olds, news) else []
         changes = bool(replaces) or any(
             olds.get(key) != news.get(key) for key in ("endpoint", "options", PROVIDER_KEY)
@@ -199,23 +202,23 @@ class EndpointCleanupProvider(_EndpointProvider):
         return dynamic.DiffResult(changes=changes, replaces=replaces, delete_before_replace=True)
 
     def create(self, props: dict[str, Any]) -> dynamic.CreateResult:
-        """Nothing is called."""
+        """Return the id without a call."""
         return dynamic.CreateResult(_endpoint_name(props), without_provider(props))
 
     def update(self, _id: str, _olds: dict[str, Any], news: dict[str, Any]) -> dynamic.UpdateResult:
-        """Nothing is called."""
+        """Return the outputs without a call."""
         return dynamic.UpdateResult(without_provider(news))
 
 
 class DeployedModelsProvider(_EndpointProvider):
-    """check, diff, create, read, update and delete of what one endpoint serves."""
+    """Implements check, diff, create, read, update and delete for the traffic of an endpoint."""
 
     def diff(self, _id: str, olds: dict[str, Any], news: dict[str, Any]) -> dynamic.DiffResult:
-        """Update what is deployed and the split in place; replace it with its endpoint.
+        """Update deployed models and split in place; replace the resource with its endpoint.
 
-        An endpoint that is made anew, as from public to private, has no id meanwhile. A killed or
-        failed update leaves the state as it was before it: so where the inputs are those of the
-        state, the endpoint itself is looked at, or a revert would leave what the update had done.
+        A replaced endpoint, as from public to private, has an unknown id in the preview. A killed
+        or failed update does not change the state: so if the inputs equal the state, the endpoint
+        itself is read. Otherwise a revert would not undo the update.
         """
         replaces = ["endpoint"] if _is_another(olds, news) else []
         changes = bool(replaces) or any(
@@ -225,21 +228,22 @@ class DeployedModelsProvider(_EndpointProvider):
         if not changes and _is_unfinished(news):
             changes = True
             print_line(
-                f"endpoint '{news['endpoint']['key']}' is not as the state says: an update of it "
-                "was killed or failed, or somebody changed it. `pulumi up` brings it back."
+                f"endpoint '{news['endpoint']['key']}' differs from the state: an update was "
+                "killed "
+                "or failed, or a user changed the endpoint. Run `pulumi up` to update the endpoint."
             )
         return dynamic.DiffResult(changes=changes, replaces=replaces, delete_before_replace=True)
 
     def create(self, props: dict[str, Any]) -> dynamic.CreateResult:
-        """Bring the endpoint to what is declared. Returns once all of it serves.
+        """Update the endpoint to its declaration. Returns when all versions serve.
 
         Raises:
-            OperatorError: a version was not deployed; or the endpoint is changed by others.
+            OperatorError: a version was not deployed, or the endpoint changes concurrently.
         """
         return dynamic.CreateResult(_endpoint_name(props), self._reconciled(props))
 
     def update(self, _id: str, _olds: dict[str, Any], news: dict[str, Any]) -> dynamic.UpdateResult:
-        """The same as ``create``: what is there already stays."""
+        """Update the endpoint like ``create``: existing deployed models remain."""
         return dynamic.UpdateResult(self._reconciled(news))
 
     def read(self, id_: str, props: dict[str, Any]) -> dynamic.ReadResult:
@@ -251,13 +255,13 @@ class DeployedModelsProvider(_EndpointProvider):
 
     def _reconciled(self, props: dict[str, Any]) -> dict[str, Any]:
         observed = reconcile(_endpoint_name(props), _goal(props), _endpoints(props), self._wait())
-        assert observed is not None  # something is wanted
+        assert observed is not None  # the goal is not empty
         others = _observed(props, observed)["others"]
         return {**without_provider(props), "others": others}
 
 
-def _looked_up(props: dict[str, Any]) -> RunArtifacts | OperatorError | None:
-    """The artifacts of a run, or why it has none; None if nothing answered in time."""
+def _look_up(props: dict[str, Any]) -> RunArtifacts | OperatorError | None:
+    """Return the artifacts of a run, or an error; None after a timeout."""
     project = props["model"]["project"]
 
     def ask() -> RunArtifacts | OperatorError:
@@ -270,12 +274,12 @@ def _looked_up(props: dict[str, Any]) -> RunArtifacts | OperatorError | None:
             return error
 
     if is_offline(project) or is_comparison():
-        return OperatorError("this preview asks no cloud")
+        return OperatorError("this preview does not query the cloud")
     return _answer(project, ask)
 
 
 def _answer(project: str, ask: Callable[[], Answer]) -> Answer | None:
-    """Return the result of ``ask``; None if the project does not answer this process in time."""
+    """Return the result of ``ask``; None if the project does not respond in time."""
     if project in _unreachable:
         return None
     result = answer_within(BOUND, ask)
@@ -285,26 +289,26 @@ def _answer(project: str, ask: Callable[[], Answer]) -> Answer | None:
 
 
 def _is_another(olds: Mapping[str, Any], news: Mapping[str, Any]) -> bool:
-    """Return whether the endpoint is created again, or is another one."""
+    """Return whether the endpoint is replaced, or has another name."""
     return _endpoint_name(olds) != _endpoint_name(news) or has_unknown(news.get("shell"))
 
 
 def _is_unfinished(props: Mapping[str, Any]) -> bool:
-    """Return whether the endpoint differs from the inputs; False if the service does not answer."""
+    """Return whether the endpoint differs from the inputs; False if it cannot be read."""
     project = props["endpoint"]["project"]
 
     def ask() -> bool:
         try:
-            found = _endpoints(props).get(_endpoint_name(props))
+            endpoint = _endpoints(props).get(_endpoint_name(props))
         except OperatorError:
             return False
-        return found is not None and next_step(found, _goal(props)) is not None
+        return endpoint is not None and next_step(endpoint, _goal(props)) is not None
 
     return not is_offline(project) and bool(_answer(project, ask))
 
 
 def _existing(props: Mapping[str, Any]) -> VersionSnapshot | None:
-    """The version that this request made, as after a lost state; None if there is none."""
+    """Return the existing version of this request, as after a lost state; else None."""
     model = props["model"]
     parent = f"projects/{model['project']}/locations/{model['region']}"
     alias = f"{ALIAS_PREFIX}{props['requestId']}"
@@ -316,7 +320,7 @@ def _existing(props: Mapping[str, Any]) -> VersionSnapshot | None:
 
 
 def _source(props: Mapping[str, Any]) -> tuple[ModelSource, str]:
-    """The run that a version is made of, and the folder below its output directory."""
+    """Return the source run of a version, and the folder below its output directory."""
     model = props["model"]
     keys = ("project", "region", "stack", "model", "job")
     source = ModelSource(**{key: model[key] for key in keys}, run=int(model["run"]))
@@ -324,13 +328,13 @@ def _source(props: Mapping[str, Any]) -> tuple[ModelSource, str]:
 
 
 def _artifacts(props: Mapping[str, Any]) -> RunArtifacts:
-    if there := _existing(props):
-        return artifacts_of_version(*_source(props), there, _runs(props))
+    if version := _existing(props):
+        return artifacts_of_version(*_source(props), version, _runs(props))
     return find_artifacts(*_source(props), props.get("files") or (), _runs(props))
 
 
 def _request(props: Mapping[str, Any], artifact_uri: str) -> VersionRequest:
-    """The upload that a version's inputs describe."""
+    """Return the upload of a version's inputs."""
     model, options = props["model"], props["options"]
     run, alias = int(model["run"]), f"{ALIAS_PREFIX}{props['requestId']}"
     body = canonical(
@@ -369,46 +373,46 @@ def _request(props: Mapping[str, Any], artifact_uri: str) -> VersionRequest:
 
 
 def _is_own(version: VersionSnapshot, props: Mapping[str, Any]) -> bool:
-    """Return whether the version is the upload in the state: numbers are reused."""
+    """Return whether the version is the upload in the state. Numbers can be reused."""
     return version.labels.get(REQUEST_ID_LABEL) == props["requestId"]
 
 
 def _version_outputs(props: Mapping[str, Any], resolved: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the state of a version: what finds, refreshes and deletes it."""
+    """Return the outputs of a version: all values that find, refresh and delete it."""
     return {
         "model": props["model"],
         "requestId": props["requestId"],
-        "options": _kept(props["options"]),
+        "options": _stored_options(props["options"]),
         "resolved": dict(resolved),
     }
 
 
-def _kept(options: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: options[key] for key in KEPT_OPTIONS if options.get(key)}
+def _stored_options(options: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: options[key] for key in STORED_OPTIONS if options.get(key)}
 
 
 def _goal(props: Mapping[str, Any]) -> Goal:
-    """Return the declared state of an endpoint from the inputs of its traffic."""
+    """Return the declared state of an endpoint from the inputs of its traffic resource."""
     owner = _owner(props)
     deployments = {
         _run(name): Deployment(
-            given["deployedModelId"],
-            given["model"],
-            display_name(owner, _run(name), given["deployedModelId"]),
-            int(given["min"]),
-            int(given["max"]),
-            _machine(given["machine"]),
-            given.get("account", ""),
+            model["deployedModelId"],
+            model["model"],
+            display_name(owner, _run(name), model["deployedModelId"]),
+            int(model["min"]),
+            int(model["max"]),
+            _machine(model["machine"]),
+            model.get("account", ""),
         )
-        for name, given in props["deployed"].items()
+        for name, model in props["deployed"].items()
     }
     split = {_run(name): int(share) for name, share in props["split"].items()}
     return Goal(props["endpoint"]["key"], owner, deployments, split)
 
 
-def _machine(given: Mapping[str, Any]) -> dict[str, Any]:
-    """A MachineSpec. The engine has numbers as floats."""
-    return {key: int(value) if isinstance(value, float) else value for key, value in given.items()}
+def _machine(spec: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a MachineSpec with integers instead of the engine's floats."""
+    return {key: int(value) if isinstance(value, float) else value for key, value in spec.items()}
 
 
 def _run(name: str) -> int:
@@ -421,27 +425,27 @@ def _owner(props: Mapping[str, Any]) -> str:
 
 
 def _observed(props: Mapping[str, Any], observed: EndpointSnapshot) -> dict[str, Any]:
-    """Return the outputs of an endpoint's resource."""
+    """Return the outputs of an endpoint's traffic resource."""
     goal, before = Goal("", _owner(props), {}, {}), props.get("deployed") or {}
-    by_id = {given["deployedModelId"]: given for given in before.values()}
+    by_id = {model["deployedModelId"]: model for model in before.values()}
     deployed, split = dict[str, Any](), dict[str, int]()
-    for id_, each in observed.deployed.items():
-        if goal.owns(each):
-            bounds = {"min": each.minimum, "max": each.maximum}
-            there = {"model": each.version, "deployedModelId": id_, "machine": dict(each.machine)}
-            name = f"run {run_of(each)}" if id_ in by_id else f"run {run_of(each)} {id_}"
-            deployed[name] = {**there, **by_id.get(id_, {}), **bounds}
+    for id_, model in observed.deployed.items():
+        if goal.owns(model):
+            limits = {"min": model.minimum, "max": model.maximum}
+            machine = dict(model.machine)
+            current = {"model": model.version, "deployedModelId": id_, "machine": machine}
+            name = f"run {run_of(model)}" if id_ in by_id else f"run {run_of(model)} {id_}"
+            deployed[name] = {**current, **by_id.get(id_, {}), **limits}
             split[name] = observed.split.get(id_, 0)
-    others = sorted(
-        observed.deployed.keys() - {each["deployedModelId"] for each in deployed.values()}
-    )
+    owned = {model["deployedModelId"] for model in deployed.values()}
+    others = sorted(observed.deployed.keys() - owned)
     return {"deployed": deployed, "split": split, "others": others}
 
 
 def _endpoint_name(props: Mapping[str, Any]) -> str:
     endpoint = props["endpoint"]
-    here = f"projects/{endpoint['project']}/locations/{endpoint['region']}"
-    return f"{here}/endpoints/{endpoint['id']}"
+    parent = f"projects/{endpoint['project']}/locations/{endpoint['region']}"
+    return f"{parent}/endpoints/{endpoint['id']}"
 
 
 def _registry(props: Mapping[str, Any]) -> ModelRegistry:

@@ -1,4 +1,4 @@
-"""``ModelVersion``, ``EndpointCleanup`` and ``EndpointTraffic``, as the program declares them."""
+"""The resources ``ModelVersion``, ``EndpointCleanup`` and ``EndpointTraffic``."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from vertex_training.serving.provider import (
 
 
 class ModelVersion(dynamic.Resource, module="vertex", name="ModelVersion"):
-    """One version of a model in the registry, made of what one run left.
+    """A version of a model in the registry, created from the artifacts of a run.
 
-    Its id is ``projects/NUMBER/locations/REGION/models/ID@VERSION``. Another request makes another
-    version; the old one leaves when nothing of the stack serves it any more, and stays in the
-    registry unless the stack file says ``onDelete: delete``.
+    Its id is ``projects/NUMBER/locations/REGION/models/ID@VERSION``. A changed request creates a
+    new version. The old version leaves the stack when no endpoint of the stack serves it, and
+    remains in the registry unless the stack file has ``onDelete: delete``.
     """
 
     resolved: pulumi.Output[Mapping[str, Any]]
-    """The run that it was made of: ``job``, ``state``, ``artifactUri`` and ``metrics``."""
+    """The source run: ``job``, ``state``, ``artifactUri`` and ``metrics``."""
 
     def __init__(
         self,
@@ -41,9 +41,9 @@ class ModelVersion(dynamic.Resource, module="vertex", name="ModelVersion"):
     ) -> None:
         """Declare the version.
 
-        ``labels`` are the stack's; a change of them makes no other version. ``control_bucket``
-        holds the record by which it is uploaded only once. ``on_delete``, ``keep`` or ``delete``,
-        is about the version when it leaves. ``impersonate`` is the account that uploads it.
+        ``labels`` are the stack's labels; changing them creates no new version. ``control_bucket``
+        has the record that prevents a second upload. ``on_delete``, ``keep`` or ``delete``, applies
+        when the version leaves the stack. ``impersonate`` is the account for the upload.
         """
         inputs = {
             "model": {**asdict(version.source), "id": version.model_id},
@@ -59,15 +59,15 @@ class ModelVersion(dynamic.Resource, module="vertex", name="ModelVersion"):
                 **({"impersonate": impersonate} if impersonate else {}),
             },
         }
-        # ``resolved`` is an output here, and ``check`` adds it to the inputs.
+        # An output for the program; ``check`` adds ``resolved`` to the inputs.
         super().__init__(ModelVersionProvider(), resource_name, {**inputs, "resolved": None}, opts)
 
 
 class EndpointCleanup(dynamic.Resource, module="vertex", name="EndpointCleanup"):
-    """Empties one endpoint of the stack's deployed models when it leaves; does nothing before.
+    """Undeploys the stack's models from an endpoint when the endpoint leaves the stack.
 
-    It stands between the endpoint and its ``EndpointTraffic``, which a killed ``up`` leaves out of
-    the state together with what it had deployed.
+    The resource is between the endpoint and its ``EndpointTraffic``: after a killed ``up``, the
+    state may lack ``EndpointTraffic`` although models are deployed.
     """
 
     def __init__(
@@ -79,7 +79,7 @@ class EndpointCleanup(dynamic.Resource, module="vertex", name="EndpointCleanup")
         impersonate: str = "",
         opts: pulumi.ResourceOptions,
     ) -> None:
-        """Declare it. ``shell`` and ``impersonate`` are those of ``EndpointTraffic``."""
+        """Declare the resource. ``shell`` and ``impersonate`` as in ``EndpointTraffic``."""
         inputs = {
             "endpoint": _place(endpoint),
             "options": {"impersonate": impersonate} if impersonate else {},
@@ -89,14 +89,15 @@ class EndpointCleanup(dynamic.Resource, module="vertex", name="EndpointCleanup")
 
 
 class EndpointTraffic(dynamic.Resource, module="vertex", name="EndpointTraffic"):
-    """The versions behind one endpoint and the share of each; the only writer of both.
+    """The versions behind an endpoint and their shares; the only writer of both.
 
-    Updated in place: what is new is deployed without traffic, the split is set in one call once all
-    of it is healthy, and what has left is undeployed last. What others deployed is never removed.
+    Updated in place: new versions are deployed without traffic, the split is set in one call when
+    all versions are healthy, and removed versions are undeployed last. Foreign deployed models are
+    never removed.
     """
 
     others: pulumi.Output[list[str]]
-    """Ids of deployed models that are not the stack's, as last read."""
+    """Last read ids of deployed models that do not belong to the stack."""
 
     def __init__(
         self,
@@ -108,10 +109,10 @@ class EndpointTraffic(dynamic.Resource, module="vertex", name="EndpointTraffic")
         impersonate: str = "",
         opts: pulumi.ResourceOptions,
     ) -> None:
-        """Declare it. ``versions`` are the names of the model versions by run.
+        """Declare the resource. ``versions`` are the names of the model versions by run.
 
-        ``shell`` is the id of the endpoint itself. Where that is made anew, it has to be empty
-        first, so this is made anew around it: the engine sees that by this input alone.
+        ``shell`` is the id of the endpoint itself. A replaced endpoint must be empty first: this
+        input makes the engine replace this resource around the endpoint.
         """
         inputs = {
             "endpoint": {
@@ -135,7 +136,7 @@ class EndpointTraffic(dynamic.Resource, module="vertex", name="EndpointTraffic")
 
 
 def _place(endpoint: DeclaredEndpoint) -> dict[str, str]:
-    """Return what identifies an endpoint, and the stack's deployed models there."""
+    """Return the values that identify an endpoint and the stack's deployed models."""
     return {
         "project": endpoint.project,
         "region": endpoint.region,

@@ -1,11 +1,11 @@
-"""Results of queries in BigQuery, kept as files that a job can name.
+"""Stores results of BigQuery queries as files that jobs can reference.
 
 ===============  =====================================================================
-``request``      what a snapshot is asked to be, its query as text, its identity and its folder
-``manifest``     what was read and which objects hold it: the last object of a snapshot
-``protocol``     one request, one query, one export, one manifest; its ports
-``estimate``     what a preview says: bytes, price, tables that changed
-``google``       the ports by REST and Google's client
-``provider``     ``Snapshot``, which the program declares, and its dynamic provider
+``request``      a requested snapshot: query text, identity, folder
+``manifest``     the last object of a snapshot: its sources and objects
+``protocol``     runs query and export once, and writes the manifest; ports
+``estimate``     preview of a snapshot: bytes, price, changed tables
+``google``       the ports with REST and Google's client
+``provider``     the resource ``Snapshot`` and its dynamic provider
 ===============  =====================================================================
 """

@@ -1,4 +1,4 @@
-"""Preview of a snapshot: it exists, or the bytes and cost of its query. Pure."""
+"""Preview of a snapshot: content if it exists, else bytes and cost of its query. Pure."""
 
 from __future__ import annotations
 
@@ -19,27 +19,28 @@ from vertex_training.snapshots.manifest import name_of_table, time_of
 from vertex_training.snapshots.protocol import SnapshotPorts
 from vertex_training.snapshots.request import SnapshotRequest
 
-#: BigQuery bills so many bytes or more for each table: https://cloud.google.com/bigquery/pricing
+#: Minimum number of bytes that BigQuery bills per table: https://cloud.google.com/bigquery/pricing
 LEAST_BILLED: Final = 10 * 2**20
 #: https://docs.cloud.google.com/bigquery/docs/time-travel
 TIME_TRAVEL: Final = datetime.timedelta(days=7)
-#: Key of the inputs that the provider adds in a review: information, and no part of a request.
+#: Key of the inputs with information for a review; not part of the request.
 RESOLVED: Final = "resolved"
-#: Set where a review previews. Anywhere else these inputs would be held to the review's by the
-#: engine's plan, and tables grow.
+#: Set in the preview of a review. Elsewhere the engine's plan would require unchanged inputs,
+#: although tables grow.
 REVIEWS: Final = "VT_REVIEWS_SNAPSHOTS"
 RIGHTS: Final = (
-    "who deploys needs bigquery.jobs.create in the project, and roles/bigquery.dataViewer on each "
-    "table: GRANT `roles/bigquery.dataViewer` ON TABLE `PROJECT.DATASET.TABLE` TO "
+    "grant the deploying account bigquery.jobs.create in the project, and "
+    "roles/bigquery.dataViewer "
+    "on each table: GRANT `roles/bigquery.dataViewer` ON TABLE `PROJECT.DATASET.TABLE` TO "
     '"serviceAccount:EMAIL"'
 )
-#: Of a query that an `up` has run before it was killed: its bound and its time count no more.
-PAID: Final = {"unanswered": "its query has run, and is not paid for again: an export is left"}
-#: What lines say of a list.
+#: Result for a query that a killed `up` has run: its limit and time no longer apply.
+PAID: Final = {"unanswered": "the query has already run and costs nothing; only the export remains"}
+#: Key of a list -> its introduction in a line.
 TOLD: Final = {
     "sources": "from",
-    "changed": "changed since, which `run` one higher would read:",
-    "personal": "columns that look like data about people:",
+    "changed": "tables changed since the query (raise `run` to read them again):",
+    "personal": "columns that look like personal data:",
 }
 #: Names of columns that look like data about a person.
 _PERSONAL: Final = re.compile(
@@ -51,67 +52,67 @@ _PERSONAL: Final = re.compile(
 
 
 def _prices() -> Mapping[str, Mapping[str, Any]]:
-    """On demand, by location."""
+    """Return the on-demand prices by location."""
     return catalog.load("query_prices.yaml")["prices"]
 
 
 def is_priced(location: str) -> bool:
-    """True if the price of a location is known."""
+    """Return whether the price of a location is known."""
     return location.lower() in _prices()
 
 
 def usd(bytes_read: int, location: str) -> float:
-    """The price of a query on demand; by the highest that is known where it is unknown."""
+    """Return the on-demand price of a query, by the highest price if the location is unknown."""
     prices = _prices()
     known = [prices[location.lower()]] if is_priced(location) else prices.values()
-    return bytes_read / 2**40 * max(each["usd"] for each in known)
+    return bytes_read / 2**40 * max(price["usd"] for price in known)
 
 
 def look(request: SnapshotRequest, ports: SnapshotPorts) -> dict[str, Any]:
-    """Return the facts about the request before it is made.
+    """Return facts about a snapshot before its creation.
 
     Raises:
-        JobRefusedError, NotSubmittedError: it would be refused.
+        JobRefusedError, NotSubmittedError: the snapshot would be refused.
     """
-    told = dict[str, Any]()
+    facts = dict[str, Any]()
     try:
-        if (found := protocol.find(request, ports)) is None:
+        if (snapshot := protocol.find(request, ports)) is None:
             return dict(PAID) if protocol.has_run(request, ports) else _dry_run(request, ports)
-        told = _summary(found.manifest)
-        return told | _changed(found.manifest, ports)
+        facts = _summary(snapshot.manifest)
+        return facts | _changed(snapshot.manifest, ports)
     except PermissionDeniedError as error:
-        return told | {"unanswered": f"{error}. Hint: {RIGHTS}"}
+        return facts | {"unanswered": f"{error}. Hint: {RIGHTS}"}
     except (JobRefusedError, NotSubmittedError):
         raise
     except OperatorError as error:
-        return told | {"unanswered": str(error)}
+        return facts | {"unanswered": str(error)}
 
 
-def words(found: Mapping[str, Any], cap: int, location: str) -> str:
-    """Return the result of ``look`` in a line. ``cap``: the most bytes that the query may bill."""
-    highest = f", the highest price: that of {location} is unknown"
+def words(facts: Mapping[str, Any], cap: int, location: str) -> str:
+    """Return the result of ``look`` as a line. ``cap``: maximum bytes that the query can bill."""
+    highest = f", by the highest known price because the price of {location} is unknown"
     unknown = "" if is_priced(location) else highest
     parts = list[str]()
-    if found.get("rows") is not None:
+    if facts.get("rows") is not None:
         parts.append(
-            f"is there: {found['rows']:,} rows, {found['bytes'] or 0:,} bytes, queried at "
-            f"{found.get('queriedAt')}"
+            f"exists: {facts['rows']:,} rows, {facts['bytes'] or 0:,} bytes, queried at "
+            f"{facts.get('queriedAt')}"
         )
-    if (read := found.get("processed")) is not None:
+    if (read := facts.get("processed")) is not None:
         price = f"${usd(read, location):,.2f} on demand{unknown}"
         most, least = f", ${usd(cap, location):,.2f}", ""
-        if found.get("atLeast"):
+        if facts.get("atLeast"):
             price, least = f"no price{unknown}", "at least "
-        if found["capacity"]:
-            price, most = "capacity: no price", ""
+        if facts["capacity"]:
+            price, most = "included in capacity", ""
         parts.append(
-            f"its query reads {least}{read:,} bytes ({price}; at most {cap:,} bytes{most})"
+            f"the query would read {least}{read:,} bytes ({price}; limit {cap:,} bytes{most})"
         )
     for key, lead in TOLD.items():
-        if found.get(key):
-            parts.append(f"{lead} {', '.join(found[key])}")
-    if reason := found.get("unanswered"):
-        parts.append(f"not asked: {reason}")
+        if facts.get(key):
+            parts.append(f"{lead} {', '.join(facts[key])}")
+    if reason := facts.get("unanswered"):
+        parts.append(f"not checked: {reason}")
     return "; ".join(parts)
 
 
@@ -127,44 +128,48 @@ def _summary(manifest: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _changed(manifest: Mapping[str, Any], ports: SnapshotPorts) -> dict[str, Any]:
-    """Source tables that changed after the query; nothing of a snapshot as of a time."""
+    """Return source tables that changed after the query; empty for a snapshot with asOf."""
     if manifest["query"]["asOf"]:
         return {}
-    read_at, found, unseen = str(manifest["query"]["queriedAt"]), list[str](), list[str]()
+    read_at, tables, unseen = str(manifest["query"]["queriedAt"]), list[str](), list[str]()
     for source in manifest["sources"]:
         project, dataset, table = str(source["table"]).rsplit(".", 2)
         reference = {"projectId": project, "datasetId": dataset, "tableId": table}
-        if (there := ports.warehouse.table(reference)) is None:
+        if (current := ports.warehouse.table(reference)) is None:
             unseen.append(str(source["table"]))
-        elif (changed := time_of(there.get("lastModifiedTime"))) and changed > read_at:
-            found.append(f"{source['table']} {changed}")
-    told = {"unanswered": f"{', '.join(unseen)}: gone, or not to be read"} if unseen else {}
-    return told | ({"changed": found} if found else {})
+        elif (changed := time_of(current.get("lastModifiedTime"))) and changed > read_at:
+            tables.append(f"{source['table']} {changed}")
+    reason = f"cannot read {', '.join(unseen)} (deleted or no permission)"
+    facts = {"unanswered": reason} if unseen else {}
+    return facts | ({"changed": tables} if tables else {})
 
 
 def _dry_run(request: SnapshotRequest, ports: SnapshotPorts) -> dict[str, Any]:
     if request.as_of and _age(request.as_of) > TIME_TRAVEL:
         raise NotSubmittedError(
-            f"snapshot '{request.name}': asOf {request.as_of} is more than seven days ago, and "
-            "BigQuery has no older state of a table. Hint: a later time"
+            f"snapshot '{request.name}': asOf {request.as_of} is more than seven days ago, the "
+            "limit of BigQuery's time travel. Hint: set asOf to a later time"
         )
-    # With the bound, BigQuery would refuse without saying how much it is.
+    # With the limit, BigQuery would refuse the query without the number of bytes.
     configuration = protocol.query_configuration(request)
     configuration["query"].pop("maximumBytesBilled")
     statistics = ports.warehouse.dry_run(configuration).get("statistics", {})
     query = statistics.get("query", {})
     if (kind := query.get("statementType", "SELECT")) != "SELECT":
-        raise NotSubmittedError(f"snapshot '{request.name}': this is no query, but {kind}")
+        raise NotSubmittedError(
+            f"snapshot '{request.name}': the statement must be a query, not {kind}"
+        )
     size = int(statistics.get("totalBytesProcessed", 0))
     if size > request.max_bytes_billed:
         raise NotSubmittedError(
             f"the query of snapshot '{request.name}' reads {size:,} bytes, more than "
-            f"maxBytesBilled, {request.max_bytes_billed:,}. Hint: raise it, or read less."
+            f"maxBytesBilled, {request.max_bytes_billed:,}. Hint: raise maxBytesBilled, or read "
+            "fewer bytes."
         )
     tables = sorted(
         name_of_table(referenced_table) for referenced_table in query.get("referencedTables", [])
     )
-    # Without it the bytes are exact; it is LOWER_BOUND or UNKNOWN for some external tables.
+    # Without this field the bytes are exact. Some external tables have LOWER_BOUND or UNKNOWN.
     exact = query.get("totalBytesProcessedAccuracy") in (None, "PRECISE", "UPPER_BOUND")
     return {
         "processed": size,
@@ -180,7 +185,7 @@ def _age(time: str) -> datetime.timedelta:
 
 
 def personal_columns(fields: Any, prefix: str = "") -> list[str]:
-    """Columns whose names look like data about a person, those inside of records as well."""
+    """Return columns whose names look like personal data, including columns inside records."""
     result = list[str]()
     for field in fields:
         name = f"{prefix}{field.get('name', '')}"

@@ -1,7 +1,7 @@
-"""BigQuery by REST and the folder of a snapshot by Google's clients, or the local cloud's.
+"""Access to BigQuery by REST and to the folder of a snapshot, in Google Cloud or the local cloud.
 
-By the session of ``google-auth``: six calls, each of which may be sent again, since the ids of jobs
-are ours. https://docs.cloud.google.com/bigquery/docs/reference/rest/v2/jobs
+Uses the session of ``google-auth``. All calls are safe to repeat, since the program chooses the ids
+of jobs. https://docs.cloud.google.com/bigquery/docs/reference/rest/v2/jobs
 """
 
 from __future__ import annotations
@@ -26,24 +26,25 @@ from vertex_training.snapshots.request import SnapshotRequest
 if TYPE_CHECKING:
     from google.cloud import storage
 
-#: Variable with the URL of a local BigQuery. The official client reads it as well.
+#: Variable with the URL of a local BigQuery, which the official client reads as well.
 EMULATOR: Final = "BIGQUERY_EMULATOR_HOST"
 GOOGLE: Final = "https://bigquery.googleapis.com"
 #: Folder of the records in the control bucket.
 RECORDS: Final = "snapshots/"
 TIMEOUT: Final = 60
-#: Statuses after which a call is sent again, and seconds before it is.
+#: HTTP statuses after which a call is repeated.
 AGAIN: Final = (429, 500, 502, 503, 504)
-#: Reasons of a 403 that a pause mends, and all of those that are no missing right.
+#: Reasons of a 403: temporary limits, all limits, and a missing permission.
 #: https://docs.cloud.google.com/bigquery/docs/error-messages
 RATES: Final = ("rateLimitExceeded", "jobRateLimitExceeded")
 LIMITS: Final = (*RATES, "quotaExceeded")
 DENIED: Final = "accessDenied"
+#: Seconds before a repeated call.
 PAUSES: Final = (1.0, 4.0)
 
 
 def connect(request: SnapshotRequest, control_bucket: str, account: str = "") -> SnapshotPorts:
-    """BigQuery, the folder of the snapshot, and its record. ``account`` acts for the caller.
+    """Return BigQuery, folder and record of a snapshot. ``account`` is impersonated.
 
     Raises:
         OperatorError: a local project without a local cloud or the reverse, or no credentials.
@@ -57,19 +58,19 @@ def connect(request: SnapshotRequest, control_bucket: str, account: str = "") ->
 
 
 class BigQuery:
-    """``protocol.Warehouse`` over REST."""
+    """``protocol.Warehouse`` with REST calls."""
 
     def __init__(self, project: str, location: str, account: str = "") -> None:
-        """Connects when it is asked."""
+        """Set the place of the jobs. Connects on demand."""
         self._project, self._location, self._account = project, location, account
 
     def job(self, job_id: str) -> dict[str, Any] | None:
-        """The job, or None if there is none."""
+        """Return the job; None if missing."""
         path = f"/jobs/{job_id}?location={self._location}"
         return self._call("GET", self._project, path, (404,))
 
     def insert(self, job_id: str, configuration: Mapping[str, Any]) -> dict[str, Any] | None:
-        """Send a job; None if the id is taken."""
+        """Send a job; return None if the id exists."""
         return self._call("POST", self._project, "/jobs", (409,), self._sent(configuration, job_id))
 
     def dry_run(self, configuration: Mapping[str, Any]) -> dict[str, Any]:
@@ -78,7 +79,7 @@ class BigQuery:
         return self._call("POST", self._project, "/jobs", (), body) or {}
 
     def table(self, reference: Mapping[str, Any]) -> dict[str, Any] | None:
-        """The table; None if it is not there, or the account may not read it."""
+        """Return the table; None if it is missing or unreadable."""
         _, dataset, table = name_of_table(reference).rsplit(".", 2)
         path = f"/datasets/{dataset}/tables/{table}"
         return self._call("GET", str(reference.get("projectId")), path, (403, 404))
@@ -97,31 +98,31 @@ class BigQuery:
         none: tuple[int, ...],
         body: Mapping[str, Any] | None = None,
     ) -> dict[str, Any] | None:
-        """The answer; None for a status in ``none``, of a 403 only where access is denied.
+        """Return the response; None for a status in ``none`` (for 403 only if access is denied).
 
         Raises:
-            OperatorError: a refusal, or no answer.
+            OperatorError: a refusal, or no response.
         """
         import requests
 
         address = os.environ.get(EMULATOR, "")
         if is_local(self._project) != bool(address):
             raise OperatorError(
-                f"{EMULATOR} is set, and project '{self._project}' is no local one"
+                f"{EMULATOR} is set, but project '{self._project}' is not a local project"
                 if address
-                else "no BigQuery runs in the local cloud"
+                else "the local cloud has no running BigQuery"
             )
         url = f"{address or GOOGLE}/bigquery/v2/projects/{project}{path}"
         try:
             session = prerequisites.session(local=bool(address), account=self._account)
             answer = session.request(method, url, json=body, timeout=TIMEOUT)
-            for pause in PAUSES:  # every call may be sent again: ids of jobs are ours
+            for pause in PAUSES:  # all calls are safe to repeat: the program chooses job ids
                 if answer.status_code not in AGAIN and _reason(answer) not in RATES:
                     break
                 time.sleep(pause)
                 answer = session.request(method, url, json=body, timeout=TIMEOUT)
         except (requests.RequestException, GoogleAuthError) as error:
-            raise OperatorError(f"no answer of BigQuery: {type(error).__name__}") from None
+            raise OperatorError(f"BigQuery did not respond: {type(error).__name__}") from None
         if answer.status_code in none and (answer.status_code != 403 or _reason(answer) == DENIED):
             return None
         return _document(answer)
@@ -137,11 +138,11 @@ def _reason(answer: Any) -> str:
 
 def _document(answer: Any) -> dict[str, Any]:
     try:
-        found = answer.json()
+        document = answer.json()
         if answer.ok:
-            return dict(found)
-        text = f"{found['error']['message']}"
-        kinds = {400: NotSubmittedError, 404: NotSubmittedError}  # a table that is not there
+            return dict(document)
+        text = f"{document['error']['message']}"
+        kinds = {400: NotSubmittedError, 404: NotSubmittedError}  # a missing table
     except (ValueError, KeyError, TypeError):
         text = f"{answer.status_code} {answer.reason}"
         kinds = {400: NotSubmittedError}
@@ -151,13 +152,13 @@ def _document(answer: Any) -> dict[str, Any]:
 
 
 class StorageFiles:
-    """``protocol.Files`` over the official client."""
+    """``protocol.Files`` with the official client."""
 
     def __init__(self, client: storage.Client, bucket: str, prefix: str) -> None:
         self._bucket, self._prefix = client.bucket(bucket), prefix
 
     def objects(self, folder: str) -> list[StoredObject]:
-        """Objects in a folder of it."""
+        """Return the objects in a subfolder."""
         prefix = f"{self._prefix}/{folder}"
         try:
             listed = self._bucket.list_blobs(prefix=prefix, timeout=TIMEOUT)
@@ -174,7 +175,7 @@ class StorageFiles:
             raise self._unreachable(error) from None
 
     def read(self, name: str) -> tuple[bytes, int] | None:
-        """An object's content and generation, or None."""
+        """Return an object's content and generation, or None."""
         try:
             while blob := self._bucket.get_blob(f"{self._prefix}/{name}", timeout=TIMEOUT):
                 generation = int(blob.generation or 0)
@@ -190,7 +191,7 @@ class StorageFiles:
         return None
 
     def create(self, name: str, content: bytes) -> None:
-        """Write an object if there is none."""
+        """Write an object unless it exists."""
         blob = self._bucket.blob(f"{self._prefix}/{name}")
         try:
             blob.upload_from_string(

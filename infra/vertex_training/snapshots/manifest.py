@@ -1,6 +1,7 @@
-"""The manifest of a snapshot: what was read, and which objects hold it. Pure.
+"""The manifest of a snapshot: its sources and objects. Pure.
 
-It is the last object of a snapshot, written once. A folder without one is no snapshot.
+The manifest is the last object of a snapshot and is written once. A folder without a manifest is
+not a snapshot.
 """
 
 from __future__ import annotations
@@ -15,14 +16,14 @@ from typing import Any, Final
 from vertex_training.customjob.request.job_file import canonical
 from vertex_training.snapshots.request import MANIFEST, SnapshotRequest
 
-#: Another number was written by another version of this program.
+#: Format of the manifest. Other versions of this program may use other numbers.
 FORMAT: Final = 1
 CONTENT_DIGEST: Final = "contentSha256"
-#: Bytes of a manifest: ten times what the most files of one export take.
+#: Maximum size of a manifest: ten times that of the largest export.
 MAX_BYTES: Final = 64 << 20
-#: Lists and mappings in one another; a schema of BigQuery has 15 levels of two each.
+#: Maximum nesting of lists and mappings; a BigQuery schema has 15 levels of two each.
 _MAX_LEVELS: Final = 100
-#: What a source was like when somebody looked, not what the query read.
+#: Fields of a source at the time of the look, not of the query.
 _OF_THE_MOMENT: Final = ("lastChanged", "rows")
 
 
@@ -37,7 +38,7 @@ class StoredObject:
 
 
 def time_of(milliseconds: object) -> str | None:
-    """A time of BigQuery's REST in the form of RFC 3339; None without one.
+    """Return a time of BigQuery's REST API in RFC 3339; None if missing.
 
     >>> time_of("1700000000000")
     '2023-11-14T22:13:20.000Z'
@@ -49,17 +50,17 @@ def time_of(milliseconds: object) -> str | None:
 
 
 def name_of_table(reference: Mapping[str, Any]) -> str:
-    """``project.dataset.table`` of a TableReference."""
+    """Return ``project.dataset.table`` of a TableReference."""
     return ".".join(str(reference.get(key, "")) for key in ("projectId", "datasetId", "tableId"))
 
 
 def source_of(reference: Mapping[str, Any], table: Mapping[str, Any] | None) -> dict[str, Any]:
-    """A source table as the manifest has it; ``table`` is None where it cannot be read."""
-    found = table or {}
-    rows = found.get("numRows")
+    """Return a source table for the manifest; ``table`` is None if unreadable."""
+    properties = table or {}
+    rows = properties.get("numRows")
     return {
         "table": name_of_table(reference),
-        "lastChanged": time_of(found.get("lastModifiedTime")),
+        "lastChanged": time_of(properties.get("lastModifiedTime")),
         "rows": None if rows is None else int(rows),
     }
 
@@ -71,12 +72,12 @@ def build(
     sources: Sequence[Mapping[str, Any]],
     objects: Iterable[StoredObject],
 ) -> dict[str, Any]:
-    """The manifest of a finished export.
+    """Build the manifest of a finished export.
 
     ``query`` is the query's job, ``result`` the table with its result.
     """
     statistics = query["statistics"]
-    kept = sorted(objects, key=lambda each: each.name)
+    files = sorted(objects, key=lambda file: file.name)
     content: dict[str, Any] = {
         "format": FORMAT,
         "snapshot": identity(request),
@@ -93,23 +94,23 @@ def build(
         "sources": [dict(source) for source in sources],
         "schema": result.get("schema", {}).get("fields", []),
         "rows": int(result.get("numRows", 0)),
-        "bytes": sum(each.size for each in kept),
+        "bytes": sum(file.size for file in files),
         "fileFormat": request.format,
         "objects": [
             {
-                "name": each.name,
-                "size": each.size,
-                "generation": str(each.generation),
-                "crc32c": each.crc32c,
+                "name": file.name,
+                "size": file.size,
+                "generation": str(file.generation),
+                "crc32c": file.crc32c,
             }
-            for each in kept
+            for file in files
         ],
     }
     return {**content, CONTENT_DIGEST: content_digest(content)}
 
 
 def identity(request: SnapshotRequest) -> dict[str, Any]:
-    """Identity of a snapshot's run."""
+    """Return the identity of a snapshot's run."""
     return {
         "project": request.project,
         "stack": request.stack,
@@ -120,45 +121,47 @@ def identity(request: SnapshotRequest) -> dict[str, Any]:
 
 
 def content_digest(manifest: Mapping[str, Any]) -> str:
-    """SHA-256 of all else in the manifest, in hex."""
+    """Return the SHA-256 of the manifest without its digest, in hex."""
     rest = {key: value for key, value in manifest.items() if key != CONTENT_DIGEST}
     return hashlib.sha256(canonical(rest).encode()).hexdigest()
 
 
 def parse(text: bytes) -> dict[str, Any]:
-    """A manifest.
+    """Parse a manifest.
 
     Raises:
-        ValueError: it is none, or its digest is of something else.
+        ValueError: the text is not a manifest, or has a wrong digest.
     """
     try:
         result = json.loads(text)
         if result["format"] != FORMAT or result[CONTENT_DIGEST] != content_digest(result):
-            raise ValueError("another format, or another digest")
+            raise ValueError("the manifest has an unknown format or a wrong digest")
         rows = [result["snapshot"], result["query"], *result["sources"], *result["objects"]]
         if not all(isinstance(row, dict) for row in rows):
-            raise ValueError("its parts have another form")
+            raise ValueError("parts of the manifest have an unexpected form")
         if _levels(result) > _MAX_LEVELS:
-            raise ValueError("its parts are nested too deeply")
+            raise ValueError("the manifest is nested too deeply")
     except (KeyError, TypeError, RecursionError) as wrong:
-        raise ValueError(f"no manifest: {type(wrong).__name__}") from None
+        raise ValueError(f"not a manifest: {type(wrong).__name__}") from None
     return result
 
 
 def _levels(value: Any) -> int:
-    """Return the depth of nested lists and mappings, at most one more than allowed."""
+    """Return the depth of nested lists and mappings, at most one above the limit."""
     level, inside = 0, [value]
     while inside and level <= _MAX_LEVELS:
-        kept = [each for each in inside if isinstance(each, dict | list) and each]
+        nested = [value for value in inside if isinstance(value, dict | list) and value]
         inside = [
-            item for each in kept for item in (each.values() if isinstance(each, dict) else each)
+            item
+            for value in nested
+            for item in (value.values() if isinstance(value, dict) else value)
         ]
-        level += bool(kept)
+        level += bool(nested)
     return level
 
 
 def export_digest(manifest: Mapping[str, Any]) -> str:
-    """SHA-256 of the manifest but for what its sources were like when somebody looked."""
+    """Return the SHA-256 of the manifest without fields of sources that depend on the time."""
     sources = [
         {key: value for key, value in source.items() if key not in _OF_THE_MOMENT}
         for source in manifest["sources"]
@@ -167,5 +170,5 @@ def export_digest(manifest: Mapping[str, Any]) -> str:
 
 
 def record_of(request: SnapshotRequest, generation: int) -> str:
-    """The manifest as records and outputs name it: ``gs://…/manifest.json#GENERATION``."""
+    """Return the name of the manifest in records and outputs, ``gs://…/manifest.json#GENERATION``."""
     return f"{request.uri}/{MANIFEST}#{generation}"

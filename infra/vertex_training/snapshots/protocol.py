@@ -1,18 +1,18 @@
-"""One request, one query, one export, one manifest: whatever dies in between. Pure.
+"""Runs query and export of a snapshot once, even if processes die. Pure.
 
 =========  =====================================================  ================================
-step       what is done                                           if the process dies right after
+step       action                                                 if the process dies right after
 =========  =====================================================  ================================
-query      a job of an id that follows from the request           the next run gets it by its id
-export     another one, of the query's result, into a new folder  as above
-fence      the digest of the manifest, in the control bucket      as above
-manifest   what both made, written if there is none               it has that digest: recorded
-record     the manifest's generation, in the control bucket       nothing is asked any more
+query      run a job with an id from the request                  the next run reads it by its id
+export     run a job that exports the result to a new folder      the next run reads it by its id
+fence      write the manifest's digest to the control bucket      the next run writes it again
+manifest   write the manifest, unless it exists                   the next run compares the digest
+record     write its generation to the control bucket             the snapshot is complete
 =========  =====================================================  ================================
 
-BigQuery refuses an id that it has (409), so no lease is needed. A job that failed made nothing: the
-next run sends the next attempt. Whoever can write to the bucket can write a manifest; only one of
-the digest that the control bucket has is recorded, and only the recorded generation counts then.
+BigQuery refuses an existing id (409), so no lease is needed. A failed job has no result: the next
+run sends the next attempt. All writers of the bucket can write a manifest; only a manifest with the
+digest in the control bucket is recorded, and afterwards only the recorded generation is valid.
 """
 
 from __future__ import annotations
@@ -40,17 +40,17 @@ from vertex_training.snapshots import manifest as manifests
 from vertex_training.snapshots.manifest import StoredObject
 from vertex_training.snapshots.request import MANIFEST, SnapshotRequest, canonical_query
 
-#: Attempts of one stage that are looked at.
+#: Maximum number of attempts of a stage.
 MOST_ATTEMPTS: Final = 50
-#: Seconds between two looks at a job that runs.
+#: Seconds between two looks at a running job.
 POLL: Final = (0.2, 0.5, 1.0, 2.0, 5.0)
-#: Types of parameters by those of the values.
+#: Type of a value -> type of the parameter.
 TYPES: Final = {bool: "BOOL", int: "INT64", float: "FLOAT64", str: "STRING"}
 _FORMATS: Final = {
     "parquet": {"destinationFormat": "PARQUET", "compression": "SNAPPY"},
     "csv": {"destinationFormat": "CSV"},
 }
-#: What gives the same text another meaning; none of our queries has it.
+#: Options that change the meaning of a query; the program's queries have none of them.
 _MEANS_ANOTHER: Final = (
     "defaultDataset",
     "tableDefinitions",
@@ -61,53 +61,53 @@ Document = Mapping[str, Any]
 
 
 class Warehouse(Protocol):
-    """The calls of BigQuery, in the project and location of a request."""
+    """Calls of BigQuery, in the project and location of a request."""
 
     def job(self, job_id: str) -> Document | None:
-        """The job, or None if there is none."""
+        """Return the job; None if missing."""
         ...
 
     def insert(self, job_id: str, configuration: Document) -> Document | None:
-        """Send a job; None if the id is taken.
+        """Send a job; return None if the id exists.
 
         Raises:
-            PermissionDeniedError: a right is missing.
-            NotSubmittedError: BigQuery refused it.
+            PermissionDeniedError: a permission is missing.
+            NotSubmittedError: BigQuery refused the job.
         """
         ...
 
     def dry_run(self, configuration: Document) -> Document:
-        """Return the bytes that a query would read. Raises as :meth:`insert`."""
+        """Return the bytes that a query would read. Raises like :meth:`insert`."""
         ...
 
     def table(self, reference: Document) -> Document | None:
-        """The table; None if it is not there, or the account may not read it.
+        """Return the table; None if it is missing or unreadable.
 
         Raises:
-            OperatorError: BigQuery does not say which.
+            OperatorError: any other failure.
         """
         ...
 
 
 class Files(Protocol):
-    """The folder of one snapshot."""
+    """The folder of a snapshot."""
 
     def objects(self, folder: str) -> list[StoredObject]:
-        """Objects in a folder of it."""
+        """Return the objects in a subfolder."""
         ...
 
     def read(self, name: str) -> tuple[bytes, int] | None:
-        """An object's content and generation, or None."""
+        """Return an object's content and generation, or None."""
         ...
 
     def create(self, name: str, content: bytes) -> None:
-        """Write an object if there is none."""
+        """Write an object unless it exists."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class SnapshotPorts:
-    """Services that a request uses."""
+    """Services for a request."""
 
     warehouse: Warehouse
     files: Files
@@ -116,19 +116,19 @@ class SnapshotPorts:
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """A snapshot that is there."""
+    """An existing snapshot."""
 
     manifest: Document
     generation: int
 
 
 def query_configuration(request: SnapshotRequest) -> dict[str, Any]:
-    """The query's job. Its result is in a table of the service's own that expires after a day."""
+    """Return the query's job. Its result is in a table of the service that expires after a day."""
     return {
         "query": {
             "query": request.sql,
             "useLegacySql": False,
-            "useQueryCache": False,  # its statistics would be those of another job
+            "useQueryCache": False,  # a cached result has the statistics of another job
             "maximumBytesBilled": str(request.max_bytes_billed),
             "parameterMode": "NAMED",
             "queryParameters": _parameters(request),
@@ -154,10 +154,10 @@ def _type(request: SnapshotRequest, name: str, value: object) -> str:
 
 
 def find(request: SnapshotRequest, ports: SnapshotPorts) -> Snapshot | None:
-    """The snapshot that is recorded for the request; None if there is no record.
+    """Return the recorded snapshot of the request; None without a record.
 
     Raises:
-        JobRefusedError: its manifest is gone, or another one.
+        JobRefusedError: the manifest was deleted or replaced.
     """
     stored = ports.records.read(request.request_id)
     return _recorded(request, ports, stored.record) if stored else None
@@ -168,14 +168,14 @@ def _recorded(
 ) -> Snapshot | None:
     if record.state != IntentState.DONE:
         return None
-    found = ports.files.read(MANIFEST)
-    if found is None or manifests.record_of(request, found[1]) != record.job_name:
-        how = "was deleted" if found is None else "was written anew by somebody else"
+    manifest = ports.files.read(MANIFEST)
+    if manifest is None or manifests.record_of(request, manifest[1]) != record.job_name:
+        how = "was deleted" if manifest is None else "was overwritten by another user"
         raise JobRefusedError(
-            f"snapshot '{request.name}': {request.uri}/{MANIFEST} {how}. Hint: run: "
-            f"{request.run + 1} makes another; or restore {record.job_name}"
+            f"snapshot '{request.name}': {request.uri}/{MANIFEST} {how}. Hint: set run: "
+            f"{request.run + 1} to create a new snapshot, or restore {record.job_name}"
         )
-    return Snapshot(_parsed(request, found[0]), found[1])
+    return Snapshot(_parsed(request, manifest[0]), manifest[1])
 
 
 def take_snapshot(
@@ -184,16 +184,16 @@ def take_snapshot(
     timing: Timing = Timing(),
     environment: ProcessEnvironment = ProcessEnvironment(),
 ) -> Snapshot:
-    """The snapshot of the request, made if it is not there.
+    """Return the snapshot of the request, and create it if missing.
 
     Raises:
-        OperatorError: it could not be made, or somebody else's is in its place.
+        OperatorError: the snapshot cannot be created, or its folder has a foreign manifest.
     """
     stored = ports.records.read(request.request_id)
-    if stored and (found := _recorded(request, ports, stored.record)):
-        return found
-    if stored and (there := _there(request, ports, stored.record.job_name)):
-        return _record(request, there, ports, stored.generation)
+    if stored and (snapshot := _recorded(request, ports, stored.record)):
+        return snapshot
+    if stored and (snapshot := _written(request, ports, stored.record.job_name)):
+        return _record(request, snapshot, ports, stored.generation)
     stages = _Stages(request, ports, timing, environment)
     query, attempt, result = stages.query()
     objects = stages.export(query, attempt)
@@ -201,31 +201,31 @@ def take_snapshot(
     sources = [
         manifests.source_of(reference, _source(reference, ports)) for reference in references
     ]
-    made = manifests.build(request, query, result, sources, objects)
-    digest = manifests.export_digest(made)
+    manifest = manifests.build(request, query, result, sources, objects)
+    digest = manifests.export_digest(manifest)
     generation = _write(
         request, ports, IntentState.SENDING, digest, stored.generation if stored else 0
     )
-    ports.files.create(MANIFEST, manifests.canonical(made).encode())
-    if (there := _there(request, ports, digest)) is None:
+    ports.files.create(MANIFEST, manifests.canonical(manifest).encode())
+    if (snapshot := _written(request, ports, digest)) is None:
         raise _foreign(request)
-    return _record(request, there, ports, generation)
+    return _record(request, snapshot, ports, generation)
 
 
 def _source(reference: Document, ports: SnapshotPorts) -> Document | None:
-    """A source's table; None if only a query may read it, as through a view."""
+    """Return a source table; None if only queries can read it, as through a view."""
     try:
         return ports.warehouse.table(reference)
     except PermissionDeniedError:
         return None
 
 
-def _there(request: SnapshotRequest, ports: SnapshotPorts, digest: str) -> Snapshot | None:
-    """The manifest that is there if it is the one that was to be written."""
-    if (found := ports.files.read(MANIFEST)) is None:
+def _written(request: SnapshotRequest, ports: SnapshotPorts, digest: str) -> Snapshot | None:
+    """Return the existing manifest if it has this digest; else None."""
+    if (stored := ports.files.read(MANIFEST)) is None:
         return None
-    manifest = _parsed(request, found[0])
-    return Snapshot(manifest, found[1]) if manifests.export_digest(manifest) == digest else None
+    manifest = _parsed(request, stored[0])
+    return Snapshot(manifest, stored[1]) if manifests.export_digest(manifest) == digest else None
 
 
 def _record(
@@ -239,10 +239,10 @@ def _record(
 def _write(
     request: SnapshotRequest, ports: SnapshotPorts, state: IntentState, name: str, generation: int
 ) -> int:
-    """Write the record; another process may have written the same.
+    """Write the record, unless another process wrote the same.
 
     Raises:
-        OperatorError: it wrote something else.
+        OperatorError: another process wrote a different record.
     """
     record = IntentRecord(request.request_id, state, uuid.uuid4().hex, name)
     try:
@@ -252,7 +252,8 @@ def _write(
         if stored and (stored.record.state, stored.record.job_name) == (state, name):
             return stored.generation
         raise OperatorError(
-            f"snapshot '{request.name}': another process makes it. Begin again when it has ended."
+            f"snapshot '{request.name}': another process is creating this snapshot. Run the "
+            "command again after that process has ended."
         ) from None
 
 
@@ -268,14 +269,15 @@ def _parsed(request: SnapshotRequest, text: bytes) -> Document:
 
 def _foreign(request: SnapshotRequest) -> JobRefusedError:
     return JobRefusedError(
-        f"snapshot '{request.name}': somebody else wrote {request.uri}/{MANIFEST}, and it is not "
-        f"of this request's query and export. Hint: find out who; then run: {request.run + 1}"
+        f"snapshot '{request.name}': another user wrote {request.uri}/{MANIFEST}, whose content "
+        f"does not match this query and export. Hint: find the writer in the audit logs, then set "
+        f"run: {request.run + 1}"
     )
 
 
 @dataclass(frozen=True, slots=True)
 class _Stages:
-    """The two jobs of a request."""
+    """The query and export jobs of a request."""
 
     request: SnapshotRequest
     ports: SnapshotPorts
@@ -283,37 +285,37 @@ class _Stages:
     environment: ProcessEnvironment
 
     def query(self) -> tuple[Document, int, Document]:
-        """The query's job, the number of its attempt, and the table with its result."""
-        wanted = query_configuration(self.request)
+        """Run the query; return its job, the number of the attempt, and the table of the result."""
+        configuration = query_configuration(self.request)
         for attempt in range(1, MOST_ATTEMPTS + 1):
-            job, is_new = self._job(f"query-{attempt}", wanted, self.is_own_query)
+            job, is_new = self._job(f"query-{attempt}", configuration, self.is_own_query)
             table = job and self.ports.warehouse.table(_result_of(job))
             if job and table:
                 return job, attempt, table
-            if is_new:  # no run pays twice, whatever the reason is
+            if is_new:  # a run never pays twice
                 raise OperatorError(
-                    f"snapshot '{self.request.name}': the query ran; its result cannot be read "
-                    "now. Begin again."
+                    f"snapshot '{self.request.name}': the query ran, but its result could not be "
+                    "read. Run the command again."
                 )
         raise self._no_more("queries")
 
     def export(self, query: Document, of_attempt: int) -> list[StoredObject]:
-        """The objects of the query's result."""
+        """Export the query's result, and return its objects."""
         for attempt in range(1, MOST_ATTEMPTS + 1):
             folder = f"export-{of_attempt}-{attempt}/"
-            wanted = {
+            configuration = {
                 "extract": {
                     "sourceTable": _result_of(query),
                     "destinationUris": [f"{self.request.uri}/{folder}part-*.{self.request.format}"],
                     **_FORMATS[self.request.format],
                 }
             }
-            own = wanted["extract"]
+            own = configuration["extract"]
             job, is_new = self._job(
                 f"export-{of_attempt}-{attempt}",
-                wanted,
-                lambda there, own=own: all(
-                    there.get("extract", {}).get(key) == own[key]
+                configuration,
+                lambda current, own=own: all(
+                    current.get("extract", {}).get(key) == own[key]
                     for key in ("sourceTable", "destinationUris")
                 ),
             )
@@ -322,19 +324,20 @@ class _Stages:
             objects = self.ports.files.objects(folder)
             counts = job["statistics"].get("extract", {}).get("destinationUriFileCounts", [])
             if counts and not objects and not is_new:
-                continue  # deleted since; another export of the result is free
+                continue  # the objects were deleted; another export of the result is free
             if (count := sum(map(int, counts))) != len(objects):
                 raise JobRefusedError(
-                    f"snapshot '{self.request.name}': the export wrote {count} objects, and "
-                    f"{self.request.uri}/{folder} has {len(objects)}. Somebody else wrote there. "
-                    f"Hint: find out who; then run: {self.request.run + 1}"
+                    f"snapshot '{self.request.name}': the export wrote {count} objects, but "
+                    f"{self.request.uri}/{folder} has {len(objects)}: another user changed the "
+                    "folder. Hint: find the writer in the audit logs, then set run: "
+                    f"{self.request.run + 1}"
                 )
             return objects
         raise self._no_more("exports")
 
-    def is_own_query(self, there: Document) -> bool:
-        """Return whether a job of our id has our query, and its result is in our own place."""
-        query, own = there.get("query", {}), query_configuration(self.request)["query"]
+    def is_own_query(self, current: Document) -> bool:
+        """Return whether a job has this request's query and an anonymous result table."""
+        query, own = current.get("query", {}), query_configuration(self.request)["query"]
         sql = canonical_query(str(query.get("query", "")))
         return (
             sql == canonical_query(own["query"])
@@ -346,12 +349,10 @@ class _Stages:
     def _job(
         self, stage: str, configuration: Document, is_own: Callable[[Document], bool]
     ) -> tuple[Document | None, bool]:
-        """The ended job of this attempt, sent if there is none; None if it has failed before.
-
-        And whether it ended only now.
+        """Run the job of this attempt; return it (None if it failed before) and whether it is new.
 
         Raises:
-            OperatorError: it failed now, cannot be sent, or is somebody else's.
+            OperatorError: the job failed now, cannot be sent, or is foreign.
         """
         job_id = f"vt-snapshot-{self.request.request_id}-{stage}"
         job = self.ports.warehouse.job(job_id)
@@ -360,8 +361,8 @@ class _Stages:
             job = self._send(job_id, configuration)
         if not is_own(job["configuration"]):
             raise JobRefusedError(
-                f"snapshot '{self.request.name}': the BigQuery job {job_id} is somebody else's. "
-                f"Hint: find out whose; then run: {self.request.run + 1}"
+                f"snapshot '{self.request.name}': another user created the BigQuery job {job_id}. "
+                f"Hint: find that user in the job's details, then set run: {self.request.run + 1}"
             )
         job = self._wait(job_id, job)
         if (error := job["status"].get("errorResult")) is None:
@@ -378,24 +379,28 @@ class _Stages:
         started = self.environment.monotonic()
         while True:
             if not self.environment.engine_is_alive():
-                raise OperatorError("the engine has gone; the next `pulumi up` goes on.")
+                raise OperatorError("the Pulumi engine has exited. Run `pulumi up` to continue.")
             try:
                 sent = self.ports.warehouse.insert(job_id, configuration)
             except PermissionDeniedError:
-                # The stack may have granted it a moment ago.
+                # The stack may have just granted the permission.
                 if self.environment.monotonic() - started > self.timing.gate:
                     raise
                 self.environment.sleep(self.timing.interval)
                 continue
             if (job := sent or self.ports.warehouse.job(job_id)) is None:
-                raise OperatorError(f"BigQuery has a job {job_id}, and does not return it.")
+                raise OperatorError(f"BigQuery refuses to create or return the job {job_id}.")
             return job
 
     def _wait(self, job_id: str, job: Document) -> Document:
         looks = 0
         while not _has_ended(job):
             if not self.environment.engine_is_alive():
-                raise OperatorError(f"{job_id} runs on; the next `pulumi up` takes it over.")
+                raise OperatorError(
+                    f"the Pulumi engine has exited, and the BigQuery job {job_id} is still "
+                    "running. "
+                    "Run `pulumi up` to continue with that job."
+                )
             self.environment.sleep(POLL[min(looks, len(POLL) - 1)])
             looks += 1
             job = self.ports.warehouse.job(job_id) or job
@@ -404,17 +409,17 @@ class _Stages:
     def _no_more(self, what: str) -> OperatorError:
         return OperatorError(
             f"snapshot '{self.request.name}': {MOST_ATTEMPTS} {what} failed. "
-            f"Hint: run: {self.request.run + 1} begins anew."
+            f"Hint: set run: {self.request.run + 1} to start again."
         )
 
 
 def has_run(request: SnapshotRequest, ports: SnapshotPorts) -> bool:
-    """Return whether an earlier `up` ran its query and the result exists: an export remains."""
+    """Return whether an earlier `up` ran the query and its result exists."""
     stages = _Stages(request, ports, Timing(), ProcessEnvironment())
     try:
         job = ports.warehouse.job(f"vt-snapshot-{request.request_id}-query-1")
     except PermissionDeniedError:
-        return False  # somebody else's
+        return False  # a job of another user
     return (
         job is not None
         and _has_ended(job)
@@ -444,5 +449,5 @@ def _has_ended(job: Document) -> bool:
 
 def _hint(reason: str) -> str:
     if reason == "bytesBilledLimitExceeded":
-        return " Hint: nothing was charged; raise maxBytesBilled, or read less."
+        return " Hint: nothing was charged; raise maxBytesBilled, or read fewer bytes."
     return ""

@@ -1,7 +1,7 @@
 """The dynamic provider of ``Snapshot``.
 
-The state refers to this module and class by name: neither may be renamed or moved. The instance has
-no attributes, because the SDK would pickle them into the state.
+States refer to this module and class by name: neither can be renamed or moved. The instance has no
+attributes, because the SDK would pickle them into the state.
 """
 
 from __future__ import annotations
@@ -37,58 +37,58 @@ from vertex_training.snapshots.manifest import record_of
 from vertex_training.snapshots.protocol import SnapshotPorts, find, take_snapshot
 from vertex_training.snapshots.request import SnapshotRequest
 
-#: Inputs that the state keeps among the outputs.
-KEPT: Final = ("snapshot", "requestId", "request", "options")
-NO_ANSWER: Final = {"unanswered": f"no answer within {BOUND:.0f} seconds"}
+#: Inputs that are also outputs.
+STORED: Final = ("snapshot", "requestId", "request", "options")
+NO_ANSWER: Final = {"unanswered": f"BigQuery did not respond within {BOUND:.0f} seconds"}
 
 
 class SnapshotProvider(BoundedProvider):
-    """check, diff, create, read, update and delete of one run of one snapshot."""
+    """Implements check, diff, create, read, update and delete for a run of a snapshot."""
 
     def check(self, olds: dict[str, Any], news: dict[str, Any]) -> dynamic.CheckResult:  # noqa: ARG002
-        """Say what is known of the snapshot; in a review, by inputs that its events have.
+        """Report facts about the snapshot; in a review, as inputs.
 
-        A query that would be refused, or reads more than its bound, fails here.
+        Fails the preview if the query would be refused, or exceeds its limit.
         """
-        if has_unknown(news) or is_comparison():  # a refresh says what became of a snapshot
+        if has_unknown(news) or is_comparison():  # a refresh reports the state of a snapshot
             return dynamic.CheckResult(news, [])
         request = request_of(news)
         if request.request_id != news["requestId"]:
-            return _refused(news, "Snapshot: requestId is not that of the request")
-        found: dict[str, Any] | str | None = {"unanswered": "this preview asks no cloud"}
+            return _refused(news, "Snapshot: requestId does not match the request")
+        facts: dict[str, Any] | str | None = {"unanswered": "this preview does not query the cloud"}
         if not is_offline(request.project):
-            found = answer_within(BOUND, lambda: _looked_up(request, news))
-        if isinstance(found, str):
-            return _refused(news, found)
-        found = found or NO_ANSWER
+            facts = answer_within(BOUND, lambda: _look_up(request, news))
+        if isinstance(facts, str):
+            return _refused(news, facts)
+        facts = facts or NO_ANSWER
         if os.environ.get(REVIEWS):
-            return dynamic.CheckResult({**news, RESOLVED: found}, [])
-        print_line(f"snapshot {request.name} {_words(found, request)}")
+            return dynamic.CheckResult({**news, RESOLVED: facts}, [])
+        print_line(f"snapshot {request.name} {_words(facts, request)}")
         return dynamic.CheckResult(news, [])
 
     def diff(self, _id: str, olds: dict[str, Any], news: dict[str, Any]) -> dynamic.DiffResult:
-        """Replace it if its request changed. Tables that changed are no change."""
+        """Replace the snapshot if its request changed. Ignores changed tables."""
         replaces = [] if olds["requestId"] == news["requestId"] else ["requestId"]
         return dynamic.DiffResult(
             changes=bool(replaces) or olds["options"] != news["options"], replaces=replaces
         )
 
     def create(self, props: dict[str, Any]) -> dynamic.CreateResult:
-        """Run the query, export its result and write the manifest, or find what was done of it.
+        """Run the query, export its result and write the manifest; skip completed steps.
 
         Raises:
-            OperatorError: it was refused, or cannot be finished now.
+            OperatorError: the snapshot was refused, or cannot be completed now.
         """
         request = request_of(props)
         environment = ProcessEnvironment(engine_is_alive=is_engine_alive)
-        made = take_snapshot(request, connect(props), self.timing, environment)
-        name = record_of(request, made.generation)
+        snapshot = take_snapshot(request, connect(props), self.timing, environment)
+        name = record_of(request, snapshot.generation)
         return dynamic.CreateResult(request.uri, _outputs(props, name, "READY"))
 
     def read(self, id_: str, props: dict[str, Any]) -> dynamic.ReadResult:
-        """Compare the manifest with its record. A snapshot that is gone stays in the state.
+        """Compare the manifest with its record. A deleted snapshot remains in the state.
 
-        Reported as gone, the next ``pulumi up`` would query tables that have changed.
+        Otherwise the next ``pulumi up`` would query tables that have changed.
         """
         state = "READY"
         try:
@@ -99,18 +99,18 @@ class SnapshotProvider(BoundedProvider):
         return dynamic.ReadResult(id_, {**without_provider(props), "state": state})
 
     def update(self, _id: str, olds: dict[str, Any], news: dict[str, Any]) -> dynamic.UpdateResult:
-        """Update the options that the state keeps. Touches no object."""
+        """Update the stored options. Does not change objects."""
         return dynamic.UpdateResult(_outputs(news, olds["manifest"], olds["state"]))
 
     def delete(self, _id: str, _props: dict[str, Any]) -> None:
-        """Keep all objects: ``vt data snapshots delete`` deletes those that one names."""
+        """Keep all objects, which only ``vt data snapshots delete`` deletes."""
 
 
-def _words(found: Mapping[str, Any], request: SnapshotRequest) -> str:
-    return words(found, request.max_bytes_billed, request.location)
+def _words(facts: Mapping[str, Any], request: SnapshotRequest) -> str:
+    return words(facts, request.max_bytes_billed, request.location)
 
 
-def _looked_up(request: SnapshotRequest, news: dict[str, Any]) -> dict[str, Any] | str:
+def _look_up(request: SnapshotRequest, news: dict[str, Any]) -> dict[str, Any] | str:
     """Return the facts about the snapshot, or the reason why it would be refused."""
     try:
         result = estimate.look(request, connect(news))
@@ -124,12 +124,12 @@ def _looked_up(request: SnapshotRequest, news: dict[str, Any]) -> dict[str, Any]
 
 
 def _refused(news: dict[str, Any], text: str) -> dynamic.CheckResult:
-    # Name no property: the engine would print its value.
+    # Without the name of a property, whose value the engine would print.
     return dynamic.CheckResult(news, [dynamic.CheckFailure("", redacted(text))])
 
 
 def request_of(props: Mapping[str, Any]) -> SnapshotRequest:
-    """The request that a snapshot's inputs describe."""
+    """Return the request of a snapshot's inputs."""
     snapshot, request = props["snapshot"], json.loads(props["request"])
     return SnapshotRequest(
         project=snapshot["project"],
@@ -157,22 +157,22 @@ def connect(props: Mapping[str, Any]) -> SnapshotPorts:
 
 
 def _outputs(props: Mapping[str, Any], manifest: str, state: str) -> dict[str, Any]:
-    return {**{key: props[key] for key in KEPT}, "manifest": manifest, "state": state}
+    return {**{key: props[key] for key in STORED}, "manifest": manifest, "state": state}
 
 
 class Snapshot(dynamic.Resource, module="vertex", name="Snapshot"):
-    """One run of a query in BigQuery, kept as files.
+    """The stored result of a query run in BigQuery.
 
-    A changed request is another snapshot beside the first: nothing is deleted with it.
+    A changed request creates another snapshot; the files of the first remain.
     """
 
-    # Not annotated: the SDK makes an output of each annotation. Tests override it.
+    # Not annotated: the SDK creates an output for each annotation. Tests override the provider.
     PROVIDER = SnapshotProvider
 
     manifest: pulumi.Output[str]
     """``gs://…/manifest.json#GENERATION``."""
     state: pulumi.Output[str]
-    """``READY``; after a refresh ``CHANGED`` if the manifest is gone or another one."""
+    """``READY``; after a refresh ``CHANGED`` if the manifest was deleted or replaced."""
 
     def __init__(
         self,
@@ -183,7 +183,7 @@ class Snapshot(dynamic.Resource, module="vertex", name="Snapshot"):
         impersonate: str = "",
         opts: pulumi.ResourceOptions,
     ) -> None:
-        """Declare it. ``impersonate`` is the account that runs the query."""
+        """Declare the resource. ``impersonate`` is the account that runs the query."""
         content = {
             "sql": request.sql,
             "parameters": dict(request.parameters),

@@ -1,4 +1,4 @@
-"""A snapshot as requested: its query as text, and its identity. Pure."""
+"""The request for a snapshot: query text and identity. Pure."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from vertex_training.settings.model import AS_OF, Scalar, Settings
 
 #: Name of the last object of a snapshot, in its folder.
 MANIFEST: Final = "manifest.json"
-#: The folder of any request: ``SnapshotRequest.prefix``.
+#: Folder of a request: ``SnapshotRequest.prefix``.
 _FOLDER: Final = re.compile(rf"{SNAPSHOTS}/[^/]+/[^/]+/[0-9a-f]{{{ID_LENGTH}}}/")
 
 
 def is_of_snapshot(name: str) -> bool:
-    """Return whether an object of this name is a file of a snapshot, of any stack and run."""
+    """Return whether an object of this name belongs to a snapshot of any stack and run."""
     return bool(_FOLDER.match(name))
 
 
 @dataclass(frozen=True, slots=True)
 class SnapshotRequest:
-    """One run of one snapshot. ``name`` is its first key."""
+    """A run of a snapshot. ``name`` is its first key."""
 
     project: str
     stack: str
@@ -34,9 +34,9 @@ class SnapshotRequest:
     run: int
     location: str
     bucket: str
-    """Name of the bucket that keeps the files."""
+    """Name of the bucket for the files."""
     sql: str
-    """The query without comments, which is what is sent."""
+    """The query to send, without comments."""
     parameters: Mapping[str, Scalar]
     as_of: str | None
     format: str
@@ -44,14 +44,14 @@ class SnapshotRequest:
 
     @property
     def sql_digest(self) -> str:
-        """SHA-256 of the canonical query, in hex."""
+        """Return the SHA-256 of the canonical query, in hex."""
         return hashlib.sha256(canonical_query(self.sql).encode()).hexdigest()
 
     @property
     def request_id(self) -> str:
-        """Digest of all that decides what the files hold and where they are.
+        """Return a digest of all values that affect the content or the place of the files.
 
-        Not the bytes that may be billed: a higher bound asks for nothing else.
+        Excludes the limit of billed bytes, which does not affect the result.
         """
         content = {
             "project": self.project,
@@ -72,22 +72,22 @@ class SnapshotRequest:
 
     @property
     def prefix(self) -> str:
-        """Names of its objects begin with it; without a ``/`` at the end."""
+        """Return the prefix of the objects' names, without a ``/`` at the end."""
         return f"{SNAPSHOTS}/{self.stack}/{self.name}/{self.request_id}"
 
     @property
     def uri(self) -> str:
-        """The folder, which ``${snapshots.KEY}`` stands for."""
+        """Return the URI of the folder, the value of ``${snapshots.KEY}``."""
         return f"gs://{self.bucket}/{self.prefix}"
 
     @property
     def all_parameters(self) -> dict[str, Scalar]:
-        """The parameters that are sent, by name; ``as_of`` among them."""
+        """Return all parameters to send, by name, including ``as_of``."""
         return {**self.parameters, **({AS_OF: self.as_of} if self.as_of else {})}
 
 
 def plan_snapshots(settings: Settings, root: pathlib.Path) -> dict[str, SnapshotRequest]:
-    """The snapshots of a stack by the keys of ``settings``, which are first keys."""
+    """Return the snapshots of a stack, by the keys of ``settings``."""
     return {
         key: SnapshotRequest(
             project=settings.project,
@@ -106,7 +106,7 @@ def plan_snapshots(settings: Settings, root: pathlib.Path) -> dict[str, Snapshot
     }
 
 
-#: Texts and quoted names, in which nothing else counts; comments; the rest one by one.
+#: Tokens of SQL: quoted text and names; comments; parameters, words, spaces and other characters.
 _TOKEN: Final = re.compile(
     r"(?P<quoted>(?:\b[rb]{1,2})?(?:\"\"\"(?:\\.|(?!\"\"\").)*+\"\"\"|'''(?:\\.|(?!''').)*+'''"
     r"|\"(?:\\.|[^\"\\\n])*+\"|'(?:\\.|[^'\\\n])*+')|`(?:\\.|[^`\\\n])*+`)"
@@ -118,72 +118,75 @@ _TOKEN: Final = re.compile(
     r"|(?P<other>.)",
     re.DOTALL | re.IGNORECASE,
 )
-#: How a query begins; all else could change something.
+#: First words of a query. Other statements can change data.
 _QUERY: Final = ("select", "with", "from", "(")
-#: What begins a part of a pipe that writes.
+#: First words of pipe operators that write.
 _WRITING: Final = ("call", "create", "delete", "export", "insert", "merge", "update")
-#: What gives another result each time, whatever the tables hold.
+#: Functions whose result changes although tables do not change.
 _VOLATILE: Final = re.compile(
     r"current_(?:date|time|datetime|timestamp|user)|rand|generate_uuid|session_user"
 )
 
 
 def _tokens(sql: str) -> Iterator[tuple[str, str]]:
-    for found in _TOKEN.finditer(sql):
-        if found.lastgroup == "open":  # it has no end: all that follows is inside
-            yield "open", sql[found.start() :]
+    for match in _TOKEN.finditer(sql):
+        if match.lastgroup == "open":  # unterminated: includes the rest of the text
+            yield "open", sql[match.start() :]
             return
-        yield str(found.lastgroup), found[0]
+        yield str(match.lastgroup), match[0]
 
 
 def without_comments(sql: str) -> str:
-    """The query with a space for every comment; lines keep their numbers, for messages."""
-    kept = (
+    """Return the query with spaces instead of comments. Line numbers do not change."""
+    parts = (
         " " + "\n" * text.count("\n") if kind == "comment" else text for kind, text in _tokens(sql)
     )
-    return "".join(kept).rstrip().removesuffix(";").rstrip()
+    return "".join(parts).rstrip().removesuffix(";").rstrip()
 
 
 def canonical_query(sql: str) -> str:
-    """The query as its identity has it: without comments, white space as one space.
+    """Return the query for its identity: without comments, and with single spaces.
 
     >>> canonical("SELECT 1 -- one\\n  AS x, ' -- ';")
     "SELECT 1 AS x, ' -- '"
     """
-    kept = (" " if kind == "space" else text for kind, text in _tokens(without_comments(sql)))
-    return "".join(kept).strip()
+    parts = (" " if kind == "space" else text for kind, text in _tokens(without_comments(sql)))
+    return "".join(parts).strip()
 
 
 def parameters_in(sql: str) -> set[str]:
-    """Names of its parameters, in lower case, as BigQuery compares them."""
+    """Return the names of the query's parameters, in lowercase, as BigQuery compares them."""
     return {text[1:].lower() for kind, text in _tokens(sql) if kind == "parameter"}
 
 
 def volatile_in(sql: str) -> list[str]:
-    """Functions in it whose result is another one each time."""
+    """Return the functions in the query whose result changes with each run."""
     words = (text for kind, text in _tokens(sql) if kind == "word")
     return sorted({word.upper() for word in words if _VOLATILE.fullmatch(word.lower())})
 
 
 def form_problems(sql: str) -> Iterator[tuple[str, str]]:
-    """Return the reasons why it is not a single query, each with a hint."""
+    """Yield reasons why the text is not a single query, with hints."""
     tokens = [token for token in _tokens(without_comments(sql)) if token[0] != "space"]
     if any(kind == "open" for kind, _ in tokens):
-        yield "has a text or a comment without an end", "close it"
+        yield "has unterminated text or an unterminated comment", "close the quotes or the comment"
     elif not tokens:
         yield "is empty", "write a query: SELECT …"
     elif any(token == ("other", ";") for token in tokens):
-        yield "has several statements", "a snapshot is of one query"
+        yield "has several statements", "write one query for each snapshot"
     elif tokens[0][1].lower() not in _QUERY:
-        yield "is no query", "begin with SELECT, WITH or FROM: a snapshot changes no table"
+        yield "is not a query", "begin with SELECT, WITH or FROM; a snapshot cannot change tables"
     elif any(
         first[1] + second[1] == "|>" and third[1].lower() in _WRITING
         for first, second, third in zip(tokens, tokens[1:], tokens[2:], strict=False)
     ):
-        yield "is no query", "a part of its pipe writes: a snapshot changes no table"
+        yield (
+            "writes data in a pipe operator",
+            "remove that operator; a snapshot cannot change tables",
+        )
 
 
 def reads_as_of(sql: str) -> bool:
-    """Return whether it reads a table as of the snapshot's time."""
-    found = re.compile(rf"\bfor system_time as of @{AS_OF}\b", re.IGNORECASE)
-    return bool(found.search(canonical_query(sql)))
+    """Return whether the query reads a table as of the snapshot's time."""
+    clause = re.compile(rf"\bfor system_time as of @{AS_OF}\b", re.IGNORECASE)
+    return bool(clause.search(canonical_query(sql)))

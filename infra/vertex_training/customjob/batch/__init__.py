@@ -1,10 +1,10 @@
-"""From a checked CustomJob to a job of Google Batch. Pure.
+"""Convert a checked CustomJob into a Google Batch job. Pure.
 
 ============  =================================================================================
-``message``   the message that is sent: fields, machines, disks, ranks of tasks
-``naming``    ids that jobs are created under; states and exit codes in words
-``offers``    what a job costs on each service, or why Batch does not take it
+``message``   message for Batch: fields, machines, disks, ranks of tasks
+``naming``    job ids; states and exit codes as text
+``offers``    cost of a job on each service, or the reason why a service cannot run it
 ============  =================================================================================
 
-What Batch cannot do is refused before, by the rules of ``rules.batch``.
+``rules.batch`` refuses jobs with unsupported fields before.
 """

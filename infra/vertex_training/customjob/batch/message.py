@@ -1,6 +1,6 @@
-"""The Batch job that a checked CustomJob becomes. Pure, and the same for the same request.
+"""Convert a checked CustomJob into a Batch job. Pure: equal requests have equal results.
 
-Training code finds what Vertex AI gives it: the variables ``AIP_…``, ``CLOUD_ML_JOB_ID`` and
+Training code has the environment of Vertex AI: the variables ``AIP_…``, ``CLOUD_ML_JOB_ID`` and
 ``CLUSTER_SPEC``, and buckets below ``/gcs``. Fields: google-cloud-batch 0.22.4, ``batch_v1.types``.
 """
 
@@ -15,14 +15,14 @@ from vertex_training.catalog.costs import DEFAULT_TIMEOUT, batch_retries, whole_
 from vertex_training.customjob.rules.job import Job, Pool
 from vertex_training.naming import SECRET_VALUE
 
-#: Ends of a task that are Google's doing: preempted, not reporting, rebooted, unresponsive
+#: Exit codes of failures that Google causes: preempted, not reporting, rebooted, unresponsive
 #: (batch/docs/troubleshooting#reserved-exit-codes).
 GOOGLES_CODES: Final = (50001, 50002, 50003, 50004)
-#: Where Batch mounts buckets on the machine; ``/`` of its images is read-only elsewhere.
+#: Folder of mounted buckets on the machine; the rest of ``/`` is read-only in Batch's images.
 MOUNTS: Final = "/mnt/disks/gcs"
-#: Containers may run as any user (gcsfuse gives the files to root otherwise).
+#: Containers can run as any user (by default gcsfuse assigns files to root).
 MOUNT_OPTIONS: Final = ("-o allow_other", "--implicit-dirs", "--file-mode=777", "--dir-mode=777")
-#: Variables that name folders of the output directory, each with its folder.
+#: Variable -> subfolder of the output directory.
 OUTPUT_FOLDERS: Final = {
     "AIP_MODEL_DIR": "model",
     "AIP_CHECKPOINT_DIR": "checkpoints",
@@ -34,7 +34,7 @@ _REFERENCE: Final = re.compile(r"\$\$\((\w+)\)|\$\(([A-Za-z_]\w*)\)")
 
 @dataclass(frozen=True, slots=True)
 class BatchParameters:
-    """The inputs of a job on Batch beside its request."""
+    """The inputs of a Batch job beside its request."""
 
     project: str
     region: str
@@ -48,8 +48,9 @@ class BatchParameters:
 def batch_job(
     message: Mapping[str, Any], place: BatchParameters, labels: Mapping[str, str] | None = None
 ) -> dict[str, Any]:
-    """The message of ``CreateJob`` in REST's form. ``message`` is a CustomJob that passed the rules
-    of ``rules.batch``; ``labels`` are added to its own."""
+    """Return the message of ``CreateJob`` in REST's form.
+
+    ``message`` is a CustomJob without findings of ``rules.batch``; ``labels`` are added to it."""
     job = Job(dict(message))
     tasks = job.nodes
     all_labels = {**message.get("labels", {}), **(labels or {})}
@@ -80,12 +81,12 @@ def batch_job(
 
 
 def buckets(message: Any) -> list[str]:
-    """Buckets that a message names, as ``gs://BUCKET`` or ``/gcs/BUCKET``."""
+    """Return the buckets in a message, written as ``gs://BUCKET`` or ``/gcs/BUCKET``."""
     return sorted({match[1] for text in _texts(message) for match in _BUCKET.finditer(text)})
 
 
 def variables(job: Job, job_id: str, tasks: int) -> dict[str, str]:
-    """The environment of all tasks: the service's, then the file's own."""
+    """Return the environment of all tasks: variables of the service, then those of the file."""
     result = {"CLOUD_ML_JOB_ID": job_id}
     if tasks == 1:
         result["CLUSTER_SPEC"] = ALONE
@@ -96,14 +97,14 @@ def variables(job: Job, job_id: str, tasks: int) -> dict[str, str]:
 
 
 def output_variables(directory: str) -> dict[str, str]:
-    """The variables that name folders of an output directory; none without one."""
+    """Return the variables with subfolders of an output directory; empty without a directory."""
     if not (output := directory.rstrip("/")):
         return {}
     return {name: f"{output}/{folder}/" for name, folder in OUTPUT_FOLDERS.items()}
 
 
 def expand(text: str, known: Mapping[str, str]) -> str:
-    """``$(NAME)`` as Vertex AI expands it, for Batch does not; unknown ones stay.
+    """Expand ``$(NAME)`` like Vertex AI, since Batch does not. Unknown names are unchanged.
 
     >>> expand("$(A)/$(B)/$$(A)", {"A": "x"})
     'x/$(B)/$(A)'
@@ -142,8 +143,8 @@ def _task(job: Job, job_id: str, tasks: int) -> dict[str, Any]:
     }
     if more := batch_retries(job.scheduling):
         spec["maxRetryCount"] = more
-        # Of several machines that restart together, the peers of a lost one fail as well, with a
-        # code of their own: without a policy, every failed task is run again.
+        # If machines restart together, the peers of a lost machine fail with another exit code.
+        # Without a policy, Batch retries every failed task.
         if tasks == 1 or not job.scheduling.get("restartJobOnWorkerRestart"):
             condition = {"exitCodes": list(GOOGLES_CODES)}
             spec["lifecyclePolicies"] = [{"action": "RETRY_TASK", "actionCondition": condition}]
@@ -155,14 +156,14 @@ def _container(
 ) -> dict[str, Any]:
     command = [expand(word, known) for word in pool.task.get("command", [])]
     words = [*command[1:], *(expand(word, known) for word in pool.task.get("args", []))]
-    found: dict[str, Any] = {
+    container: dict[str, Any] = {
         "imageUri": pool.image,
         "entrypoint": command[0] if command else "",
         "commands": words,
         "volumes": [f"{MOUNTS}/{name}:/gcs/{name}:rw" for name in names],
         "options": f"--network=host --env-file={ENV_FILE}" if tasks > 1 else "",
     }
-    return {key: value for key, value in found.items() if value}
+    return {key: value for key, value in container.items() if value}
 
 
 def _texts(value: Any) -> Iterator[str]:
@@ -176,20 +177,20 @@ def _texts(value: Any) -> Iterator[str]:
             yield from _texts(inner)
 
 
-#: Size of the boot disk that Vertex AI gives where a file says nothing, in GB.
+#: Default size of Vertex AI's boot disk, in GB.
 DISK_GB: Final = 100
-#: What only the first machines take as accelerators; the newer ones come with theirs.
+#: Prefix of machine types with attachable accelerators; newer types include accelerators.
 ATTACHED: Final = "n1-"
-#: Where the script leaves the variables. Batch runs one task on a machine (``taskCountPerNode``).
+#: File with the script's variables. Batch runs one task on a machine (``taskCountPerNode``).
 ENV_NAME: Final = "vertex-training.env"
 ENV_FILE: Final = f"/tmp/{ENV_NAME}"
 #: Port of the entries of CLUSTER_SPEC, as on Vertex AI (training/distributed-training).
 PORT: Final = 2222
-#: Variables that only a running task can know: no text of a request can have their values.
+#: Variables with values of a running task: a request cannot include their values.
 VARIABLES: Final = ("CLUSTER_SPEC", "TF_CONFIG", "MASTER_ADDR", "MASTER_PORT", "RANK", "WORLD_SIZE")
 
-#: POSIX shell and awk alone, which every image of Batch has. JSON is written without a blank that
-#: matters; docker takes each line of the file as it is.
+#: Needs only a POSIX shell and awk, which all images of Batch have. Docker reads each line of the
+#: file literally, so the JSON is on one line.
 SCRIPT: Final = f"""\
 set -eu
 hosts="${{BATCH_HOSTS_FILE:?Batch gave no file of hosts}}"
@@ -217,7 +218,7 @@ awk -v self="$self" -v short="$(hostname)" -v task="$BATCH_TASK_INDEX" '
   }}' "$hosts" > "${{TMPDIR:-/tmp}}/{ENV_NAME}"
 """
 
-#: CLUSTER_SPEC of the only machine of a job: it is its own primary.
+#: CLUSTER_SPEC of a job with one machine, the primary.
 ALONE: Final = (
     f'{{"cluster":{{"workerpool0":["localhost:{PORT}"]}},"environment":"cloud",'
     '"task":{"type":"workerpool0","index":0}}'
@@ -225,19 +226,19 @@ ALONE: Final = (
 
 
 def policy(job: Job, project: str) -> dict[str, Any]:
-    """``allocationPolicy.instances[0]`` of a job: one kind of machine for all tasks."""
+    """Return ``allocationPolicy.instances[0]``: the machines of all tasks."""
     pool = job.pools[0]
-    found: dict[str, Any] = {
+    instance: dict[str, Any] = {
         "machineType": pool.machine_type,
         "provisioningModel": job.strategy,
         "bootDisk": _boot_disk(pool.spec.get("diskSpec", {})),
     }
     if pool.machine_type.startswith(ATTACHED) and pool.accelerator and pool.count:
         name = pool.accelerator.lower().replace("_", "-")
-        found["accelerators"] = [{"type": name, "count": str(pool.count)}]
+        instance["accelerators"] = [{"type": name, "count": str(pool.count)}]
     if reservation := _reservation(pool, project):
-        found["reservation"] = reservation
-    return {"policy": found, **({"installGpuDrivers": True} if pool.gpu else {})}
+        instance["reservation"] = reservation
+    return {"policy": instance, **({"installGpuDrivers": True} if pool.gpu else {})}
 
 
 def location(job: Job, region: str) -> dict[str, Any]:
@@ -248,7 +249,7 @@ def location(job: Job, region: str) -> dict[str, Any]:
 
 
 def reservations(pool: Pool) -> list[str]:
-    """Full names of the reservations that a pool asks for by name."""
+    """Return the full names of the reservations that a pool names."""
     affinity = pool.affinity or {}
     if affinity.get("reservationAffinityType") != "SPECIFIC_RESERVATION":
         return []
@@ -256,21 +257,21 @@ def reservations(pool: Pool) -> list[str]:
 
 
 def resources(pool: Pool) -> dict[str, Any]:
-    """``computeResource``: the whole machine. Batch's own default packs small tasks on one."""
+    """Return ``computeResource``: the whole machine. By default, Batch combines small tasks."""
     shape = pool.shape
     if shape is None or not shape.vcpus or not shape.memory_gb:
-        return {}  # one task a machine is asked for as well
+        return {}  # taskCountPerNode also limits the machine to one task
     return {"cpuMilli": str(shape.vcpus * 1000), "memoryMib": str(int(shape.memory_gb * 1024))}
 
 
 def _reservation(pool: Pool, project: str) -> str:
-    """Batch takes a name, with its project if that is another; unset is any that fits."""
+    """Return Batch's name of the pool's reservation; empty for any open reservation."""
     kind = (pool.affinity or {}).get("reservationAffinityType", "")
     if kind == "ANY_RESERVATION":
         return ""
     names = reservations(pool)
     if not names:
-        return "NO_RESERVATION"  # what Vertex AI takes where a file asks for none
+        return "NO_RESERVATION"  # the default of Vertex AI
     _, owner, _, _, _, name = names[0].split("/")
     return name if owner == project else f"projects/{owner}/reservations/{name}"
 

@@ -1,9 +1,9 @@
-"""Ids, states and exit codes of jobs of Google Batch, in the words that all commands use.
+"""Ids, states and exit codes of Google Batch jobs.
 
-The caller names a job, and a name is taken once.
+The caller chooses the job id, and each id can be used once.
 
-So the request is submitted once by the service: a second ``create`` is refused, also after the
-job's end, for as long as there is a record of it (60 days).
+So Batch itself prevents a second submission of a request: it refuses a second ``create`` as long as
+it has a record of the job (60 days after its end).
 """
 
 from __future__ import annotations
@@ -14,10 +14,11 @@ from typing import Final
 
 from vertex_training.customjob.kinds import BATCH_JOB
 
-#: Lower case, digits and hyphens; a letter first, no hyphen last (batch v1, CreateJobRequest).
+#: Ids have lowercase letters, digits and hyphens, begin with a letter, and do not end with a hyphen
+#: (batch v1, CreateJobRequest).
 MAX_LENGTH: Final = 63
 _OTHERS: Final = re.compile(r"[^a-z0-9]+")
-#: State of a job of Batch -> that of a CustomJob. One that is deleted runs no longer.
+#: State of a Batch job -> state of a CustomJob.
 STATES: Final = {
     "QUEUED": "JOB_STATE_QUEUED",
     "SCHEDULED": "JOB_STATE_PENDING",
@@ -28,23 +29,22 @@ STATES: Final = {
     "CANCELLED": "JOB_STATE_CANCELLED",
     "DELETION_IN_PROGRESS": "JOB_STATE_CANCELLING",
 }
-#: What Batch means by the exit codes that are its own
-#: (batch/docs/troubleshooting#reserved-exit-codes).
+#: Exit code reserved by Batch -> meaning (batch/docs/troubleshooting#reserved-exit-codes).
 EXIT_CODES: Final = {
-    50001: "its Spot machine was taken away",
-    50002: "its machine stopped reporting: crashed, or without a way to Batch",
-    50003: "its machine was started anew while it ran",
-    50004: "it did not answer: a hanging step, or a full machine",
-    50005: "it ran longer than its timeout",
-    50006: "its machine was made anew while it ran",
+    50001: "the Spot VM was preempted",
+    50002: "the VM stopped reporting: it crashed or lost its connection to Batch",
+    50003: "the VM rebooted during the task",
+    50004: "the task did not respond: it hangs, or the VM is overloaded",
+    50005: "the task ran longer than its timeout",
+    50006: "the VM was recreated during the task",
 }
 _CODE: Final = re.compile(r"\b(5000[1-6])\b")
 
 
 def job_id(stack: str, job: str, request_id: str, turn: int = 1) -> str:
-    """The id of a request's job: ``STACK-JOB-DIGITS``, and with ``-tN`` in a later turn.
+    """Return the id of a request's job: ``STACK-JOB-DIGITS``, with ``-tN`` for a later turn.
 
-    Stack and job are for people, and are cut where they are long: the request id has both.
+    Long names of stack and job are cut: the request id identifies both.
 
     >>> job_id("dev", "titanic", "batch-0123456789abcdef0123")
     'dev-titanic-0123456789abcdef0123'
@@ -58,16 +58,16 @@ def job_id(stack: str, job: str, request_id: str, turn: int = 1) -> str:
 
 
 def is_job_of(name: str, request_id: str) -> bool:
-    """Return whether a job of this name or id can be the request's: a label is no proof."""
+    """Return whether the name or id of a job belongs to the request. Labels are no proof."""
     digits = re.escape(request_id.removeprefix(BATCH_JOB.id_prefix))
     return re.search(rf"-{digits}(-t[0-9]+)?\Z", name) is not None
 
 
 def explain(description: str, exit_code: int = 0) -> str:
-    """The text of an event, with what an exit code of Batch's own means.
+    """Return the text of an event with the meaning of Batch's exit code.
 
     >>> explain("Task failed with exit code 50005.")
-    'Task failed with exit code 50005. 50005: it ran longer than its timeout.'
+    'Task failed with exit code 50005. 50005: the task ran longer than its timeout.'
     """
     match = _CODE.search(description)
     code = int(match[1]) if match else exit_code
@@ -77,7 +77,7 @@ def explain(description: str, exit_code: int = 0) -> str:
 def reason(events: Sequence[tuple[str, int]]) -> str:
     """Return the reason for a failure, from event descriptions and exit codes, oldest first.
 
-    The last one says that the job failed; an earlier one with an exit code says why.
+    The last event reports the failure; an earlier event with an exit code has the cause.
     """
     if not events:
         return ""

@@ -1,8 +1,7 @@
-"""Cost of a job on each service, or the reason why a service refuses it: for reviews.
+"""Cost of a job on each service, or the reason why a service cannot run the job: for reviews.
 
-Both are priced by ``catalog.costs``. What a service cannot do is said by the rule that refuses it
-there, in the words before the first comma. Vertex AI takes whatever the rules for jobs on Batch let
-pass, but values of secrets.
+``catalog.costs`` has the prices. The reason is the message of a rule up to the first comma, colon
+or semicolon. Vertex AI supports all jobs that Batch supports, except those with values of secrets.
 """
 
 from __future__ import annotations
@@ -19,30 +18,30 @@ from vertex_training.customjob.rules.context import Context, NetworkFacts, Stack
 from vertex_training.customjob.rules.job import Job
 from vertex_training.customjob.rules.secrets import secret_value
 
-#: The services as people read them.
+#: Display names of the services.
 NAMES: Final = {CUSTOM_JOB.backend: "Vertex", BATCH_JOB.backend: "Batch"}
-#: Where the words of a finding that a table has room for end.
+#: End of the part of a message that fits into a table.
 _END: Final = re.compile(r"[,:;]")
-#: The words stand after the service's name.
+#: The message follows the service's name.
 _SERVICE: Final = re.compile(r"\A(Batch|Vertex AI) ")
 
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """A service, and the most that a job can cost on it."""
+    """A service and the maximum cost of a job on it."""
 
     backend: str
     cost: costs.JobCost | None
-    """None where the service refuses the job."""
+    """None if the service cannot run the job."""
     refusal: str = ""
-    """Reason for a refusal, in a few words; empty if the service takes the job."""
+    """Short reason why the service cannot run the job; empty if it can."""
 
     def __str__(self) -> str:
-        """``Batch $0.76 (4 attempts of 1 h)``; of a service that refuses, its reason."""
+        """Return ``Batch $0.76 (4 attempts of 1 h)``, or the reason for a refusal."""
         return self.text()
 
     def text(self, more: str = "") -> str:
-        """The same, with more to say of the time or the price."""
+        """Return the same text with an addition to the duration."""
         name, cost = NAMES[self.backend], self.cost
         if cost is None:
             return f"not {name}: {self.refusal}"
@@ -57,14 +56,15 @@ def offers(
     subnet: bool = False,
     lacks: str = "",
 ) -> tuple[Offer, Offer]:
-    """Return the cost of the job on its service, and on the other one.
+    """Return the cost of the job on its own service and on the other service.
 
-    ``messages`` are its request and those of its further rungs; ``subnet`` says whether the stack
-    knows the subnet of its network attachment; ``lacks`` is what is asked of the job beside its
-    request and the other service has not.
+    ``messages`` are the requests of all rungs. ``subnet``: whether the subnet of the network
+    attachment is known. ``lacks``: an option of the job that the other service does not support.
     """
     other = next(name for name in NAMES if name != backend)
-    reason = f"it has no {lacks}" if lacks else refusal(messages, region, other, subnet=subnet)
+    reason = (
+        f"it does not support {lacks}" if lacks else refusal(messages, region, other, subnet=subnet)
+    )
     taken = None if reason else costs.of_dearest(messages, region, other)
     own = costs.of_dearest(messages, region, backend)
     return Offer(backend, own), Offer(other, taken, reason)
@@ -73,12 +73,12 @@ def offers(
 def refusal(
     messages: Sequence[Mapping[str, Any]], region: str, backend: str, *, subnet: bool
 ) -> str:
-    """Return the reason why a service refuses a job, in a few words; empty without one."""
+    """Return a short reason why a service cannot run a job; empty if it can."""
     message, on_batch = messages[0], backend == BATCH_JOB.backend
     if on_batch and TUNING_JOB.spec in message:
-        return "it has no tuning"
+        return "it does not support tuning"
     if on_batch and len(messages) > 1:
-        return "it has no ladder"
+        return "it does not support ladders"
     if CUSTOM_JOB.spec not in message:
         return ""
     interface = message[CUSTOM_JOB.spec].get("pscInterfaceConfig", {})
@@ -86,8 +86,8 @@ def refusal(
     stack = StackFacts("", "", region, network=network if subnet else None)
     job = Job(dict(message), Context(region=region, stack=stack, backend=backend))
     rule = batch_support if on_batch else secret_value
-    found = list(dict.fromkeys(each.what for each in rule(job)))
-    if not found:
+    reasons = list(dict.fromkeys(finding.what for finding in rule(job)))
+    if not reasons:
         return ""
-    more = f", and {len(found) - 1} more" if len(found) > 1 else ""
-    return _SERVICE.sub("it ", _END.split(found[0])[0]) + more
+    more = f", and {len(reasons) - 1} more" if len(reasons) > 1 else ""
+    return _SERVICE.sub("it ", _END.split(reasons[0])[0]) + more

@@ -1,7 +1,7 @@
-"""The jobs of a project's region, whichever service runs them.
+"""The jobs of a project's region on both services.
 
-The name of a job tells its service, and so does the id of a request. So one job has one turn: a job
-that moves from one service to the other waits for, and is refused beside, what runs there.
+The name of a job identifies its service, as does the id of a request. A job has one turn on both
+services: after a change of the service, a live job on the old service blocks the submission.
 """
 
 from __future__ import annotations
@@ -30,8 +30,10 @@ def connect(
     subnet: str = "",
     notifications: Sequence[Mapping[str, Any]] = (),
 ) -> BackendJobs:
-    """The jobs of a region; new ones are of ``kind``. On Batch they are in ``subnet``, and topics
-    are told of their states by ``notifications``.
+    """Return the jobs of a region. New jobs have this ``kind``.
+
+    For Batch, ``subnet`` is the subnet of the machines, and ``notifications`` the state changes to
+    publish.
 
     Raises:
         OperatorError: as ``job_service.connect``.
@@ -41,7 +43,7 @@ def connect(
 
 
 class BackendJobs:
-    """``ports.JobService`` over both services; connects to each when it is first asked."""
+    """``ports.JobService`` for both services; connects at the first call."""
 
     def __init__(
         self,
@@ -70,23 +72,23 @@ class BackendJobs:
         return self._of(self._kind).create(parent, body, labels)
 
     def get(self, name: str) -> JobSnapshot | None:
-        """The job, or None if its record is gone."""
+        """Return the job; None if its record was deleted."""
         return self._named(name).get(name)
 
     def find(self, parent: str, request_id: str) -> list[JobSnapshot]:
-        """All jobs of the request."""
+        """Return all jobs of the request."""
         tuning = self._kind.spec != CUSTOM_JOB.spec
         kind = self._kind if tuning else kind_of_request(request_id)
         return self._of(kind).find(parent, request_id)
 
     def log_ids(self, name: str) -> list[str]:
-        """Ids of the logs that say why the job failed."""
+        """Return the ids of the logs with the reason for the job's failure."""
         return self._named(name).log_ids(name)
 
     def cancel(self, name: str) -> None:
-        """Request cancellation. Ignores a job that has ended or does not exist."""
+        """Request cancellation. Ignores ended and missing jobs."""
         self._named(name).cancel(name)
 
     def delete(self, name: str) -> None:
-        """Delete the record and wait until it is gone. Raises OperatorError."""
+        """Delete the record and wait for the deletion. Raises OperatorError."""
         self._named(name).delete(name)

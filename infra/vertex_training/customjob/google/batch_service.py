@@ -1,7 +1,7 @@
-"""The calls of Google Batch, whose jobs are read as CustomJobs.
+"""Calls of Google Batch; converts its jobs into CustomJobs.
 
-A create is repeated: the caller names the job, and a name is taken once. Where it is taken, the job
-of that name is read, and is ours if it is what was sent.
+A create is safe to repeat: the caller chooses the job's name, and a name can be used once. If the
+name exists, the job is read and compared with the request.
 """
 
 from __future__ import annotations
@@ -51,16 +51,16 @@ if TYPE_CHECKING:
     from vertex_training.customjob.google import vertex_api
 
 SERVICE: Final = "Batch"
-#: Seconds in which a create is repeated; well below ``Timing.lease``.
+#: Seconds for repeating a create; well below ``Timing.lease``.
 CREATE_DEADLINE: Final = 45.0
 HINTS: Final = PROVES_NOT_CREATED | {
-    "RESOURCE_EXHAUSTED": "wait, or ask for more quota of batch.googleapis.com",
+    "RESOURCE_EXHAUSTED": "wait, or request more quota of batch.googleapis.com",
 }
 READ_HINTS: Final = job_service.READ_HINTS | {
-    "PERMISSION_DENIED": "reading jobs takes roles/batch.jobsViewer in the project; "
-    "batch.googleapis.com must be enabled",
+    "PERMISSION_DENIED": "grant roles/batch.jobsViewer in the project, and enable "
+    "batch.googleapis.com",
 }
-#: Reasons by which Google says that the API is off: then there is no job.
+#: Google's error reasons for a disabled API, in which no job exists.
 API_IS_OFF: Final = ("SERVICE_DISABLED", "API_DISABLED")
 MODEL_DIR: Final = "AIP_MODEL_DIR"
 ENDED: Final = ("SUCCEEDED", "FAILED", "CANCELLED")
@@ -70,7 +70,7 @@ _DELETE_SECONDS: Final = 60.0
 
 
 def client(project: str, region: str, account: str = "") -> batch_v1.BatchServiceClient:
-    """The official client; see ``job_service.service_client``."""
+    """Return the official client; see ``job_service.service_client``."""
     from google.cloud import batch_v1
     from google.cloud.batch_v1.services.batch_service.transports import BatchServiceGrpcTransport
 
@@ -84,12 +84,12 @@ def client(project: str, region: str, account: str = "") -> batch_v1.BatchServic
     )
 
 
-#: :func:`read` with the name and the hints of Batch.
+#: :func:`read` with the name and hints of Batch.
 _read: Final = functools.partial(read, service=SERVICE, hints=READ_HINTS)
 
 
 class BatchJobs:
-    """``ports.JobService`` over the official client."""
+    """``ports.JobService`` with the official client."""
 
     def __init__(
         self,
@@ -97,23 +97,23 @@ class BatchJobs:
         subnet: str = "",
         notifications: Sequence[Mapping[str, Any]] = (),
     ) -> None:
-        """Of new jobs, ``subnet`` has the machines, and ``notifications`` tell topics of states."""
+        """Set the ``subnet`` and the ``notifications`` of new jobs."""
         self._client, self._subnet, self._notifications = client, subnet, notifications
 
     def create(self, parent: str, body: str, labels: Mapping[str, str]) -> JobSnapshot:
-        """Send a CustomJob as a job of Batch, under the name that its request has.
+        """Send a CustomJob as a Batch job with the name of its request.
 
         Raises:
-            NotSubmittedError: the service refused, or the name is somebody else's.
-            InDoubtError: there was no certain answer.
+            NotSubmittedError: the service refused, or another job has this name.
+            InDoubtError: the answer of the service is uncertain.
         """
         _, project, _, region = parent.split("/")
         turn = int(labels.get(TURN_LABEL, "1"))
         id_ = job_id(labels[STACK_LABEL], labels[JOB_LABEL], labels[REQUEST_ID_LABEL], turn)
         place = BatchParameters(project, region, id_, self._subnet, self._notifications)
         message = batch_job(json.loads(body), place, labels)
-        wanted = _to_proto(message)
-        request = {"parent": parent, "job_id": id_, "job": wanted, "request_id": str(uuid.uuid4())}
+        sent = _to_proto(message)
+        request = {"parent": parent, "job_id": id_, "job": sent, "request_id": str(uuid.uuid4())}
 
         def create_job(*, timeout: float, **_once: Any) -> batch_v1.Job:
             again = Retry(if_transient_error, initial=0.5, maximum=5.0, timeout=CREATE_DEADLINE)
@@ -122,45 +122,45 @@ class BatchJobs:
             except AlreadyExists:
                 return self._client.get_job(name=f"{parent}/jobs/{id_}", retry=again)
 
-        made = send_once(create_job, "the job", HINTS, service=SERVICE)
-        if not _is_same(made, wanted, labels):
+        job = send_once(create_job, "the job", HINTS, service=SERVICE)
+        if not _is_same(job, sent, labels):
             raise NotSubmittedError(
-                f"there is a job {made.name} already, and it is not what this request asks for: "
-                "somebody else made it. Nothing was submitted. Delete it (`gcloud batch jobs "
-                f"delete {id_}`), or raise run, which gives this job another name."
+                f"a different job with the name {job.name} exists, created by another user. "
+                "Nothing "
+                f"was submitted. Delete that job (`gcloud batch jobs delete {id_}`), or raise run "
+                "to change the name of this job."
             )
-        return snapshot(made)
+        return snapshot(job)
 
     def get(self, name: str) -> JobSnapshot | None:
-        """The job, or None if its record is gone."""
+        """Return the job; None if its record was deleted."""
         job = self.message(name)
         return None if job is None else snapshot(job)
 
     def message(self, name: str) -> batch_v1.Job | None:
-        """The job as Batch has it, or None if its record is gone."""
+        """Return the job in Batch's form; None if its record was deleted."""
         try:
             return _read(self._client.get_job, name=name)
         except NotFound:
             return None
 
     def find(self, parent: str, request_id: str) -> list[JobSnapshot]:
-        """All jobs of a request, by its label and their names."""
+        """Return all jobs of a request, by label and name."""
         jobs = self.listed(parent, [f'labels.{REQUEST_ID_LABEL}="{request_id}"'])
-        named = [job for job in jobs if is_job_of(job.name, request_id)]
-        return [snapshot(job) for job in named]
+        return [snapshot(job) for job in jobs if is_job_of(job.name, request_id)]
 
     def listed(self, parent: str, terms: list[str]) -> list[batch_v1.Job]:
-        """All jobs that a filter lets through; none where the API is off.
+        """Return all jobs that match a filter; empty if the API is disabled.
 
         Raises:
-            OperatorError: they cannot be listed.
+            OperatorError: the jobs cannot be listed.
         """
 
         def list_jobs(**arguments: Any) -> list[batch_v1.Job]:
             try:
                 return list(self._client.list_jobs(**arguments))
             except MethodNotImplemented:
-                return []  # a local cloud from before it had Batch
+                return []  # an old version of the local cloud, without Batch
             except Forbidden as error:
                 if error.reason in API_IS_OFF or NEVER_USED in str(error.message):
                     return []
@@ -170,22 +170,22 @@ class BatchJobs:
         try:
             return _read(list_jobs, request=request)
         except (NotFound, FailedPrecondition) as error:
-            raise OperatorError(f"Batch did not list jobs of {parent}: {error.message}") from None
+            raise OperatorError(f"Batch cannot list jobs of {parent}: {error.message}") from None
 
     def log_ids(self, name: str) -> list[str]:
-        """Ids of the logs that say why the job failed: Batch writes them under its own id."""
+        """Return the uid of the job, the id of its logs."""
         job = self.message(name)
         return [job.uid] if job and job.uid else []
 
     def cancel(self, name: str) -> None:
-        """Request cancellation. Ignores a job that has ended or does not exist."""
+        """Request cancellation. Ignores ended and missing jobs."""
         try:
             _read(self._client.cancel_job, request={"name": name})
         except (FailedPrecondition, NotFound):
             return
 
     def delete(self, name: str) -> None:
-        """Delete the record and wait until it is gone. Raises OperatorError."""
+        """Delete the record and wait for the deletion. Raises OperatorError."""
         try:
             operation = _read(self._client.delete_job, request={"name": name})
             operation.result(timeout=_DELETE_SECONDS)
@@ -193,16 +193,16 @@ class BatchJobs:
             return
         except (GoogleAPICallError, RetryError, TimeoutError) as error:
             text = getattr(error, "message", error)
-            raise OperatorError(f"Batch did not confirm that {name} was deleted: {text}") from None
+            raise OperatorError(f"Batch did not confirm the deletion of {name}: {text}") from None
 
 
 def snapshot(job: batch_v1.Job) -> JobSnapshot:
-    """The job as the protocol reads it."""
+    """Return the job in the protocol's form."""
     return job_service.snapshot(as_custom_job(job), BATCH_JOB)
 
 
 def as_custom_job(job: batch_v1.Job) -> vertex_api.CustomJob:
-    """The job as Vertex AI would show it, for everything that reads jobs."""
+    """Convert a Batch job into a CustomJob."""
     from vertex_training.customjob.google import vertex_api
 
     groups: Any = job.task_groups[:1]
@@ -243,7 +243,7 @@ def as_custom_job(job: batch_v1.Job) -> vertex_api.CustomJob:
 
 
 def _times(job: Any) -> tuple[Any, Any]:
-    """Return the start and end of its first task, each None if it has not happened."""
+    """Return start and end of the first task; None for future events."""
     events, ended = job.status.status_events, None
     if enum_name(job.status.state) in ENDED:
         ended = job.update_time
@@ -253,11 +253,11 @@ def _times(job: Any) -> tuple[Any, Any]:
     return (ended - job.status.run_duration if ended and job.status.run_duration else None), ended
 
 
-def _is_same(job: batch_v1.Job, wanted: batch_v1.Job, labels: Mapping[str, str]) -> bool:
-    """Return whether a job is the one that was sent: same labels, containers and account."""
+def _is_same(job: batch_v1.Job, sent: batch_v1.Job, labels: Mapping[str, str]) -> bool:
+    """Return whether a job has the labels, containers and account of the sent job."""
 
-    def essence(each: batch_v1.Job) -> Any:
-        runnables = [r for group in each.task_groups for r in group.task_spec.runnables]
+    def essence(message: batch_v1.Job) -> Any:
+        runnables = [r for group in message.task_groups for r in group.task_spec.runnables]
         ran = [
             (
                 r.container.image_uri,
@@ -267,11 +267,11 @@ def _is_same(job: batch_v1.Job, wanted: batch_v1.Job, labels: Mapping[str, str])
             )
             for r in runnables
         ]
-        return each.allocation_policy.service_account.email, ran
+        return message.allocation_policy.service_account.email, ran
 
     mine = (REQUEST_ID_LABEL, DIGEST_LABEL)
     same_labels = all(job.labels.get(label) == labels.get(label) for label in mine)
-    return same_labels and essence(job) == essence(wanted)
+    return same_labels and essence(job) == essence(sent)
 
 
 def _to_proto(message: dict[str, Any]) -> batch_v1.Job:
@@ -281,7 +281,7 @@ def _to_proto(message: dict[str, Any]) -> batch_v1.Job:
     try:
         ParseDict(message, batch_v1.Job.pb(job))
     except ParseError as error:
-        raise NotSubmittedError(f"the request is no job of Batch: {error}") from None
+        raise NotSubmittedError(f"the request is not a valid Batch job: {error}") from None
     return job
 
 
@@ -289,5 +289,5 @@ def _to_proto(message: dict[str, Any]) -> batch_v1.Job:
 def shared_client(
     project: str, region: str, account: str, _address: str | None
 ) -> batch_v1.BatchServiceClient:
-    """One client for all threads; ``_address`` is where the local cloud is."""
+    """Return a client for all threads. ``_address`` is the address of the local cloud."""
     return client(project, region, account)

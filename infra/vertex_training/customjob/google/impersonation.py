@@ -1,9 +1,9 @@
-"""Credentials of the account that acts for the caller, as the gcp provider uses them.
+"""Credentials of an impersonated account, as in the gcp provider.
 
-``GOOGLE_IMPERSONATE_SERVICE_ACCOUNT`` makes the gcp provider act as another account. Submissions
-act as the same one: otherwise resources and jobs of one ``up`` would have two owners. A component's
-job names the account of its provider. The key ``gcp:impersonateServiceAccount`` of a stack file is
-refused. Tokens stay in the process.
+With ``GOOGLE_IMPERSONATE_SERVICE_ACCOUNT`` the gcp provider impersonates another account.
+Submissions use the same account: otherwise resources and jobs of one ``up`` would have two owners.
+The job of a component uses the account of its provider. The key ``gcp:impersonateServiceAccount``
+of a stack file is refused. Tokens do not leave the process.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 #: https://www.pulumi.com/registry/packages/gcp/installation-configuration/
 VARIABLE: Final = "GOOGLE_IMPERSONATE_SERVICE_ACCOUNT"
-#: The same of a provider in a program.
+#: The corresponding property of a provider in a program.
 _PROVIDER: Final = "impersonate_service_account of the gcp provider"
 SCOPE: Final = "https://www.googleapis.com/auth/cloud-platform"
 _ADDRESS: Final = re.compile(r"[a-z0-9][a-z0-9.:_-]*@[a-z0-9.-]+\.gserviceaccount\.com")
@@ -29,19 +29,18 @@ _lock = threading.Lock()
 
 
 def is_service_account(account: str) -> bool:
-    """Return whether the text has the form of a service account's address."""
+    """Return whether the text has the form of a service account address."""
     return bool(_ADDRESS.fullmatch(account))
 
 
 def impersonated_credentials(account: str = "") -> Credentials | None:
-    """Credentials of ``account``, or else of the one that the environment names.
+    """Return credentials of ``account``, or of the account in the environment.
 
-    None if none is named, for a client's own default.
-
-    The first token is requested here, so a missing right is an error before anything is sent.
+    Returns None without an account, for the client's default credentials. Requests the first token,
+    so that missing access is an error before a submission.
 
     Raises:
-        OperatorError: the name is no service account, or the caller may not act as it.
+        OperatorError: the name is not a service account, or the caller cannot impersonate it.
     """
     source = _PROVIDER if account else VARIABLE
     account = account or os.environ.get(VARIABLE, "")
@@ -62,15 +61,15 @@ def _credentials(account: str, source: str) -> Credentials:
 
     try:
         caller, _ = google.auth.default(scopes=[SCOPE])
-        made = impersonated_credentials.Credentials(caller, account, [SCOPE])
-        made.refresh(Request())
+        credentials = impersonated_credentials.Credentials(caller, account, [SCOPE])
+        credentials.refresh(Request())
     except GoogleAuthError as error:
         raise OperatorError(
-            f"{source} names {account}, and no token of it can be had: {_first_line(error)} "
-            "Hint: the caller needs roles/iam.serviceAccountTokenCreator on that account, or do "
-            "not set it."
+            f"the caller cannot impersonate {account}, which {source} names: {_first_line(error)} "
+            "Hint: grant the caller roles/iam.serviceAccountTokenCreator on that account, or unset "
+            f"{source}."
         ) from None
-    return made
+    return credentials
 
 
 def _first_line(error: Exception) -> str:

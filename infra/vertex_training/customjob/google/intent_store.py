@@ -1,8 +1,8 @@
-"""Intent and turn records as objects in the stack's control bucket; the client of Cloud Storage.
+"""Intent and turn records as objects in the stack's control bucket; the Cloud Storage client.
 
 Cloud Storage is strongly consistent, and a write with ``ifGenerationMatch`` is a compare-and-swap
-(docs.cloud.google.com/storage/docs/request-preconditions). No object is ever deleted here, so the
-identity that deploys needs no permission to.
+(docs.cloud.google.com/storage/docs/request-preconditions). This module never deletes objects, so
+the deploying account needs no permission to delete.
 """
 
 from __future__ import annotations
@@ -29,17 +29,17 @@ from vertex_training.errors import OperatorError, PreconditionFailedError
 if TYPE_CHECKING:
     from google.cloud import storage
 
-#: Format of the records. Another number was written by another version of this program.
+#: Format of the records. Other versions of this program may use other numbers.
 FORMAT: Final = 1
-#: Where turn records are.
+#: Folder of the turn records.
 TURNS: Final = "turns/"
 
 
 def connect(project: str, bucket: str, folder: str = "", account: str = "") -> BucketIntents:
-    """The control bucket: Google's, or the local cloud's for projects named ``local-…``.
+    """Return the control bucket, in the local cloud for projects named ``local-…``.
 
-    ``folder`` ends with ``/`` and keeps the records of one kind of jobs apart. ``account`` acts for
-    the caller.
+    ``folder`` ends with ``/`` and separates the records of one kind of jobs. ``account`` is
+    impersonated.
 
     Raises:
         OperatorError: a local project without a local cloud or the reverse, or no credentials.
@@ -48,18 +48,18 @@ def connect(project: str, bucket: str, folder: str = "", account: str = "") -> B
 
 
 class BucketIntents:
-    """``ports.IntentStore`` over the official client."""
+    """``ports.IntentStore`` with the official client."""
 
     def __init__(self, client: storage.Client, bucket: str, folder: str = "") -> None:
         self._bucket, self._name, self._folder = client.bucket(bucket), bucket, folder
 
     def read(self, request_id: str) -> StoredIntent | None:
-        """The record of a request, or None."""
+        """Return the record of a request, or None."""
         stored = self._fetch(_object(request_id))
         return None if stored is None else _parse(request_id, *stored)
 
     def write(self, record: IntentRecord, generation: int) -> StoredIntent:
-        """Write under the precondition that the record still has ``generation``."""
+        """Write the record under the precondition that it still has ``generation``."""
         document = {
             "format": FORMAT,
             "requestId": record.request_id,
@@ -71,21 +71,21 @@ class BucketIntents:
         return _stored(record, self._put(_object(record.request_id), document, generation))
 
     def read_turn(self, key: str) -> TurnRecord | None:
-        """The turn record at this key, or None."""
+        """Return the turn record of this key, or None."""
         stored = self._fetch(_turn(key))
         return None if stored is None else _parse_turn(*stored)
 
     def write_turn(
         self, key: str, request_id: str, number: int, generation: int, *, withdrawn: bool = False
     ) -> None:
-        """Write under the precondition that the turn still has ``generation``."""
+        """Write the turn under the precondition that it still has ``generation``."""
         document = {"format": FORMAT, "requestId": request_id, "number": number}
         if withdrawn:
             document["withdrawn"] = True
         self._put(_turn(key), document, generation)
 
     def turn_keys(self) -> frozenset[str]:
-        """Keys of all turn records; none if there is no bucket yet."""
+        """Return the keys of all turn records; empty if the bucket does not exist yet."""
         try:
             prefix = self._folder + TURNS
             listed = self._bucket.list_blobs(prefix=prefix, timeout=TIMEOUT)
@@ -97,7 +97,7 @@ class BucketIntents:
         return frozenset(name.removeprefix(prefix).removesuffix(".json") for name in names)
 
     def _fetch(self, name: str) -> tuple[bytes, storage.Blob] | None:
-        """An object's content with the blob of the same generation, or None."""
+        """Return an object's content with the blob of the same generation, or None."""
         try:
             path = self._folder + name
             while (blob := self._bucket.get_blob(path, timeout=TIMEOUT)) is not None:
@@ -129,7 +129,7 @@ class BucketIntents:
         return blob
 
     def now(self) -> float:
-        """Cloud Storage's time: the update time of an object that this call writes."""
+        """Return Cloud Storage's time: the update time of an object that this call writes."""
         blob = self._bucket.blob("clock")
         try:
             blob.upload_from_string(b"", timeout=TIMEOUT)
@@ -178,37 +178,38 @@ def _parse_turn(text: bytes, blob: storage.Blob) -> TurnRecord:
 
 def _foreign_object(blob: storage.Blob, what: str) -> OperatorError:
     return OperatorError(
-        f"gs://{blob.bucket.name}/{blob.name} is no {what}; nothing was sent. "
-        "Somebody else wrote it: restore an older generation of the object."
+        f"gs://{blob.bucket.name}/{blob.name} is not a valid {what}. Nothing was submitted. "
+        "Another program wrote the object: restore an older generation."
     )
 
 
 def _stored(record: IntentRecord, blob: storage.Blob) -> StoredIntent:
     if blob.updated is None:
-        raise OperatorError(f"{blob.name}: Cloud Storage gave no time of update.")
+        raise OperatorError(f"Cloud Storage returned no update time of {blob.name}.")
     return StoredIntent(record, _generation(blob), blob.updated.timestamp())
 
 
 def _generation(blob: storage.Blob) -> int:
     if blob.generation is None:
-        raise OperatorError(f"{blob.name}: Cloud Storage gave no generation.")
+        raise OperatorError(f"Cloud Storage returned no generation of {blob.name}.")
     return int(blob.generation)
 
 
 def _unreachable(bucket: str, error: Exception) -> OperatorError:
     if isinstance(error, NotFound):
         return OperatorError(
-            f"the control bucket {bucket} is not there; nothing was sent. Restore it: "
-            f"gcloud storage restore gs://{bucket}#GENERATION. `pulumi up --refresh` makes an "
-            "empty one."
+            f"the control bucket {bucket} does not exist. Nothing was submitted. Restore the "
+            "bucket "
+            f"(gcloud storage restore gs://{bucket}#GENERATION), or create an empty bucket with "
+            "`pulumi up --refresh`."
         )
     return OperatorError(
-        f"the control bucket {bucket} could not be read or written; nothing was sent: "
+        f"the control bucket {bucket} could not be read or written. Nothing was submitted. "
         f"{type(error).__name__}: {getattr(error, 'message', error)}"
     )
 
 
-#: Variable with the URL of a storage emulator. The official client reads it as well.
+#: Variable with the URL of a storage emulator, which the official client reads as well.
 EMULATOR: Final = "STORAGE_EMULATOR_HOST"
 TIMEOUT: Final = 20
 
@@ -216,10 +217,10 @@ _connect_lock = threading.Lock()
 
 
 def storage_client(project: str, account: str = "") -> storage.Client:
-    """The official client of Cloud Storage, or of the local cloud's for ``local-…``.
+    """Return the official Cloud Storage client, for the local cloud if ``local-…``.
 
-    All threads share a client, which its documentation allows (docs/index.rst of
-    googleapis/python-storage). A client for each submission would connect and request a token.
+    All threads share a client, as its documentation allows (docs/index.rst of
+    googleapis/python-storage). A new client for each submission would connect and request a token.
 
     Raises:
         OperatorError: a local project without a local cloud or the reverse, or no credentials.
@@ -241,15 +242,15 @@ def _client(project: str, account: str, _address: str | None) -> storage.Client:
 
 
 def all_blobs(listed: Any) -> Iterator[Any]:
-    """Objects of every page of a list of the official client.
+    """Yield the objects of all pages of a list of the official client.
 
     Raises:
-        OperatorError: a page comes again: the client would never stop.
+        OperatorError: the service repeats a page, and the client would never stop.
     """
-    asked = set[str]()
+    tokens = set[str]()
     for page in listed.pages:
         yield from page
         token = listed.next_page_token
-        if token in asked:
-            raise OperatorError("a list of Cloud Storage has no end: a page comes again")
-        asked.add(token)
+        if token in tokens:
+            raise OperatorError("Cloud Storage returned a page of a list twice")
+        tokens.add(token)

@@ -1,6 +1,6 @@
-"""The Vertex AI calls, their retries and error messages.
+"""Calls of Vertex AI, with retries and error messages.
 
-Reads and cancels are retried; a create never is. Functions import the client when called: that
+Reads and cancels are retried, creates are not. Functions import the client when called: the import
 takes a second, and most operations on a stack submit nothing.
 """
 
@@ -53,42 +53,42 @@ if TYPE_CHECKING:
 #: Variable with host:port of the local job service. Only projects named ``local-…`` use it.
 EMULATOR: Final = "VERTEX_EMULATOR_HOST"
 NO_CREDENTIALS: Final = (
-    "no Google Cloud credentials. Sign in with `gcloud auth application-default login`, "
-    "or let CI use workload identity."
+    "Google Cloud credentials are missing. Sign in with `gcloud auth application-default login`, "
+    "or use workload identity in CI."
 )
 CREATE_TIMEOUT: Final = 60.0
 READ_TIMEOUT: Final = 20.0
 READ_DEADLINE: Final = 60.0
-#: Channel option. By default gRPC resends a request that it assumes was never processed.
+#: Channel option. By default gRPC resends requests that it assumes to be unprocessed.
 NO_RESEND: Final = ("grpc.enable_retries", 0)
 
-#: gRPC codes that prove that no job was created, with hints. Any other code leaves doubt: after
+#: gRPC code that proves that no job was created -> hint. Other codes prove nothing: after
 #: UNAVAILABLE the request may have arrived (google.aip.dev/194, grpc/status codes).
 PROVES_NOT_CREATED: Final = {
     "INVALID_ARGUMENT": "correct the job file",
-    "PERMISSION_DENIED": "grant what is missing; a new grant can take some minutes to have effect",
+    "PERMISSION_DENIED": "grant the permission; a new grant can take minutes to have effect",
     "UNAUTHENTICATED": "sign in: gcloud auth application-default login",
-    "NOT_FOUND": "check project, region and the resources the job names",
-    "FAILED_PRECONDITION": "do what the message says, then run again",
+    "NOT_FOUND": "check the project, the region and all resources in the job file",
+    "FAILED_PRECONDITION": "fix the cause in the message, then run the command again",
     "OUT_OF_RANGE": "correct the job file",
-    "UNIMPLEMENTED": "the service at this address does not offer such jobs",
-    "RESOURCE_EXHAUSTED": "wait, or ask for more quota of aiplatform.googleapis.com",
+    "UNIMPLEMENTED": "use a service that supports these jobs",
+    "RESOURCE_EXHAUSTED": "wait, or request more quota of aiplatform.googleapis.com",
 }
 
-#: How the error of a job begins that failed because there were no machines for it -> where that is
-#: from. All else, a lack of quota above all, is no proof of it.
+#: Beginning of the error of a job that failed because no machines were available -> source. Other
+#: errors, such as missing quota, are no proof.
 PROVES_STOCK_OUT: Final = {
     "Resources are insufficient in region": "training/understanding-training-service; as observed, "
     "github.com/openreview/openreview-expertise/issues/401",
     "STOCKOUT": "training/use-spot-vms: a SPOT job that was preempted for the last time",
 }
-#: What stands before that, if anything: a gRPC code.
+#: Optional gRPC code before that text.
 _CODE: Final = re.compile(r"[A-Z_]{3,40}: (?=\S)")
 
-#: Hints for refused calls that change nothing.
+#: Hints for refused reads.
 READ_HINTS: Final = {
-    "PERMISSION_DENIED": "reading jobs takes roles/aiplatform.viewer in the project, "
-    "reading their logs roles/logging.viewer; the API must be enabled",
+    "PERMISSION_DENIED": "grant roles/aiplatform.viewer (for logs roles/logging.viewer) in the "
+    "project, and enable the API",
     "UNAUTHENTICATED": "sign in: gcloud auth application-default login",
     "RefreshError": "sign in again: gcloud auth application-default login",
 }
@@ -97,9 +97,9 @@ _connect_lock = threading.Lock()
 
 
 def connect(project: str, region: str, kind: JobKind = CUSTOM_JOB, account: str = "") -> VertexJobs:
-    """The job service of a project's region, shared by all threads; see ``client``.
+    """Return the job service of a project's region, shared by all threads; see ``client``.
 
-    A client for each submission would open a connection and request a token each time.
+    A new client for each submission would connect and request a token.
     """
     with _connect_lock:
         return _connected(project, region, kind, account, local_address(project))
@@ -120,32 +120,32 @@ def _client_of(
 
 
 def local_address(project: str, variable: str = EMULATOR) -> str | None:
-    """Return the address of the local cloud that serves this project; None for Google's projects.
+    """Return the address of the local cloud for local projects; None for Google's projects.
 
-    ``variable`` has the address of one of its services.
+    ``variable`` has the address of a service of the local cloud.
 
     Raises:
-        OperatorError: a local project without a local cloud, or the other way round.
+        OperatorError: a local project without a local cloud, or the reverse.
     """
     address = os.environ.get(variable, "")
     if is_local(project):
         if not address:
             raise OperatorError(
-                f"project '{project}' lives in the local cloud, and {variable} is not set. "
-                "Run this in `vt local shell`."
+                f"project '{project}' is in the local cloud, and {variable} is not set. "
+                "Run the command in `vt local shell`."
             )
         return address
     if address:
         # Without this, a forgotten `vt local shell` would receive the jobs of a real stack.
         raise OperatorError(
-            f"{variable} is set, but project '{project}' is no local one (local-…). "
-            "Leave `vt local shell` to reach Google Cloud."
+            f"{variable} is set, but project '{project}' is not a local project (local-…). "
+            "Leave `vt local shell` to use Google Cloud."
         )
     return None
 
 
 def client(project: str, region: str, account: str = "") -> vertex_api.JobServiceClient:
-    """The official client of jobs; see :func:`service_client`."""
+    """Return the official client for jobs; see :func:`service_client`."""
     from vertex_training.customjob.google import vertex_api
 
     return service_client(
@@ -161,13 +161,13 @@ def service_client(
     account: str = "",
     endpoint: str = "",
 ) -> Any:
-    """An official client: of Google's service, or of the local cloud's for ``local-…``.
+    """Return an official client for Google's service, or for the local cloud if ``local-…``.
+
+    Impersonates ``account``, or the account of ``impersonation``, if any. The channel never resends
+    requests, and raises for endless lists. An empty ``endpoint`` means Vertex AI in the region.
 
     Raises:
         OperatorError: a local project without a local cloud, or no credentials.
-
-    Acts as ``account``, or as the one that ``impersonation`` names, if there is one. Its channel
-    sends nothing twice, and its lists end. ``endpoint`` is the region's of Vertex AI if empty.
     """
     import grpc
 
@@ -191,7 +191,7 @@ def service_client(
 
 
 def _with_lists_that_end(channel: grpc.Channel) -> grpc.Channel:
-    """A page that names itself as the next one raises OperatorError: clients would never stop."""
+    """Raise OperatorError for a page with itself as next page: clients would never stop."""
     import grpc
 
     class Pages(grpc.UnaryUnaryClientInterceptor):
@@ -199,84 +199,84 @@ def _with_lists_that_end(channel: grpc.Channel) -> grpc.Channel:
             self, continuation: Callable[..., Any], client_call_details: Any, request: Any
         ) -> Any:
             call = continuation(client_call_details, request)
-            asked = getattr(request, "page_token", "")
-            if asked and call.exception() is None and call.result().next_page_token == asked:
+            token = getattr(request, "page_token", "")
+            if token and call.exception() is None and call.result().next_page_token == token:
                 method = client_call_details.method.rpartition("/")[2]
-                raise OperatorError(f"{method} of the service has no end: a page is its own next")
+                raise OperatorError(f"the service returned the same page of {method} twice")
             return call
 
     return grpc.intercept_channel(channel, Pages())
 
 
 class VertexJobs:
-    """``ports.JobService`` over the official client, for jobs of one kind."""
+    """``ports.JobService`` with the official client, for jobs of one kind."""
 
     def __init__(self, client: vertex_api.JobServiceClient, kind: JobKind = CUSTOM_JOB) -> None:
         self._client, self._kind = client, kind
 
     def _method(self, verb: str) -> Callable[..., Any]:
-        """The client's method, like ``create_custom_job``."""
+        """Return the client's method, like ``create_custom_job``."""
         plural = "s" if verb == "list" else ""
         return getattr(self._client, f"{verb}_{self._kind.argument}{plural}")
 
     def create(self, parent: str, body: str, labels: Mapping[str, str]) -> JobSnapshot:
-        """Send once.
+        """Send the job once.
 
         Raises:
             NotSubmittedError: the service refused; no job was created.
-            InDoubtError: there was no certain answer.
+            InDoubtError: the answer of the service is uncertain.
         """
         message: dict[str, Any] = {self._kind.argument: _to_proto(body, labels, self._kind)}
         create = self._method("create")
         job = send_once(create, "the job", PROVES_NOT_CREATED, parent=parent, **message)
         if not job.name:
-            raise InDoubtError("Vertex AI answered without a job's name")
+            raise InDoubtError("the response of Vertex AI has no job name")
         return snapshot(job, self._kind)
 
     def get(self, name: str) -> JobSnapshot | None:
-        """The job, or None if its record is gone."""
+        """Return the job; None if its record was deleted."""
         try:
             return snapshot(read(self._method("get"), name=name), self._kind)
         except NotFound:
             return None
 
     def find(self, parent: str, request_id: str) -> list[JobSnapshot]:
-        """All jobs labelled with the request id."""
+        """Return all jobs with the request id."""
         return self.labelled(parent, {REQUEST_ID_LABEL: request_id})
 
     def labelled(self, parent: str, labels: Mapping[str, str]) -> list[JobSnapshot]:
-        """All jobs with these labels of the program."""
+        """Return all jobs with these labels of the program."""
 
         def list_jobs(**arguments: Any) -> list[AnyJob]:
-            return list(self._method("list")(**arguments))  # reading a later page may fail as well
+            return list(self._method("list")(**arguments))  # a later page may fail as well
 
-        wanted = self._kind.sent_labels(labels).items()
-        wanted_labels = " AND ".join(f"labels.{key}={value}" for key, value in wanted)
-        request = {"parent": parent, "filter": wanted_labels}
+        terms = self._kind.sent_labels(labels).items()
+        filter_ = " AND ".join(f"labels.{key}={value}" for key, value in terms)
+        request = {"parent": parent, "filter": filter_}
         try:
             return [snapshot(job, self._kind) for job in read(list_jobs, request=request)]
         except (NotFound, FailedPrecondition) as error:
             raise OperatorError(
-                f"Vertex AI did not list jobs of {parent}: {code_of(error)}: {error.message}"
+                f"Vertex AI cannot list jobs of {parent}: {code_of(error)}: {error.message}"
             ) from None
 
     def log_ids(self, name: str) -> list[str]:
-        """Ids of the logs that say why the job failed: its own, or that of a failed trial."""
+        """Return the ids of the logs with the reason for a failure: of the job or of a trial."""
         if self._kind is CUSTOM_JOB:
             return [name.rpartition("/")[2]]
         trials = read(self._method("get"), name=name).trials
         failed = [trial.custom_job for trial in trials if enum_name(trial.state) == "INFEASIBLE"]
-        return [each.rpartition("/")[2] for each in failed if each][-1:]
+        return [job.rpartition("/")[2] for job in failed if job][-1:]
 
     def cancel(self, name: str) -> None:
-        """Request cancellation. Ignores a job that has ended or does not exist."""
+        """Request cancellation. Ignores ended and missing jobs."""
         try:
             read(self._method("cancel"), name=name)
         except (FailedPrecondition, NotFound):
-            return  # it has ended, or was deleted
+            return  # the job has ended, or was deleted
 
     def delete(self, name: str) -> None:
-        """Delete the record and wait until it is gone. Raises OperatorError."""
+        """Delete the record and wait for the deletion. Raises OperatorError."""
         try:
             operation = read(self._method("delete"), name=name)
             operation.result(timeout=READ_DEADLINE)
@@ -284,7 +284,7 @@ class VertexJobs:
             return
         except (GoogleAPICallError, RetryError, GoogleAuthError, TimeoutError) as error:
             raise OperatorError(
-                f"Vertex AI did not confirm that {name} was deleted: {code_of(error)}: "
+                f"Vertex AI did not confirm the deletion of {name}: {code_of(error)}: "
                 f"{getattr(error, 'message', error)}"
             ) from None
 
@@ -297,11 +297,11 @@ def send_once(
     service: str = "Vertex AI",
     **arguments: Any,
 ) -> Any:
-    """Make a call that is not safe to repeat, once. ``hints``: by code that proves a refusal.
+    """Make a call that is not safe to repeat. ``hints``: code that proves a refusal -> hint.
 
     Raises:
-        NotSubmittedError: the service refused ``what``; nothing came of it.
-        InDoubtError: there was no certain answer.
+        NotSubmittedError: the service refused ``what``.
+        InDoubtError: the answer of the service is uncertain.
     """
     try:
         return call(retry=None, timeout=CREATE_TIMEOUT, **arguments)
@@ -310,19 +310,19 @@ def send_once(
         if code in hints:
             refused = PermissionDeniedError if code == "PERMISSION_DENIED" else NotSubmittedError
             raise refused(
-                f"{service} refused {what}, nothing was submitted: {code}: {error.message} "
+                f"{service} refused {what}. Nothing was submitted. {code}: {error.message} "
                 f"Hint: {hints[code]}."
             ) from None
-        raise InDoubtError(f"no certain answer from {service}: {code}: {error.message}") from None
-    except RetryError as repeated:  # by ``call`` itself: any attempt of it may have arrived
+        raise InDoubtError(f"{service} may have accepted {what}: {code}: {error.message}") from None
+    except RetryError as repeated:  # ``call`` itself retried: any attempt may have arrived
         error = repeated.cause or repeated
         raise InDoubtError(
-            f"no certain answer from {service}: {code_of(error)}: "
+            f"{service} may have accepted {what}: {code_of(error)}: "
             f"{getattr(error, 'message', error)}"
         ) from None
     except GoogleAuthError as error:
         raise NotSubmittedError(
-            f"no credentials for {service}, nothing was sent: {error}"
+            f"credentials for {service} are missing. Nothing was submitted. {error}"
         ) from None
 
 
@@ -333,11 +333,11 @@ def read(
     hints: Mapping[str, str] = READ_HINTS,
     **arguments: Any,
 ) -> Any:
-    """Make a call that is safe to repeat, with bounded retries.
+    """Make a call that is safe to repeat, with limited retries.
 
     Raises:
-        NotFound, FailedPrecondition: as the client raised them.
-        OperatorError: any other failure, as a message with a hint.
+        NotFound, FailedPrecondition: unchanged from the client.
+        OperatorError: any other failure; has a hint.
     """
 
     def is_transient(error: Exception) -> bool:  # a call that timed out is safe to repeat
@@ -349,12 +349,11 @@ def read(
     except (NotFound, FailedPrecondition):
         raise
     except (GoogleAPICallError, RetryError, GoogleAuthError) as raised:
-        error = getattr(raised, "cause", None) or raised  # RetryError itself has only the duration
+        error = getattr(raised, "cause", None) or raised  # RetryError has only the duration
         code = code_of(error)
         hint = f" Hint: {hints[code]}." if code in hints else ""
         raise OperatorError(
-            f"{service} did not answer {call.__name__}: {code}: "
-            f"{getattr(error, 'message', error)}{hint}"
+            f"{call.__name__} of {service} failed: {code}: {getattr(error, 'message', error)}{hint}"
         ) from None
 
 
@@ -368,13 +367,13 @@ def _to_proto(body: str, labels: Mapping[str, str], kind: JobKind) -> AnyJob:
         ParseDict(message, type(job).pb(job))
     except ParseError as error:
         raise NotSubmittedError(
-            f"the request is no {kind.message}, nothing was sent: {error}"
+            f"the request is not a valid {kind.message}. Nothing was submitted. {error}"
         ) from None
     return job
 
 
 def snapshot(job: AnyJob, kind: JobKind) -> JobSnapshot:
-    """A job as the protocol reads it."""
+    """Return a job in the protocol's form."""
     message, labels = type(job).pb(job), own_labels(kind.labels_of(job.labels))
     state = enum_name(job.state)
     return JobSnapshot(
@@ -394,7 +393,7 @@ def snapshot(job: AnyJob, kind: JobKind) -> JobSnapshot:
 
 
 def _accelerators(job: Any) -> tuple[tuple[str, int], ...]:
-    """Replicas as logs and metrics name them, and how many accelerators each has."""
+    """Return replica name (as in logs and metrics) and accelerator count of each replica."""
     return tuple(
         (f"workerpool{number}-{replica}", pool.machine_spec.accelerator_count)
         for number, pool in enumerate(job.job_spec.worker_pool_specs)
@@ -404,7 +403,7 @@ def _accelerators(job: Any) -> tuple[tuple[str, int], ...]:
 
 
 def is_stock_out(error: str) -> bool:
-    """Return whether the error of a failed job proves that the service had no machines for it.
+    """Return whether the error of a failed job proves that no machines were available.
 
     >>> is_stock_out("Resources are insufficient in region: us-central1. Try a different region.")
     True
@@ -416,21 +415,21 @@ def is_stock_out(error: str) -> bool:
 
 
 def _spec(job: AnyJob, kind: JobKind) -> Any:
-    """The CustomJobSpec of a job, or of each trial of a tuning job."""
+    """Return the CustomJobSpec of a job, or of a tuning job's trials."""
     return job.job_spec if kind.spec == CUSTOM_JOB.spec else job.trial_job_spec
 
 
 def _turn(label: str) -> int:
-    """The number of a job's turn; without one it is the first."""
+    """Return the number of a job's turn; 1 without a label."""
     return int(label) if label.isascii() and label.isdecimal() else 1
 
 
 def enum_name(value: Any) -> str:
-    """The name of an enum's value; the number of one that is newer than the installed client."""
+    """Return the name of an enum value; its number if unknown to the installed client."""
     return getattr(value, "name", str(value))
 
 
 def code_of(error: Exception) -> str:
-    """The gRPC code of an error, or the name of its class."""
+    """Return the gRPC code of an error, or the name of its class."""
     status = getattr(error, "grpc_status_code", None)
     return status.name if status is not None else type(error).__name__

@@ -1,9 +1,9 @@
-"""Packages whose own code runs only when a name is read that is not one of their modules.
+"""Packages whose own code runs only when a name other than a submodule is read.
 
-``google.cloud.aiplatform_v1`` (google-cloud-aiplatform 2.7.0) imports clients of forty services.
-That takes four seconds, of which the one client used here takes less than one. The package lists
-its modules as ``__lazy_modules__``, which Python 3.15 obeys (PEP 810). This module does the same
-for earlier versions: it puts a module of a class of its own into ``sys.modules``.
+``google.cloud.aiplatform_v1`` (google-cloud-aiplatform 2.7.0) imports clients of forty services,
+which takes four seconds; the required client takes less than one second. The package lists its
+modules as ``__lazy_modules__`` for Python 3.15 (PEP 810). This module does the same for earlier
+versions: it registers a module of a special class in ``sys.modules``.
 
 ``tests/unit/infra/customjob/google/test_lazy_package.py`` fails when the client's layout changes.
 """
@@ -17,7 +17,7 @@ import threading
 from types import ModuleType
 from typing import Any, Final
 
-#: The first Python version that loads such packages lazily by itself.
+#: The first Python version with lazy loading of such packages.
 NATIVE: Final = (3, 15)
 _RAN: Final = "__lazy_package_ran__"
 _lock: Final = threading.RLock()
@@ -50,10 +50,10 @@ class _LazyPackage(ModuleType):
 
 
 def register(name: str) -> None:
-    """Make a package importable without running its code. Does nothing if it was imported before.
+    """Make a package importable without running its code. Ignores imported packages.
 
     Raises:
-        ModuleNotFoundError: there is no such package.
+        ModuleNotFoundError: the package does not exist.
     """
     if sys.version_info >= NATIVE:
         return

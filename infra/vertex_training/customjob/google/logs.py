@@ -1,11 +1,11 @@
-"""Log lines of a job's replicas, from Cloud Logging or the local cloud, by the official client.
+"""Log lines of a job's replicas, from Cloud Logging or the local cloud, with the official client.
 
 Vertex AI writes the output of replica ``workerpool0-0`` of a job as entries with resource type
-``ml_job`` and the labels ``job_id`` and ``task_name``; gcloud's ``custom-jobs stream-logs`` asks
-for them with the same filter. Reading them takes ``roles/logging.viewer`` in the project.
+``ml_job`` and the labels ``job_id`` and ``task_name``; gcloud's ``custom-jobs stream-logs`` uses
+the same filter. Reading entries requires ``roles/logging.viewer`` in the project.
 
-Batch has no number for a job: its entries have the label ``job_uid``, and ``task_id`` tells the
-task; what its agent writes of a machine has none.
+Entries of Batch have the label ``job_uid`` instead of a job number, and ``task_id`` for the task;
+entries of its agent have no ``task_id``.
 """
 
 from __future__ import annotations
@@ -27,18 +27,18 @@ if TYPE_CHECKING:
     from google.cloud.logging_v2.services.logging_service_v2 import LoggingServiceV2Client
 
 PAGE: Final = 1000
-#: Name of the only group of tasks of a job on Batch.
+#: Name of the only task group of a Batch job.
 _GROUP: Final = "group0"
 _TASK: Final = re.compile(rf"task/.+-{_GROUP}-([0-9]+)/")
-#: How far back ``follow`` reads again: entries of several replicas arrive out of order.
+#: Time before the last entry that ``follow`` reads again: entries arrive out of order.
 OVERLAP: Final = timedelta(seconds=10)
-#: Polls of ``follow`` that fail in a row before it ends, each with its own retries.
+#: Number of consecutive failed polls after which ``follow`` ends.
 MAX_FAILURES: Final = 5
 
 
 @dataclass(frozen=True, slots=True)
 class LogLine:
-    """One line of a log. ``time`` is RFC 3339."""
+    """A line of a log. ``time`` is RFC 3339."""
 
     time: str
     replica: str
@@ -47,12 +47,12 @@ class LogLine:
 
 
 def connect(project: str, account: str = "") -> JobLogs:
-    """The logs of a project's jobs. Raises OperatorError, as ``job_service.connect`` does."""
+    """Return the logs of a project's jobs. Raises OperatorError like ``job_service.connect``."""
     return JobLogs(client(project, account), project)
 
 
 def client(project: str, account: str = "") -> LoggingServiceV2Client:
-    """The official client; see ``job_service.service_client``."""
+    """Return the official client; see ``job_service.service_client``."""
     from google.cloud.logging_v2.services.logging_service_v2 import LoggingServiceV2Client
     from google.cloud.logging_v2.services.logging_service_v2.transports import (
         LoggingServiceV2GrpcTransport,
@@ -63,18 +63,18 @@ def client(project: str, account: str = "") -> LoggingServiceV2Client:
 
 
 class JobLogs:
-    """Reads entries of one project. Every method raises OperatorError if the service refuses."""
+    """Reads entries of a project. All methods raise OperatorError if the service refuses."""
 
     def __init__(self, client: LoggingServiceV2Client, project: str) -> None:
         self._client, self._project = client, project
 
     def lines(self, job_id: str, replica: str | None = None) -> Iterator[LogLine]:
-        """All lines, oldest first, of one replica or of all."""
+        """Yield all lines of one or all replicas, oldest first."""
         for entry in self._entries(_filter(job_id, replica), "timestamp asc"):
             yield from _lines(entry)
 
     def tail(self, job_id: str, count: int, replica: str | None = None) -> list[LogLine]:
-        """The last ``count`` lines, oldest first."""
+        """Return the last ``count`` lines, oldest first."""
         newest = self._entries(_filter(job_id, replica), "timestamp desc", min(count, PAGE))
         lines = [line for entry in islice(newest, count) for line in reversed(_lines(entry))]
         return lines[:count][::-1]
@@ -88,13 +88,13 @@ class JobLogs:
         pause: Callable[[], None],
         report: Callable[[OperatorError], None],
     ) -> Iterator[LogLine]:
-        """Yield lines as they arrive, until ``ended()`` and two further polls had no new line.
+        """Yield lines as they arrive, until ``ended()`` and two polls without a new line.
 
-        Entries reach Cloud Logging some seconds after they were written, so the last ones arrive
-        after the job has ended. After the first answer, a poll that fails is reported and repeated.
+        Entries reach Cloud Logging with a delay of seconds, so the last entries arrive after the
+        job's end. After the first answer, failed polls are reported and repeated.
 
         Raises:
-            OperatorError: the first poll failed, or ``MAX_FAILURES`` in a row.
+            OperatorError: the first poll failed, or ``MAX_FAILURES`` consecutive polls.
         """
         seen: dict[str, datetime] = {}
         quiet, failures, over, answered = 0, 0, False, False
@@ -137,11 +137,11 @@ class JobLogs:
 
 
 def _paged(pages: Any) -> Iterator[types.LogEntry]:
-    """Entries of all pages. Raises OperatorError if a later page is refused."""
+    """Yield the entries of all pages. Raises OperatorError if a later page fails."""
     try:
         yield from pages
     except (GoogleAPICallError, RetryError) as error:
-        raise OperatorError(f"Cloud Logging ended in the middle of a log: {error}") from None
+        raise OperatorError(f"Cloud Logging failed to return the rest of a log: {error}") from None
 
 
 def _filter(job_id: str, replica: str | None, since: datetime | None = None) -> str:
@@ -161,7 +161,7 @@ def _filter(job_id: str, replica: str | None, since: datetime | None = None) -> 
 
 
 def _lines(entry: types.LogEntry) -> list[LogLine]:
-    """An entry's text is its textPayload, or ``message`` of its jsonPayload."""
+    """Return the lines of an entry: its textPayload, or ``message`` of its jsonPayload."""
     from google.logging.type.log_severity_pb2 import LogSeverity
 
     text = entry.text_payload
@@ -173,7 +173,7 @@ def _lines(entry: types.LogEntry) -> list[LogLine]:
         replica = f"task-{task[1]}"
     severity = entry.severity
     level = LogSeverity.Name(severity) if severity in LogSeverity.values() else str(severity)
-    # A progress bar rewrites its line: keep what a terminal would show in the end.
+    # A progress bar rewrites its line: return the final text, as in a terminal.
     return [
         LogLine(time, replica, level, part.rpartition("\r")[2])
         for part in text.rstrip("\n").split("\n")

@@ -1,11 +1,11 @@
-"""Asks Google what a submission needs: permissions, images, reservations and quota, by REST; and
-the number of the stack's TensorBoard instance, which the service chooses.
+"""Queries Google about a submission by REST: permissions, images, reservations and quota; and the
+number of the stack's TensorBoard instance, which the service chooses.
 
-The request of a job has ``tensorboards/0`` in place of the number, so that it is the same before
-the instance exists and after; the number takes its place when the request is sent.
+The request of a job has ``tensorboards/0`` instead of the number, so that the request is the same
+before and after the creation of the instance. The number is inserted when the request is sent.
 
-By the session of ``google-auth`` and no client of a service: a read is not worth a package each.
-A local project asks the local cloud, which serves the same methods at the same paths.
+Uses the session of ``google-auth`` instead of service clients, each of which would be a package. A
+local project uses the local cloud, which has the same methods at the same paths.
 
 https://docs.cloud.google.com/iam/docs/reference/rest/v1/projects.serviceAccounts/testIamPermissions
 https://docs.cloud.google.com/resource-manager/reference/rest/v3/projects/testIamPermissions
@@ -36,7 +36,7 @@ from vertex_training.naming import SERVICE_CHOSEN
 if TYPE_CHECKING:
     import requests
 
-#: Variable with host:port of the local cloud's registry of images.
+#: Variable with host:port of the local cloud's image registry.
 REGISTRY_EMULATOR: Final = "ARTIFACT_REGISTRY_EMULATOR_HOST"
 TIMEOUT: Final = 10
 UNLIMITED: Final = -1
@@ -48,9 +48,9 @@ MANIFESTS: Final = (
 
 
 def connect(project: str, account: str = "") -> GooglePrerequisites:
-    """Google's services, or the local cloud for ``local-…``. Connects when it is asked.
+    """Return the queries to Google, or to the local cloud if ``local-…``. Connects on demand.
 
-    ``account`` acts for the caller.
+    ``account`` is impersonated.
 
     Raises:
         OperatorError: a local project without a local cloud, or the reverse.
@@ -60,7 +60,7 @@ def connect(project: str, account: str = "") -> GooglePrerequisites:
 
 @functools.lru_cache(maxsize=4)
 def session(*, local: bool, account: str) -> requests.Session:
-    """A session for all threads.
+    """Return a session for all threads.
 
     Raises:
         OperatorError: no credentials.
@@ -69,7 +69,7 @@ def session(*, local: bool, account: str) -> requests.Session:
         import requests
 
         plain = requests.Session()
-        plain.trust_env = False  # no proxy is on the way to this machine
+        plain.trust_env = False  # no proxy to the local machine
         return plain
     from google.auth.transport.requests import AuthorizedSession
 
@@ -81,10 +81,10 @@ def session(*, local: bool, account: str) -> requests.Session:
 
 
 class GooglePrerequisites:
-    """``protocol.prerequisites.Prerequisites`` over REST."""
+    """``protocol.prerequisites.Prerequisites`` with REST calls."""
 
     def __init__(self, local: str | None, account: str) -> None:
-        """``local`` is ``HOST:PORT`` of the local cloud, None for Google's."""
+        """Set the address of the local cloud, ``HOST:PORT``; None for Google Cloud."""
         self._local, self._account = local, account
 
     def has_permission(self, resource: str, permission: str) -> bool:
@@ -99,7 +99,7 @@ class GooglePrerequisites:
         base = f"https://{host}"
         if self._local:
             if not (emulator := os.environ.get(REGISTRY_EMULATOR)):
-                raise OperatorError("no registry of images runs in the local cloud")
+                raise OperatorError("the local cloud has no running image registry")
             base = f"http://{emulator}"
         url = f"{base}/v2/{path}/manifests/{reference}"
         return self._call("HEAD", url, headers={"Accept": MANIFESTS}) is not None
@@ -109,20 +109,20 @@ class GooglePrerequisites:
         return self._call("GET", f"{self._base('compute')}/compute/v1/{name}") is not None
 
     def quota(self, project: str, region: str, metric: str) -> int | None:
-        """The limit in the region, or in all; None if there is none."""
+        """Return the limit in the region, or in all regions; None for no limit."""
         answer = self._call("GET", f"{self._base('serviceusage')}/{quota_path(project, metric)}")
         if answer is None:
-            raise OperatorError("there is no such quota")
+            raise OperatorError(f"the quota {metric} does not exist")
         return effective_limit(answer, {"region": region})
 
     def _base(self, service: str) -> str:
         return f"http://{self._local}" if self._local else f"https://{service}.googleapis.com"
 
     def _call(self, method: str, url: str, **options: Any) -> Mapping[str, Any] | None:
-        """The answer, empty without a body; None for 404.
+        """Return the response, empty without a body; None for 404.
 
         Raises:
-            OperatorError: any other status, or no answer.
+            OperatorError: any other status, or no response.
         """
         import requests
 
@@ -132,28 +132,28 @@ class GooglePrerequisites:
             if answer.status_code == 404:
                 return None
             if not answer.ok:
-                raise OperatorError(f"{answer.status_code} {answer.reason} of {url}")
+                raise OperatorError(f"{url} returned {answer.status_code} {answer.reason}")
             return answer.json() if answer.content and method != "HEAD" else {}
         except (requests.RequestException, GoogleAuthError) as error:
-            raise OperatorError(f"no answer of {url}: {type(error).__name__}") from None
+            raise OperatorError(f"{url} did not respond: {type(error).__name__}") from None
 
 
 def quota_path(project: str, metric: str) -> str:
-    """The path of a quota metric of a project, below the address of Service Usage.
+    """Return the path of a project's quota metric in Service Usage.
 
-    The full view: the basic one leaves out what a region has by default.
+    Uses the full view: the basic view omits default limits of regions.
     """
     service = f"projects/{project}/services/{metric.partition('/')[0]}"
     return f"v1beta1/{service}/consumerQuotaMetrics/{quote(metric, safe='')}?view=FULL"
 
 
 def effective_limit(metric: Mapping[str, Any], dimensions: Mapping[str, str]) -> int | None:
-    """The limit in effect in a region, or in all; None if it is not limited.
+    """Return the effective limit in a region, or in all regions; None for no limit.
 
     ``metric`` is a ``ConsumerQuotaMetric``.
 
     Raises:
-        OperatorError: it has no limit there.
+        OperatorError: the metric has no limit for these dimensions.
     """
     buckets = [
         bucket
@@ -162,8 +162,8 @@ def effective_limit(metric: Mapping[str, Any], dimensions: Mapping[str, str]) ->
         if bucket.get("dimensions", {}).items() <= dimensions.items()
     ]
     if not buckets:
-        raise OperatorError("it has no limit that is known")
-    # The most specific comes last; without a value it is 0, which JSON leaves out.
+        raise OperatorError("the limit of the quota is unknown")
+    # The last bucket is the most specific. JSON omits a limit of 0.
     limit = int(buckets[-1].get("effectiveLimit", 0))
     return None if limit == UNLIMITED else limit
 
@@ -175,13 +175,13 @@ _UNNUMBERED: Final = f"/tensorboards/{SERVICE_CHOSEN}"
 
 
 def to_send(request: SubmissionRequest, account: str) -> SubmissionRequest:
-    """The request as it is sent. ``account`` acts for the caller. Raises NotSubmittedError."""
+    """Return the request to send. ``account`` is impersonated. Raises NotSubmittedError."""
     body = with_number(request.body, request.parent, request.stack, account)
     return dataclasses.replace(request, body=body)
 
 
 def obstacle(request: SubmissionRequest, account: str) -> str:
-    """Return the reason why the request would not be sent; empty if it would."""
+    """Return the reason why the request cannot be sent; empty if it can."""
     try:
         to_send(request, account)
     except NotSubmittedError as error:
@@ -190,37 +190,42 @@ def obstacle(request: SubmissionRequest, account: str) -> str:
 
 
 def with_number(body: str, parent: str, stack: str, account: str) -> str:
-    """The request ``body`` with the instance's number, where it names that of ``stack``.
+    """Return ``body`` with the number of the TensorBoard instance of ``stack``, if it uses one.
 
     Raises:
-        NotSubmittedError: there is no such instance, or more than one.
+        NotSubmittedError: the stack has no instance, or several instances.
     """
     message = json.loads(body)
     spec = message.get("jobSpec") or message.get("trialJobSpec") or {}
     if not str(spec.get("tensorboard")).endswith(_UNNUMBERED):
         return body
     try:
-        found = [
+        names = [
             instance.name
             for instance in _instances(parent, account)
             if instance.labels.get("stack") == stack
         ]
     except (OperatorError, NotFound, FailedPrecondition) as error:
         text = getattr(error, "message", error)
-        raise NotSubmittedError(f"the TensorBoard of stack {stack} is not found: {text}") from None
-    if len(found) != 1:
-        there = (
-            f"there are {len(found)} with its label: {', '.join(found)}"
-            if found
-            else (f"none in {parent} has the label stack={stack}; `pulumi up` makes it")
+        raise NotSubmittedError(
+            f"the TensorBoard of stack {stack} could not be looked up: {text}"
+        ) from None
+    if not names:
+        raise NotSubmittedError(
+            f"no TensorBoard in {parent} has the label stack={stack}. Run `pulumi up` to create "
+            "the TensorBoard."
         )
-        raise NotSubmittedError(f"the TensorBoard of stack {stack}: {there}.")
-    spec["tensorboard"] = found[0]
+    if len(names) > 1:
+        raise NotSubmittedError(
+            f"{len(names)} TensorBoards have the label stack={stack}: {', '.join(names)}. Remove "
+            "the label from all but one."
+        )
+    spec["tensorboard"] = names[0]
     return json.dumps(message)
 
 
 def _instances(parent: str, account: str) -> list[Any]:
-    """TensorBoard instances of ``projects/P/locations/REGION``."""
+    """Return the TensorBoard instances of ``projects/P/locations/REGION``."""
     from vertex_training.customjob.google import vertex_api  # noqa: F401 (first: it leaves out the rest of the client)
     from google.cloud.aiplatform_v1.services.tensorboard_service import (  # isort: skip
         TensorboardServiceClient,
@@ -233,6 +238,6 @@ def _instances(parent: str, account: str) -> list[Any]:
     client = service_client(*types, project, region, account)
 
     def list_tensorboards(**arguments: Any) -> list[Any]:
-        return list(client.list_tensorboards(**arguments))  # reading a later page may fail as well
+        return list(client.list_tensorboards(**arguments))  # a later page may fail as well
 
     return read(list_tensorboards, request={"parent": parent})

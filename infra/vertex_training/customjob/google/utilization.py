@@ -1,7 +1,7 @@
-"""Accelerator utilization of a job, from Cloud Monitoring, by REST.
+"""Reads the accelerator utilization of a job from Cloud Monitoring, by REST.
 
-By the session of ``google-auth``, as ``prerequisites``. A local project asks the local cloud, which
-has no accelerators: its values are a stand-in's.
+Uses the session of ``google-auth``, like ``prerequisites``. A local project uses the local cloud,
+which has no accelerators and simulates values.
 
 https://docs.cloud.google.com/monitoring/api/ref_v3/rest/v3/projects.timeSeries/list
 """
@@ -22,22 +22,22 @@ from vertex_training.customjob.google.prerequisites import session
 from vertex_training.customjob.protocol.idle import SKEW, Reading, Series
 from vertex_training.errors import OperatorError
 
-#: Seconds that an answer may take.
+#: Time limit of a response in seconds.
 TIMEOUT: Final = 20
-#: Pages at most: a thousand replicas of eight accelerators, for a day.
+#: Maximum number of pages: a thousand replicas with eight accelerators, for a day.
 MOST_PAGES: Final = 200
 
 
 def read(project: str, name: str, seconds: float, account: str) -> Reading:
-    """Return the time series of the job ``name`` for its last ``seconds``.
+    """Return the utilization of the job ``name`` in the last ``seconds``.
 
     Raises:
-        OperatorError: it was refused, is not all of it, or this machine's clock is wrong.
+        OperatorError: the read was refused or is incomplete, or this machine's clock is wrong.
     """
     local = local_address(project)
     base = f"http://{local}" if local else "https://monitoring.googleapis.com"
     now, number = time.time(), name.rpartition("/")[2]
-    asked = {
+    query = {
         "filter": f'{metric_filter(ACCELERATOR)} AND resource.labels.job_id="{number}"',
         "interval.startTime": _text(now - seconds),
         "interval.endTime": _text(now),
@@ -47,30 +47,33 @@ def read(project: str, name: str, seconds: float, account: str) -> Reading:
     for _ in range(MOST_PAGES):
         page = {"pageToken": token} if token else {}
         url = f"{base}/v3/projects/{project}/timeSeries"
-        answer, there = _get(url, {**asked, **page}, local=bool(local), account=account)
-        then = then or there
+        answer, sent_at = _get(url, {**query, **page}, local=bool(local), account=account)
+        then = then or sent_at
         if abs(then - now) > SKEW:
             raise OperatorError(
-                f"Cloud Monitoring's clock is {then - now:+.0f} s from this machine's, or its "
-                "answer took so long"
+                f"the clock of this machine differs by {then - now:+.0f} s from Cloud "
+                "Monitoring's, "
+                "or the response was delayed by this time"
             )
         try:
             if errors := answer.get("executionErrors"):
-                raise OperatorError(f"Cloud Monitoring left out series: {errors}")
+                raise OperatorError(f"the response of Cloud Monitoring is incomplete: {errors}")
             series += [_series(time_series, number) for time_series in answer.get("timeSeries", ())]
             token = answer.get("nextPageToken", "")
         except (AttributeError, KeyError, TypeError, ValueError) as error:
             what = f"{type(error).__name__}: {error}"
-            raise OperatorError(f"Cloud Monitoring answered in another form: {what}") from None
+            raise OperatorError(
+                f"the response of Cloud Monitoring has an unexpected form: {what}"
+            ) from None
         if not token:
             return Reading(then, series)
-    raise OperatorError(f"Cloud Monitoring has more than {MOST_PAGES} pages on {name}")
+    raise OperatorError(f"Cloud Monitoring returned more than {MOST_PAGES} pages for {name}")
 
 
 def _series(answer: Mapping[str, Any], job: str) -> Series:
     resource = answer["resource"]["labels"]
     if resource["job_id"] != job:
-        raise ValueError(f"a series of job {resource['job_id']}")
+        raise ValueError(f"unexpected series of job {resource['job_id']}")
     points = [
         (
             datetime.fromisoformat(point["interval"]["endTime"]).timestamp(),
@@ -78,7 +81,7 @@ def _series(answer: Mapping[str, Any], job: str) -> Series:
         )
         for point in answer.get("points", ())
     ]
-    # Whatever label tells accelerators apart.
+    # The label that distinguishes accelerators is undocumented: use all labels.
     labels = sorted(answer.get("metric", {}).get("labels", {}).items())
     return Series(resource["task_name"], ",".join(f"{k}={v}" for k, v in labels), points)
 
@@ -86,18 +89,20 @@ def _series(answer: Mapping[str, Any], job: str) -> Series:
 def _get(
     url: str, query: Mapping[str, str], *, local: bool, account: str
 ) -> tuple[Mapping[str, Any], float]:
-    """The answer, and the service's time."""
+    """Return the response and the service's time."""
     import requests
 
     try:
         connected = session(local=local, account=account)
         answer = connected.request("GET", url, params=query, timeout=TIMEOUT)
         if not answer.ok:
-            hint = f" (it takes {READ_PERMISSION})" if answer.status_code == 403 else ""
-            raise OperatorError(f"Cloud Monitoring: {answer.status_code} {answer.reason}{hint}")
+            hint = f" (requires {READ_PERMISSION})" if answer.status_code == 403 else ""
+            raise OperatorError(
+                f"Cloud Monitoring returned {answer.status_code} {answer.reason}{hint}"
+            )
         return answer.json(), parsedate_to_datetime(answer.headers["Date"]).timestamp()
     except (requests.RequestException, GoogleAuthError, KeyError, ValueError) as error:
-        raise OperatorError(f"no answer of Cloud Monitoring: {type(error).__name__}") from None
+        raise OperatorError(f"Cloud Monitoring did not respond: {type(error).__name__}") from None
 
 
 def _text(seconds: float) -> str:

@@ -1,6 +1,6 @@
-"""The names of Google's official client that this project uses, without the rest of the client.
+"""The required names of Google's official client, without the rest of the client.
 
-Import them from this module: ``google.cloud.aiplatform_v1`` itself loads every service of
+Import these names from this module: ``google.cloud.aiplatform_v1`` itself loads all services of
 Vertex AI.
 """
 

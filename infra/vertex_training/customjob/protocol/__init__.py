@@ -1,13 +1,13 @@
-"""Submit one request as one job, whatever process dies in between. Imports no Pulumi, no Google.
+"""Submit a request exactly once, even if processes die. Imports neither Pulumi nor Google.
 
 =================  =====================================================================
-``ports``          what the protocol needs: a job service, an intent store, a process, bounds
+``ports``          interfaces: job service, intent store, process, time limits
 ``submission``     the protocol, step by step; start reading here
-``turn``           its third step: waits out the previous request of the job
-``ladder``         takes a job from rung to rung, where there were no machines for it
-``idle``           cancels a job whose accelerators did nothing
-``adoption``       chooses the job to adopt among those that carry a request id
-``prerequisites``  what else it needs, asked of Google before anything is cancelled
+``turn``           third step of the protocol: waits until the previous request is inactive
+``ladder``         submits the next rung of a job if no machines were available
+``idle``           cancels a job with idle accelerators
+``adoption``       chooses the job to adopt among the jobs with a request id
+``prerequisites``  checks of permissions, images, reservations and quota before a cancellation
 ``withdrawal``     cancels a job that leaves the stack
 ``waiting``        waits for a job, in the program
 =================  =====================================================================

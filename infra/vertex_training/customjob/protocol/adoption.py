@@ -1,4 +1,4 @@
-"""Choice of the job to adopt among those with a request id, or the reason for adopting none."""
+"""Chooses the job to adopt among the jobs with a request id, or refuses to adopt."""
 
 from __future__ import annotations
 
@@ -16,66 +16,67 @@ from vertex_training.customjob.protocol.ports import (
 from vertex_training.errors import JobRefusedError
 
 
-def job_to_adopt(found: Sequence[JobSnapshot], request: SubmissionRequest) -> JobSnapshot:
-    """The job to adopt among those that carry the request id.
+def job_to_adopt(candidates: Sequence[JobSnapshot], request: SubmissionRequest) -> JobSnapshot:
+    """Return the job to adopt among the jobs with the request id.
 
-    Live and succeeded jobs can be adopted. A job that failed or was cancelled cannot: running it
-    again costs money, so a person has to ask for it by raising ``run``. A slot of a schedule has
-    one job, whatever became of it, and whatever its file said when it was sent.
+    Live and succeeded jobs can be adopted. A failed or cancelled job cannot: running it again costs
+    money, so a user has to request it by raising ``run``. A slot of a schedule has one job,
+    regardless of the job's state and of later edits of its file.
 
     Raises:
-        JobRefusedError: a job carries the request id of another request, or all have failed.
+        JobRefusedError: a job has this request id but another request, or all jobs have failed.
     """
     if request.slot:
-        return earliest(found)
-    other = [job for job in found if job.digest and job.digest != _digest_label(request.digest)]
+        return earliest(candidates)
+    digest = _digest_label(request.digest)
+    other = [job for job in candidates if job.digest and job.digest != digest]
     if other:
         raise JobRefusedError(
-            f"{other[0].name} carries request id {request.request_id} but is another request. "
-            f"{request.renewal}"
+            f"{other[0].name} has request id {request.request_id} and the digest of another "
+            f"request. {request.renewal}"
         )
-    usable = [job for job in found if is_usable(job.state)]
+    usable = [job for job in candidates if is_usable(job.state)]
     if not usable:
-        ended = earliest(found)
+        ended = earliest(candidates)
         reason = f": {ended.reason}" if ended.error else ""
         raise JobRefusedError(
             f"run {request.run} of job '{request.job}' is {ended.short_state} ({ended.name})"
             f"{reason}. Nothing was submitted. "
-            f"Set run: {request.run + 1} on it in the stack file to submit it once more."
+            f"Set run: {request.run + 1} on job '{request.job}' in the stack file to submit the "
+            "job again."
         )
     return earliest(usable)
 
 
 def deleted_job_error(name: str, request: SubmissionRequest) -> JobRefusedError:
-    """The error about a job that was submitted, and whose record Vertex AI no longer has."""
+    """Return the error about a submitted job whose record was deleted in Vertex AI."""
     return JobRefusedError(
-        f"run {request.run} of job '{request.job}' was submitted as {name}, and that record was "
-        f"deleted since. Nothing was submitted. Set run: {request.run + 1} on it in the stack file "
-        "to submit it once more."
+        f"the record of run {request.run} of job '{request.job}' ({name}) was deleted. Nothing was "
+        f"submitted. Set run: {request.run + 1} on job '{request.job}' in the stack file to submit "
+        "the job again."
     )
 
 
 def current_job(name: str, parent: str, request_id: str, jobs: JobService) -> JobSnapshot | None:
-    """The job ``name`` of a state; if it failed or is gone, the one that took its place.
+    """Return the job ``name`` of a state; if it failed or was deleted, its successor.
 
-    A state that is restored names the job of its time. The request may have been submitted once
-    more since, in a later turn.
+    A restored state names an old job. The request may have been submitted again in a later turn.
     """
     job = jobs.get(name)
     if job is not None and job.state not in FAILED:
         return job
-    later = [each.name for each in jobs.find(parent, request_id) if each.name != name]
-    usable = [found for each in later if (found := jobs.get(each)) and is_usable(found.state)]
+    later = [other.name for other in jobs.find(parent, request_id) if other.name != name]
+    usable = [other for key in later if (other := jobs.get(key)) and is_usable(other.state)]
     return earliest(usable) if usable else job
 
 
-def earliest(found: Sequence[JobSnapshot]) -> JobSnapshot:
-    """The oldest job. Two processes that see the same jobs choose the same one."""
-    return min(found, key=lambda job: (job.created, job.name))
+def earliest(candidates: Sequence[JobSnapshot]) -> JobSnapshot:
+    """Return the oldest job. Two processes with the same candidates choose the same job."""
+    return min(candidates, key=lambda job: (job.created, job.name))
 
 
 def is_usable(state: str) -> bool:
-    """Return whether a submission may adopt the request's job: it is running or succeeded."""
+    """Return whether a submission can adopt a job in this state."""
     return state not in (*FAILED, CANCELLING, RECORD_DELETED)
 
 

@@ -1,13 +1,12 @@
-"""Cancel a job whose accelerators did nothing for as long as its ``idleStop`` says.
+"""Cancels a job whose accelerators were idle for the time in its ``idleStop``.
 
-Only a proof cancels: of each accelerator of each replica the service has points that cover the
-whole span, none of them at the threshold or above. Whatever is missing, late, odd or not read
-leaves the job alone. Points, and the time that they are judged at, are the service's: the clock of
-this process decides nothing.
+A cancellation requires proof: for each accelerator of each replica, the service has points that
+cover the whole time, all below the threshold. If points are missing, late, invalid or unreadable,
+the job continues. Points and the current time come from the service, not from this process's clock.
 
-The reason is written into the job's record before the cancellation, under a precondition. So a job
-that leaves its stack meanwhile is not touched, and who asks later what became of the job reads it
-there. Nothing submits a cancelled job again but a higher ``run``.
+The reason is written to the job's record before the cancellation, under a precondition. So a job
+that leaves its stack meanwhile is not cancelled, and later commands can read the reason. Only a
+higher ``run`` submits a cancelled job again.
 """
 
 from __future__ import annotations
@@ -33,74 +32,74 @@ from vertex_training.customjob.protocol.ports import (
 from vertex_training.errors import OperatorError, PreconditionFailedError
 from vertex_training.settings.alerts import idle_rule
 
-#: Seconds between two points, and until a point is there:
+#: Seconds between two points, and delay of a point:
 #: https://docs.cloud.google.com/monitoring/api/metrics_gcp_i_o#gcp-ml
 SAMPLE: Final = 60.0
 LATE: Final = 240.0
-#: Between two points, at most: none is missing.
+#: Maximum seconds between two points without a gap.
 GAP: Final = 1.5 * SAMPLE
-#: How much a clock may be off.
+#: Maximum error of a clock in seconds.
 SKEW: Final = 60.0
-NOT_KNOWN: Final = "whether it is idle is not known, and it goes on"
+NOT_KNOWN: Final = "idleStop cannot determine whether the job is idle, and the job continues"
 
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """Points of one accelerator of a replica, or of all of them together."""
+    """Points of one accelerator of a replica, or of all its accelerators together."""
 
     replica: str
     accelerator: str
-    """Accelerator of the series; empty if the series is about the whole replica."""
+    """Accelerator of the series; empty for a series of the whole replica."""
     points: Sequence[tuple[float, float]]
-    """Seconds since 1970, and use from 0 to 1, in any order."""
+    """Pairs of time (seconds since 1970) and utilization (0 to 1), in any order."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """Times, replicas and utilization series of a job, as the service returns them."""
+    """Utilization of a job's accelerators, from the service."""
 
     now: float
-    """Its own time when it answered."""
+    """The service's time of the response."""
     series: Sequence[Series]
 
 
 class IdleFinding(Enum):
-    """Conclusion from one reading."""
+    """Conclusion from a reading."""
 
     IDLE = auto()
     BUSY = auto()
     YOUNG = auto()
-    """The job has not run for so long."""
+    """The job has not run long enough."""
     UNPROVEN = auto()
 
 
 @dataclass(frozen=True, slots=True)
 class IdleVerdict:
-    """A finding, with why, in words."""
+    """A finding and its reason as text."""
 
     finding: IdleFinding
     why: str
 
     @property
     def goes_on(self) -> str:
-        """Return the line about a job that goes on because nothing is proved."""
+        """Return the line about a job that continues without proof."""
         return f"{NOT_KNOWN}: {self.why}"
 
 
 @dataclass(frozen=True, slots=True)
 class IdleRule:
-    """``idleStop`` of a job."""
+    """The ``idleStop`` of a job."""
 
     text: str
 
     @property
     def below(self) -> float:
-        """The threshold, from 0 to 1."""
+        """Return the threshold, from 0 to 1."""
         return idle_rule(self.text)[0] / 100
 
     @property
     def seconds(self) -> float:
-        """For how long."""
+        """Return the required idle time in seconds."""
         return idle_rule(self.text)[1] * 60.0
 
     def judge(self, job: JobSnapshot, reading: Reading) -> IdleVerdict:
@@ -108,31 +107,31 @@ class IdleRule:
         until = reading.now - LATE
         since = until - self.seconds
         if not job.accelerators:
-            return IdleVerdict(IdleFinding.UNPROVEN, "it has no accelerators")
+            return IdleVerdict(IdleFinding.UNPROVEN, "the job has no accelerators")
         recent = [
             dataclasses.replace(series, points=points)
             for series in reading.series
             if (points := sorted(at for at in series.points if at[0] >= since - SAMPLE))
         ]
-        for each in recent:
-            for time, value in each.points:
+        for series in recent:
+            for time, value in series.points:
                 if not (math.isfinite(value) and value >= 0 and time <= reading.now + SKEW):
-                    return IdleVerdict(IdleFinding.UNPROVEN, f"an odd point of {each.replica}")
+                    what = f"invalid utilization value of {series.replica}"
+                    return IdleVerdict(IdleFinding.UNPROVEN, what)
                 if value >= self.below and time > since:
-                    return IdleVerdict(IdleFinding.BUSY, f"{each.replica} works")
+                    return IdleVerdict(IdleFinding.BUSY, f"{series.replica} is busy")
         for replica, count in job.accelerators:
-            readings = [each for each in recent if each.replica == replica]
+            readings = [series for series in recent if series.replica == replica]
             shared = [
-                value for each in readings if not each.accelerator for _, value in each.points
+                value for series in readings if not series.accelerator for _, value in series.points
             ]
             if count > 1 and any(value * count >= self.below for value in shared):
-                # Their mean: one may do all of it.
-                return IdleVerdict(
-                    IdleFinding.UNPROVEN, f"one of the {count} of {replica} may work"
-                )
+                # The points are means: one accelerator may be busy and all others idle.
+                what = f"one of the {count} accelerators of {replica} may be busy"
+                return IdleVerdict(IdleFinding.UNPROVEN, what)
             if missing := _missing(readings, count, since, until):
                 if not job.started or job.started / 1e9 > since - LATE:
-                    return IdleVerdict(IdleFinding.YOUNG, "it has not run for so long")
+                    return IdleVerdict(IdleFinding.YOUNG, "the job has not run long enough")
                 return IdleVerdict(IdleFinding.UNPROVEN, f"{missing} of {replica}")
         percent, minutes = idle_rule(self.text)
         return IdleVerdict(
@@ -141,67 +140,67 @@ class IdleRule:
 
 
 def _missing(readings: Sequence[Series], count: int, since: float, until: float) -> str:
-    """Return the missing proof for a replica with ``count`` accelerators, or empty."""
+    """Return the missing proof for a replica with ``count`` accelerators; empty if complete."""
     if not readings:
-        return "no points"
-    named = {each.accelerator for each in readings}
-    if named != {""} and _told_apart(named) < count:
-        return f"no points of all {count} accelerators"
-    for each in readings:
-        times = [time for time, _ in each.points]
+        return "no utilization data"
+    accelerators = {series.accelerator for series in readings}
+    if accelerators != {""} and _distinct_accelerators(accelerators) < count:
+        return f"incomplete utilization data for {count} accelerators"
+    for series in readings:
+        times = [time for time, _ in series.points]
         if times[0] > since + SAMPLE or times[-1] < until - SAMPLE:
-            return "points that do not cover the span"
+            return "incomplete utilization data"
         if any(later - earlier > GAP for earlier, later in pairwise(times)):
-            return "points with a gap"
+            return "gaps in the utilization data"
     return ""
 
 
-def _told_apart(named: Iterable[str]) -> int:
+def _distinct_accelerators(names: Iterable[str]) -> int:
     """Return the number of accelerators that one label (undocumented) distinguishes."""
     values = defaultdict[str, set[str]](set)
-    for each in named:
-        for label in filter(None, each.split(",")):
+    for name in names:
+        for label in filter(None, name.split(",")):
             values[label.partition("=")[0]].add(label)
     return max(map(len, values.values()), default=0)
 
 
 class NotCancelledError(OperatorError):
-    """A job is proven to be idle, and goes on."""
+    """An idle job could not be cancelled."""
 
 
 def goes_on(error: OperatorError) -> str:
-    """Return the line about a job that goes on after this error of :class:`IdleStop`."""
+    """Return the line about a job that continues after this error of :class:`IdleStop`."""
     return str(error) if isinstance(error, NotCancelledError) else f"{NOT_KNOWN}: {error}"
 
 
 @dataclass(frozen=True, slots=True)
 class IdleStop:
-    """The rule of a deployed job, and what it takes to keep it."""
+    """The ``idleStop`` of a deployed job, with access to job, records and utilization."""
 
     rule: IdleRule
     jobs: JobService
     intents: IntentStore
     read: Callable[[str, float], Reading]
-    """Use of the accelerators of the job of this name, of so many last seconds. Raises
+    """Read the accelerator utilization of a job, by name, for the last seconds. Raises
     OperatorError."""
 
     def look(self, job: JobSnapshot) -> IdleVerdict:
-        """Return the current conclusion; does not cancel the job.
+        """Return the current verdict, without cancelling the job.
 
         Raises:
-            OperatorError: nothing can be read.
+            OperatorError: the utilization cannot be read.
         """
         if job.state != RUNNING or not job.accelerators:
-            return IdleVerdict(IdleFinding.YOUNG, "it does not run")
+            return IdleVerdict(IdleFinding.YOUNG, "the job is not running")
         return self.rule.judge(job, self.read(job.name, self.rule.seconds + LATE + SAMPLE))
 
     def stop(self, job: JobSnapshot, verdict: IdleVerdict) -> str:
-        """Cancel a job that is proven to be idle; the reason, or empty if it is not to be touched.
+        """Cancel a provably idle job and return the reason; empty if not cancelled.
 
-        To call this again is safe, also beside another process.
+        Repeated and concurrent calls are safe.
 
         Raises:
-            NotCancelledError: the service did not take the cancellation.
+            NotCancelledError: the service refused the cancellation.
             OperatorError: the record or the job cannot be read or written.
         """
         stored = record_of(job.name, job.request_id, self.intents)
@@ -217,39 +216,39 @@ class IdleStop:
             record = dataclasses.replace(stored.record, stopped=reason)
             stored = self.intents.write(record, stored.generation)
         except PreconditionFailedError:
-            return ""  # somebody else acts on the job: the next look tells
+            return ""  # another process changed the record: the next call checks again
         try:
             self.jobs.cancel(job.name)
         except OperatorError as error:
             self._forget(stored)
             raise NotCancelledError(
-                f"{verdict.why}, and it goes on: it could not be cancelled: {error}"
+                f"{verdict.why}, but the cancellation failed and the job continues: {error}"
             ) from None
         return reason
 
     def _forget(self, stored: StoredIntent) -> None:
-        """Take the reason back: the job goes on, and who cancels it later has another one."""
+        """Remove the reason from the record: the job continues."""
         if stored.record.stopped:
             record = dataclasses.replace(stored.record, stopped="")
             with contextlib.suppress(PreconditionFailedError, OperatorError):
                 self.intents.write(record, stored.generation)
 
     def reason(self, job: JobSnapshot) -> str:
-        """Return the reason for the cancellation; empty if not by this. Raises OperatorError."""
+        """Return ``idleStop``'s reason for a cancellation; else empty. Raises OperatorError."""
         return reason_of(job.name, job.request_id, self.intents)
 
 
 def reason_of(name: str, request_id: str, intents: IntentStore) -> str:
-    """Return ``idleStop``'s reason for a cancellation, or empty. Raises OperatorError."""
+    """Return ``idleStop``'s reason for a cancellation; else empty. Raises OperatorError."""
     stored = record_of(name, request_id, intents)
     return stored.record.stopped if stored else ""
 
 
 def record_of(name: str, request_id: str, intents: IntentStore) -> StoredIntent | None:
-    """The record of a job that is in its stack; None if it names another job, or is released.
+    """Return the record of a job in its stack; None if it names another job, or is released.
 
     Raises:
-        OperatorError: it cannot be read.
+        OperatorError: the record cannot be read.
     """
     stored = intents.read(request_id) if request_id else None
     if stored is None or stored.record.state is not IntentState.DONE:

@@ -1,17 +1,16 @@
-"""The rungs of a job: requests of which the next one is sent only if there were no machines.
+"""The rungs of a job: the next request is sent only if no machines were available.
 
-Each rung is a request of its own and is submitted as any other. The turn record of the job is the
-memory: the request that has the turn is the current rung, whatever state file or process asks. From
-rung to rung the turn passes by one write under a precondition, so two processes make one rung of
-it, and one that is killed is taken up where it stood: the turn names the rung, and the record of
-that request how far it came.
+Each rung is a separate request with the usual submission. The job's turn record stores the current
+rung: the request with the turn, regardless of state file and process. The turn passes to the next
+rung by one write under a precondition, so two processes submit a rung once. After a process was
+killed, the next process resumes: the turn names the rung, and the request's record its progress.
 
-The only reason for the next rung is a job that failed with the service's own words for a stock-out
-(``JobSnapshot.out_of_stock``). A refusal, a lost answer, a cancellation and an error of the code
-leave the job where it is.
+The next rung follows only if a job failed with the service's message for a stock-out
+(``JobSnapshot.out_of_stock``). A refusal, a lost response, a cancellation or an error of the code
+does not change the rung.
 
-A job that leaves the stack is cancelled and then withdraws its turn: a process that is about to
-pass it on loses its write. Imports neither Pulumi nor Google.
+A job that leaves the stack is cancelled and then withdraws its turn: a concurrent process that
+passes the turn on loses its write. Imports neither Pulumi nor Google.
 """
 
 from __future__ import annotations
@@ -41,27 +40,27 @@ from vertex_training.errors import (
     RungPassedError,
 )
 
-#: How often to look again because another process passes the turn on.
+#: Maximum number of looks while other processes pass the turn on.
 MAX_LOOKS: Final = 20
 
 
 @dataclass(frozen=True, slots=True)
 class CurrentRung:
-    """The rung that has the turn, and its job; None if that is not there yet."""
+    """The rung with the turn, and its job; None if the job does not exist yet."""
 
     request: SubmissionRequest
     job: JobSnapshot | None
     moved: bool = False
-    """True if this process sent it, or found it, in place of the rung before."""
+    """True if this process replaced the previous rung with this rung."""
 
     def __str__(self) -> str:
-        """``rung 2 of 3 (strategy SPOT)``."""
+        """Return ``rung 2 of 3 (strategy SPOT)``."""
         return f"rung {self.request.rung} of {len(self.request.ladder)} ({self.request.words})"
 
 
 @dataclass(frozen=True, slots=True)
 class Ladder:
-    """The rungs of one job as one process declares them, the job file first."""
+    """The declared rungs of a job; the first is the job file."""
 
     rungs: Sequence[SubmissionRequest]
     jobs: JobService
@@ -70,7 +69,7 @@ class Ladder:
     environment: ProcessEnvironment = ProcessEnvironment()
 
     def current(self) -> CurrentRung | None:
-        """The rung that has the turn; None if none has, or the job has left the stack."""
+        """Return the rung with the turn; None without one, or if the job left the stack."""
         turn = self._turn()
         index = self._index(turn)
         if turn is None or turn.withdrawn or index is None:
@@ -78,15 +77,16 @@ class Ladder:
         return CurrentRung(self.rungs[index], self._job(index))
 
     def climb(self) -> CurrentRung | None:
-        """Go on to the next rung if the current one is out of stock; the rung that is current then.
+        """Submit the next rung if the current rung is out of stock; return the current rung.
 
-        Finishes what another process began. Never submits the first rung: only ``create`` does.
-        None if no rung has the turn: another request was deployed, or the job left the stack.
+        Completes the interrupted work of another process. Never submits the first rung: only
+        ``create`` does. Returns None if no rung has the turn: another request was deployed, or the
+        job left the stack.
 
         Raises:
-            NotSubmittedError: the next rung was refused, and stays the next one.
-            InDoubtError: its answer was lost; to call this again is safe.
-            JobRefusedError: its job failed otherwise, or another request is live.
+            NotSubmittedError: the next rung was refused; a later call tries it again.
+            InDoubtError: the response was lost; repeating the call is safe.
+            JobRefusedError: the rung's job failed for another reason, or another request is live.
         """
         for _ in range(MAX_LOOKS):
             result = self.current()
@@ -109,9 +109,9 @@ class Ladder:
         raise self._busy()
 
     def place(self) -> tuple[JobSnapshot, bool]:
-        """The job of the current rung, or of the first one, and whether it was adopted.
+        """Return the job of the current or first rung, and whether it was adopted.
 
-        The engine calls it, which declares the job: it brings back one that left the stack.
+        For ``create``: a job that left the stack is submitted again.
 
         Raises the errors of ``submit``.
         """
@@ -123,11 +123,11 @@ class Ladder:
                 if not self._is_passed(error, request.rung - 1):
                     raise
                 if self.to_submit().request_id == request.request_id:
-                    raise  # it left the stack: no rung follows
+                    raise  # the job left the stack: no rung follows
         raise self._busy()
 
     def to_submit(self) -> SubmissionRequest:
-        """The rung that ``place`` submits or adopts now. Only reads, and nothing without rungs."""
+        """Return the rung that ``place`` would submit or adopt. Does not read with one rung."""
         if len(self.rungs) == 1:
             return self.rungs[0]
         turn = self._turn()
@@ -140,7 +140,7 @@ class Ladder:
         return self.rungs[index]
 
     def exhausted(self) -> str:
-        """Return the reason why no rung is left, with that of each rung, in a line; else empty."""
+        """Return the failures of all rungs in one line, if no rung is left; else empty."""
         current = self.current()
         if current is None or current.job is None or not current.job.out_of_stock:
             return ""
@@ -149,7 +149,7 @@ class Ladder:
         reasons = []
         for index, request in enumerate(self.rungs):
             job = self._job(index)
-            error = job.reason if job else "its record is gone"
+            error = job.reason if job else "the job's record was deleted"
             reasons.append(f"rung {request.rung} ({request.words}): {error}")
         return "; ".join(reasons)
 
@@ -157,9 +157,9 @@ class Ladder:
         return submit(request, self.jobs, self.intents, self.timing, self.environment)
 
     def _is_passed(self, error: JobRefusedError, index: int) -> bool:
-        """Return whether to look again: the turn was passed on, or the rung found no machines.
+        """Return whether to look again: the turn was passed on, or the rung is out of stock.
 
-        The job of a sender that died has no record, and a list that lags may hide it for a while.
+        The job of a dead process has no record, and an outdated list may omit it for a while.
         """
         if isinstance(error, RungPassedError):
             return True
@@ -179,7 +179,7 @@ class Ladder:
         return ids.index(turn.request_id) if turn and turn.request_id in ids else None
 
     def _job(self, index: int) -> JobSnapshot | None:
-        """The job that the record of a rung names, or that was sent and never recorded."""
+        """Return the job of a rung, recorded or sent without a record."""
         request = self.rungs[index]
         stored = self.intents.read(request.request_id)
         if stored is None or stored.record.state is IntentState.INTENT:
@@ -187,24 +187,25 @@ class Ladder:
         if stored.record.state is not IntentState.SENDING:
             name = stored.record.job_name
             return self.jobs.get(name) if name else None
-        # Its sender died. Jobs of earlier turns are not of this submission.
+        # The sending process died. Jobs of earlier turns do not belong to this submission.
         turn = self._turn()
         listed = self.jobs.find(request.parent, request.request_id)
-        found = [job for each in listed if (job := self.jobs.get(each.name)) is not None]
-        found = [job for job in found if turn is not None and job.turn >= turn.number]
-        return earliest(found) if found else None
+        existing = [job for entry in listed if (job := self.jobs.get(entry.name)) is not None]
+        sent = [job for job in existing if turn is not None and job.turn >= turn.number]
+        return earliest(sent) if sent else None
 
     def _busy(self) -> NotSubmittedError:
         return NotSubmittedError(
-            f"{self.rungs[0].title} is being moved by others as well; nothing was sent from here. "
-            "Run the same command again."
+            f"other processes are submitting rungs of {self.rungs[0].title}. This process "
+            "submitted "
+            "nothing. Run the same command again."
         )
 
 
 def job_with_turn(request: SubmissionRequest, intents: IntentStore) -> tuple[str, str] | None:
-    """Request id and job name of the rung of ``request`` that has the turn; None if none has.
+    """Return request id and job name of the rung with the turn; None if no rung has the turn.
 
-    The name is empty while its job is not recorded.
+    The name is empty if the job is not recorded.
     """
     turn = intents.read_turn(request.turn_key)
     if turn is None or turn.request_id not in request.ladder:
@@ -221,32 +222,34 @@ def stop_climbing(
     timing: Timing = Timing(),
     environment: ProcessEnvironment = ProcessEnvironment(),
 ) -> bool:
-    """End what a job that leaves the stack has on its rung, and withdraw its turn. Repeatable.
+    """End the jobs on the current rung of a job that leaves the stack, and withdraw its turn.
 
-    No process sends a rung after it. False if none of ``request.ladder`` has the turn. ``end``
-    gets a request id and the name of one of its jobs, and cancels what is live. It comes first: the
-    ladder of a job that goes on must not have ended.
+    No process sends a rung afterwards. Returns False if no rung in ``request.ladder`` has the turn.
+    ``end`` gets a request id and a job name, and cancels a live job. It runs before the withdrawal:
+    a job that continues must retain its ladder. Repeatable.
 
     Raises:
-        OperatorError: a record cannot be read or written; to call this again is safe.
+        OperatorError: a record cannot be read or written; repeating the call is safe.
     """
     turns = SubmissionTurn(request, jobs, intents, timing, environment)
     for _ in range(MAX_LOOKS):
         turn = intents.read_turn(request.turn_key)
         if turn is None or turn.request_id not in request.ladder:
             return False
-        held = turn.request_id
-        for job in turns.jobs_of(held, intents.read(held)):
-            if job.request_id == held:  # whoever writes records could name any job
-                end(held, job.name)
+        current = turn.request_id
+        for job in turns.jobs_of(current, intents.read(current)):
+            if job.request_id == current:  # a manipulated record could name any job
+                end(current, job.name)
         try:
-            intents.write_turn(request.turn_key, held, turn.number, turn.generation, withdrawn=True)
-            left = turns.jobs_once_settled(held)
+            intents.write_turn(
+                request.turn_key, current, turn.number, turn.generation, withdrawn=True
+            )
+            left = turns.jobs_once_settled(current)
         except PreconditionFailedError:
             continue
         for job in left:
-            end(held, job.name)
+            end(current, job.name)
         return True
     raise NotSubmittedError(
-        f"{request.title} is being moved by others as well: run the same command again."
+        f"other processes are submitting rungs of {request.title}. Run the same command again."
     )

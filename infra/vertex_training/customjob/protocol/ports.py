@@ -15,56 +15,56 @@ from typing import Final, Protocol
 from vertex_training.customjob.kinds import BATCH_JOB, kind_of_request
 from vertex_training.naming import JOB_LABEL_PREFIX
 
-#: How the labels begin that the program sets on a job; all others are the job file's own.
+#: Prefix of the labels that the program sets on a job. All other labels are from the job file.
 LABEL_PREFIX: Final = JOB_LABEL_PREFIX
-#: Labels with the stack of a job, its name in the stack, and its run.
+#: Labels of a job with its stack, name in the stack, and run.
 STACK_LABEL: Final = "vt-stack"
 JOB_LABEL: Final = "vt-job"
 RUN_LABEL: Final = "vt-run"
-#: Label with the Pulumi program of a job whose environment is not its stack, as with components.
+#: Label with the Pulumi program of a component's job, whose environment is not a stack.
 PROGRAM_LABEL: Final = "vt-program"
 #: Label with the request id of a job.
 REQUEST_ID_LABEL: Final = "vt-request-id"
 #: Label with the first ``DIGEST_LABEL_LENGTH`` digits of the request's digest.
 DIGEST_LABEL: Final = "vt-request-digest"
-#: Label with the number of the turn in which a job was sent; 1 where it is missing.
+#: Label with the number of the turn in which a job was sent; a missing label means 1.
 TURN_LABEL: Final = "vt-request-turn"
-#: Label with the slot of a schedule that a job was submitted for.
+#: Label with the schedule slot of a job.
 SLOT_LABEL: Final = "vt-slot"
-#: Label with the rung of a job that has a ladder, as it was numbered when the job was sent.
+#: Label with the number of a job's rung at the time of its submission.
 RUNG_LABEL: Final = "vt-rung"
-#: All of them.
+#: All labels of the program.
 JOB_LABELS: Final = (
     STACK_LABEL, PROGRAM_LABEL, JOB_LABEL, RUN_LABEL, REQUEST_ID_LABEL, DIGEST_LABEL, TURN_LABEL,
     SLOT_LABEL, RUNG_LABEL,
 )  # fmt: skip
-#: Key of a job's options: the rungs after the job file, in order, each with its ``requestId`` and
-#: ``request``, and ``words`` for what it has otherwise. Key of its outputs: the ids of all rungs.
+#: Key of a job's options: the rungs after the job file, in order, with ``requestId``, ``request``
+#: and ``words`` (differences from the job file). Key of its outputs: the ids of all rungs.
 LADDER: Final = "ladder"
-#: Key of its outputs: ids of rungs that were declared before. One of them may still have the turn.
+#: Key of a job's outputs: ids of formerly declared rungs, one of which may still have the turn.
 EARLIER_RUNGS: Final = "earlierRungs"
-#: Key of a job's options: when it is cancelled because its accelerators do nothing.
+#: Key of a job's options: the condition for cancelling an idle job.
 IDLE_STOP: Final = "idleStop"
-#: How the ids of requests begin that are for a slot of a schedule: its time, then the job.
+#: Request id of a schedule slot: its time, then the job.
 _SLOT_ID: Final = re.compile(r"(\d{8}t\d{6}z)-")
-#: Label values have at most 63 characters, and 80 bits distinguish requests.
+#: 80 bits, enough to distinguish requests. Label values have at most 63 characters.
 DIGEST_LABEL_LENGTH: Final = 20
 
 #: States of a job: https://docs.cloud.google.com/vertex-ai/docs/reference/rest/v1/JobState
 SUCCEEDED: Final = frozenset({"JOB_STATE_SUCCEEDED", "JOB_STATE_PARTIALLY_SUCCEEDED"})
 FAILED: Final = frozenset({"JOB_STATE_FAILED", "JOB_STATE_CANCELLED", "JOB_STATE_EXPIRED"})
 TERMINAL: Final = SUCCEEDED | FAILED
-#: Not terminal, but cannot run on: it becomes SUCCEEDED, FAILED or CANCELLED.
+#: A job in this state will end as SUCCEEDED, FAILED or CANCELLED.
 CANCELLING: Final = "JOB_STATE_CANCELLING"
-#: State of a job whose record is gone. Its resource stays in the stack: reported as gone, the next
-#: ``pulumi up`` would submit the job once more.
+#: State of a job with a deleted record. Its resource remains in the stack: otherwise the next
+#: ``pulumi up`` would submit the job again.
 RECORD_DELETED: Final = "RECORD_DELETED"
 RUNNING: Final = "JOB_STATE_RUNNING"
 
 
 @dataclass(frozen=True, slots=True)
 class JobSnapshot:
-    """One job as Vertex AI returned it."""
+    """A job, as the service returned it."""
 
     name: str
     state: str
@@ -73,33 +73,33 @@ class JobSnapshot:
     digest: str
     error: str = ""
     turn: int = 1
-    """Number of the turn in which it was sent (``TurnRecord.number``)."""
+    """Number of the turn in which the job was sent (``TurnRecord.number``)."""
     started: int = 0
-    """Start of its code, in nanoseconds since 1970; 0 if it has not started."""
+    """Start of the code, in nanoseconds since 1970; 0 if not started."""
     ended: int = 0
-    """End of its code; 0 if it has not ended."""
+    """End of the code, in nanoseconds since 1970; 0 if not ended."""
     output: str = ""
-    """Its output directory, of a tuning job that of its trials; empty if it has none."""
+    """Output directory, in a tuning job that of its trials; empty if missing."""
     request_id: str = ""
-    """The request id that it carries; empty if it carries none."""
+    """Request id in the job's label; empty if missing."""
     out_of_stock: bool = False
-    """True if it failed because the service had no machines for it."""
+    """True if the job failed because the service had no machines."""
     accelerators: tuple[tuple[str, int], ...] = ()
-    """Each replica that has accelerators, and how many; none are known of a job on Batch."""
+    """Replicas with accelerators, and their number; empty for jobs on Batch."""
 
     @property
     def short_state(self) -> str:
-        """The state without its prefix, like ``RUNNING``."""
+        """Return the state without its prefix, like ``RUNNING``."""
         return self.state.removeprefix("JOB_STATE_")
 
     @property
     def reason(self) -> str:
-        """The service's error as a part of a sentence; empty without one."""
+        """Return the service's error without the final period; empty without an error."""
         return self.error.rstrip(".")
 
 
 def slot_of(request_id: str) -> str:
-    """The slot that a request is for; empty if it is for none. Slots sort as their times do.
+    """Return the schedule slot of a request; else empty. Slots sort by time.
 
     >>> slot_of("20261130t060000z-00aa"), slot_of("00aa11bb22cc33dd44ee")
     ('20261130t060000z', '')
@@ -109,12 +109,12 @@ def slot_of(request_id: str) -> str:
 
 
 def program_label(pulumi_project: str, stack: str) -> str:
-    """Value of ``PROGRAM_LABEL``: programs of several projects have stacks of one name."""
+    """Return the value of ``PROGRAM_LABEL``, unique for stacks of the same name."""
     return f"{pulumi_project}_{stack}"
 
 
 def own_labels(labels: Mapping[str, str]) -> dict[str, str]:
-    """Line about a job that the program wrote; empty for the jobs of others.
+    """Return the program's labels of a job; empty for jobs of other origin.
 
     >>> own_labels({"run": "2", "team": "ml"})
     {}
@@ -128,7 +128,7 @@ def own_labels(labels: Mapping[str, str]) -> dict[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class SubmissionRequest:
-    """One submission: a checked job file, as ``request.job_file.JobRequest`` describes it."""
+    """A submission of a checked job file (``request.job_file.JobRequest``)."""
 
     parent: str
     stack: str
@@ -139,11 +139,11 @@ class SubmissionRequest:
     digest: str
     labels: Mapping[str, str]
     ladder: tuple[str, ...] = ()
-    """Request ids of all rungs of the job, its own among them; empty without a ladder."""
+    """Request ids of all rungs of the job, including this one; empty without a ladder."""
     words: str = ""
-    """Differences of this rung from the job file, in words."""
+    """Differences of this rung from the job file, as text."""
     moves: bool = False
-    """True if it is sent only in the turn of the rung before it, or in its own."""
+    """True if the request is sent only in the turn of the previous rung, or in its own."""
 
     @property
     def rung(self) -> int:
@@ -152,89 +152,89 @@ class SubmissionRequest:
 
     @property
     def turn_key(self) -> str:
-        """Key of the turn record of this job: ``REGION/JOB``."""
+        """Return the key of the job's turn record: ``REGION/JOB``."""
         return f"{self.parent.rpartition('/')[2]}/{self.job}"
 
     @property
     def slot(self) -> str:
-        """The slot of a schedule that it is for; empty if it is for none."""
+        """Return the schedule slot of the request; else empty."""
         return slot_of(self.request_id)
 
     @property
     def title(self) -> str:
-        """Return the name of the work in messages."""
+        """Return the name of the job or slot for messages."""
         return f"slot {self.slot} of job '{self.job}'" if self.slot else f"job '{self.job}'"
 
     @property
     def renewal(self) -> str:
-        """Return the fix if another object has the request's id."""
-        return f"Set run: {self.run + 1} on job '{self.job}' in the stack file to submit a new one."
+        """Return the fix if another job has the request's id."""
+        return f"Set run: {self.run + 1} on job '{self.job}' in the stack file to submit a new job."
 
     @property
     def is_named(self) -> bool:
-        """Return whether the service takes the job's name from the request: a repeat is one job."""
+        """Return whether the request sets the job's name, so that a repeated send has no effect."""
         return kind_of_request(self.request_id) is BATCH_JOB
 
     @property
     def is_repeatable(self) -> bool:
-        """Return whether it is sent once more if its result was deleted."""
+        """Return whether the request is sent again if its result was deleted."""
         return False
 
 
 class JobService(Protocol):
-    """The Vertex AI calls a submission needs. ``parent`` is ``projects/P/locations/R``."""
+    """Calls of the job service. ``parent`` is ``projects/P/locations/R``."""
 
     def create(self, parent: str, body: str, labels: Mapping[str, str]) -> JobSnapshot:
         """Send the CustomJob ``body`` (JSON) once. Raises NotSubmittedError or InDoubtError."""
         ...
 
     def get(self, name: str) -> JobSnapshot | None:
-        """The job, or None if its record does not exist."""
+        """Return the job; None if its record does not exist."""
         ...
 
     def find(self, parent: str, request_id: str) -> list[JobSnapshot]:
-        """All jobs that carry the request id, on every page and in every state."""
+        """Return all jobs with the request id, from all pages and in all states."""
         ...
 
     def cancel(self, name: str) -> None:
-        """Request cancellation. Does nothing to a job that has ended."""
+        """Request cancellation. Ignores ended jobs."""
         ...
 
     def delete(self, name: str) -> None:
-        """Delete the record of a job that has ended. Does nothing if it does not exist."""
+        """Delete the record of an ended job. Ignores missing records."""
         ...
 
 
 class IntentState(StrEnum):
-    """State of a submission, as its intent record stores it."""
+    """State of a submission in its intent record."""
 
     INTENT = "INTENT"
-    """Claimed; nothing was sent."""
+    """A process claimed the submission; nothing was sent."""
     SENDING = "SENDING"
     """A request may be in flight until the lease expires."""
     DONE = "DONE"
     """The job exists; ``job_name`` is its name."""
     RELEASED = "RELEASED"
-    """The request was refused, or its job was withdrawn: any process may claim it."""
+    """The request was refused, or its job was withdrawn: any process can claim it."""
 
 
 @dataclass(frozen=True, slots=True)
 class IntentRecord:
-    """One submission in the control bucket. ``owner`` identifies one attempt."""
+    """Record of a submission in the control bucket. ``owner`` identifies an attempt."""
 
     request_id: str
     state: IntentState
     owner: str
     job_name: str = ""
     stopped: str = ""
-    """Reason why the running job was cancelled on purpose; empty if it was not."""
+    """``idleStop``'s reason for cancelling the job; else empty."""
 
 
 @dataclass(frozen=True, slots=True)
 class StoredIntent:
-    """An intent record as read. Its generation is the precondition of the next write.
+    """An intent record and its generation, the precondition of the next write.
 
-    ``updated`` is the store's time in seconds; clocks of two machines are never compared.
+    ``updated`` is the store's time in seconds, never the time of this machine.
     """
 
     record: IntentRecord
@@ -244,78 +244,78 @@ class StoredIntent:
 
 @dataclass(frozen=True, slots=True)
 class TurnRecord:
-    """The turn: the request of a job that may be sent, or was sent last."""
+    """The turn: the request of a job that can be sent, or was sent last."""
 
     request_id: str
     generation: int
     number: int = 1
-    """Number of times that the turn passed to another request, plus one."""
+    """Number of requests that have had the turn."""
     withdrawn: bool = False
-    """True if the job has left the stack: no rung follows in this turn."""
+    """True if the job left the stack: no rung follows in this turn."""
 
 
 class IntentStore(Protocol):
     """Intent and turn records, written by compare-and-swap."""
 
     def read(self, request_id: str) -> StoredIntent | None:
-        """The intent record, or None. Strongly consistent."""
+        """Return the intent record or None. Strongly consistent."""
         ...
 
     def write(self, record: IntentRecord, generation: int) -> StoredIntent:
-        """Write the record if it still has ``generation`` (0: it does not exist).
+        """Write the record if it still has ``generation`` (0: the record does not exist).
 
         Raises:
-            PreconditionFailedError: it has another generation.
+            PreconditionFailedError: the record has another generation.
         """
         ...
 
     def read_turn(self, key: str) -> TurnRecord | None:
-        """The turn record at a ``turn_key``, or None. Strongly consistent."""
+        """Return the turn record of a ``turn_key``, or None. Strongly consistent."""
         ...
 
     def turn_keys(self) -> frozenset[str]:
-        """Keys of all turn records; none if the store does not exist yet."""
+        """Return the keys of all turn records; empty if the store does not exist yet."""
         ...
 
     def write_turn(
         self, key: str, request_id: str, number: int, generation: int, *, withdrawn: bool = False
     ) -> None:
-        """Write the turn record if it still has ``generation`` (0: it does not exist).
+        """Write the turn record if it still has ``generation`` (0: the record does not exist).
 
         Raises:
-            PreconditionFailedError: it has another generation.
+            PreconditionFailedError: the record has another generation.
         """
         ...
 
     def now(self) -> float:
-        """The store's time, comparable with ``StoredIntent.updated``."""
+        """Return the store's time, comparable with ``StoredIntent.updated``."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class ProcessEnvironment:
-    """Clock and engine liveness of the process that submits. Tests replace them."""
+    """Clock and engine liveness of the submitting process. Tests replace them."""
 
     sleep: Callable[[float], None] = time.sleep
     monotonic: Callable[[], float] = time.monotonic
     engine_is_alive: Callable[[], bool] = lambda: True
-    """False once the Pulumi engine is gone: its orphaned provider must not begin to send."""
+    """Return False after the Pulumi engine died: an orphaned provider must not send."""
 
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """Bounds of the protocol, in seconds."""
+    """Time limits of the protocol, in seconds."""
 
     lease: float = 120.0
-    """Seconds after the fence in which a request may still take effect: twice its deadline."""
+    """Time after the fence in which a request can take effect: twice the call's deadline."""
     send_within: float = 60.0
-    """Seconds after the fence in which sending may begin; with the deadline less than the lease."""
+    """Time after the fence in which sending can begin; less than the lease minus the deadline."""
     settle: float = 35.0
-    """Seconds to keep looking after another process's lease has expired, in case lists lag."""
+    """Time to look for jobs after the lease of another process expired, for outdated lists."""
     gate: float = 45.0
-    """Seconds to retry while permission is denied: the stack may have just granted it, and grants
-    take time to have effect. Each refusal proves that nothing was created."""
+    """Time to retry while permission is denied: a new grant takes time to have effect. Each refusal
+    proves that no job was created."""
     doubt: float = 90.0
-    """Seconds to look for the job of a request whose response was lost."""
+    """Time to look for the job of a request after a lost response."""
     interval: float = 5.0
-    """Pause between two attempts of any of these."""
+    """Pause between two attempts."""

@@ -1,8 +1,8 @@
-"""Prerequisites of a submission beside its records, checked before the old job is cancelled.
+"""Checks of a new request before the old job is cancelled.
 
-Replacing a job cancels it first. What Google can be asked about the new request before that is
-asked: permissions, images, reservations, quota. A definite no is an :class:`Obstacle`; what cannot
-be asked is said, and stops nothing. Imports neither Pulumi nor Google.
+Replacing a job cancels the old job first. Before that, Google is queried about the new request:
+permissions, images, reservations, quota. A negative answer is an :class:`Obstacle`. A check that
+fails is reported and stops nothing. Imports neither Pulumi nor Google.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ IMAGE: Final = re.compile(
 )
 RESERVATION: Final = re.compile(r"projects/[^/]+/zones/[^/]+/reservations/[^/]+")
 ACT_AS: Final = "iam.serviceAccounts.actAs"
-#: Strategies whose machines count against the quota of machines that may be taken away:
+#: Strategies that use the quota of preemptible machines:
 #: https://docs.cloud.google.com/vertex-ai/docs/training/schedule-jobs-dws#quota
 PREEMPTIBLE: Final = ("SPOT", "FLEX_START")
-#: acceleratorType -> its part of a quota's name, where that is not the type in lower case.
+#: acceleratorType -> its part of a quota's name, if that is not the type in lowercase.
 QUOTA_NAMES: Final = {
     "NVIDIA_H100_80GB": "nvidia_h100",
     "NVIDIA_H100_MEGA_80GB": "nvidia_h100_mega",
@@ -38,10 +38,10 @@ QUOTA_NAMES: Final = {
 
 
 class Prerequisites(Protocol):
-    """Answers of Google. Each method raises OperatorError if the service cannot answer."""
+    """Queries about a submission. All methods raise OperatorError if the service cannot answer."""
 
     def has_permission(self, resource: str, permission: str) -> bool:
-        """Return whether the caller has a permission on an account or project, by full name."""
+        """Return whether the caller has a permission on an account or a project, by full name."""
         ...
 
     def has_image(self, host: str, path: str, reference: str) -> bool:
@@ -53,63 +53,63 @@ class Prerequisites(Protocol):
         ...
 
     def quota(self, project: str, region: str, metric: str) -> int | None:
-        """The limit of a quota of Vertex AI; None if there is no limit."""
+        """Return the limit of a Vertex AI quota; None for no limit."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Obstacle:
-    """Reasons why a submission would be refused, each with its fix."""
+    """A reason why a submission would be refused, and its fix."""
 
     text: str
     mend: str
 
     def __str__(self) -> str:
-        """One sentence, and the command."""
+        """Return the reason and the fix as text."""
         return f"{self.text}. Hint: {self.mend}"
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """One thing that is asked. ``ask`` returns whether a submission passes."""
+    """A check of a submission. ``ask`` returns whether the submission passes."""
 
     subject: str
-    """Subject of the question in messages: "whether …"."""
+    """Subject of the check, for messages."""
     ask: Callable[[Prerequisites], bool]
     obstacle: Obstacle
     waits: bool = False
-    """True if a no may turn into a yes by itself: a grant takes time to have effect."""
+    """True if a negative answer can change by itself: a new grant takes time to have effect."""
     lasts: bool = True
-    """True if an answer to a preview is valid for the deployment: equal for all callers, and not
-    changed by what the stack creates."""
+    """True if the answer in a preview is valid for the deployment: it depends neither on the caller
+    nor on resources of the stack."""
 
 
 @dataclass(frozen=True, slots=True)
 class PrerequisiteAnswers:
-    """Questions answered with no, and those that could not be answered, with the reason."""
+    """Questions with a negative answer, and messages about unanswered questions."""
 
     refused: tuple[Question, ...] = ()
     unanswered: tuple[str, ...] = ()
 
     @property
     def may_change(self) -> bool:
-        """Return whether a grant made a moment ago may still grant all refused permissions."""
+        """Return whether all negative answers can change by themselves."""
         return bool(self.refused) and all(question.waits for question in self.refused)
 
     def __str__(self) -> str:
-        """Return the refusals and their fixes; empty if there are none."""
+        """Return all reasons and fixes as text; empty without a negative answer."""
         return "; ".join(str(question.obstacle) for question in self.refused)
 
 
 def ask_all(questions: Iterable[Question], service: Prerequisites) -> PrerequisiteAnswers:
-    """Ask each question once."""
+    """Ask all questions once."""
     obstacles, unanswered = list[Question](), list[str]()
     for question in questions:
         try:
             if not question.ask(service):
                 obstacles.append(question)
         except OperatorError as error:
-            unanswered.append(f"it is not known {question.subject}: {error}")
+            unanswered.append(f"{question.subject} was not checked: {error}")
     return PrerequisiteAnswers(tuple(obstacles), tuple(unanswered))
 
 
@@ -119,7 +119,7 @@ def ask_until_settled(
     timing: Timing,
     environment: ProcessEnvironment,
 ) -> PrerequisiteAnswers:
-    """Ask, and ask again for ``Timing.gate`` while a no may turn into a yes by itself."""
+    """Ask all questions, and repeat for ``Timing.gate`` while the answers can change."""
     asked = list(questions)
     answers, began = ask_all(asked, service), environment.monotonic()
     while answers.may_change and environment.monotonic() - began < timing.gate:
@@ -129,7 +129,7 @@ def ask_until_settled(
 
 
 def questions(request: SubmissionRequest, kind: JobKind) -> Iterator[Question]:
-    """Everything that can be asked about a request."""
+    """Yield all questions about a request."""
     message = json.loads(request.body)
     project = request.parent.split("/")[1]
     spec = kind.trial_of(message).get("jobSpec") or {}
@@ -138,9 +138,9 @@ def questions(request: SubmissionRequest, kind: JobKind) -> Iterator[Question]:
         yield _acting(account, request.stack)
     pools = spec.get("workerPoolSpecs") or []
     yield from _images(pools, request.stack)
-    named = [name for pool in pools for name in named_reservations(pool)]
-    yield from map(_reserved, dict.fromkeys(named))
-    if kind is not BATCH_JOB:  # which takes the machines' own quota, and waits where it is used up
+    reservations = [name for pool in pools for name in named_reservations(pool)]
+    yield from map(_reserved, dict.fromkeys(reservations))
+    if kind is not BATCH_JOB:  # Batch uses Compute Engine's quota, and waits for it
         yield from _quotas(request.parent, message, spec)
 
 
@@ -150,10 +150,10 @@ def _submitting(project: str, kind: JobKind) -> Question:
     role = "roles/batch.jobsEditor" if kind is BATCH_JOB else "roles/aiplatform.user"
     grant = f"gcloud projects add-iam-policy-binding {project}"
     return Question(
-        f"whether jobs may be submitted in {project}",
+        f"the permission to submit jobs in {project}",
         lambda service: service.has_permission(f"projects/{project}", permission),
         Obstacle(
-            f"who deploys may not submit jobs in {project} ({permission})",
+            f"the deploying account cannot submit jobs in {project} ({permission})",
             f"{grant} --member=MEMBER --role={role}",
         ),
         waits=True,
@@ -164,11 +164,11 @@ def _submitting(project: str, kind: JobKind) -> Question:
 def _acting(account: str, stack: str) -> Question:
     name = f"projects/-/serviceAccounts/{account}"
     return Question(
-        f"whether who deploys may act as {account}",
+        f"the permission to act as {account}",
         lambda service: service.has_permission(name, ACT_AS),
         Obstacle(
-            f"who deploys may not act as {account} ({ACT_AS}), or it does not exist",
-            f"list who deploys among the deployers of Pulumi.{stack}.yaml, or gcloud iam "
+            f"{account} does not exist, or the deploying account cannot act as it ({ACT_AS})",
+            f"add the deploying account to deployers in Pulumi.{stack}.yaml, or run gcloud iam "
             f"service-accounts add-iam-policy-binding {account} --member=MEMBER "
             "--role=roles/iam.serviceAccountUser",
         ),
@@ -185,17 +185,18 @@ def _images(pools: list[Mapping[str, Any]], stack: str) -> Iterator[Question]:
             host, path = match["host"], match["path"]
             reference = match["digest"] or match["tag"] or "latest"
             yield Question(
-                f"whether there is an image {name}",
+                f"the image {name}",
                 lambda service, at=(host, path, reference): service.has_image(*at),
                 Obstacle(
-                    f"there is no image {name}",
-                    f"vt images build {path.rpartition('/')[2]} --stack {stack}, or name another",
+                    f"the image {name} does not exist",
+                    f"vt images build {path.rpartition('/')[2]} --stack {stack}, or name another "
+                    "image",
                 ),
             )
 
 
 def named_reservations(pool: Mapping[str, Any]) -> list[str]:
-    """The reservations that a worker pool names, as ``projects/P/zones/Z/reservations/R``."""
+    """Return the reservations of a worker pool: ``projects/P/zones/Z/reservations/R``."""
     affinity = (pool.get("machineSpec") or {}).get("reservationAffinity") or {}
     matches = (RESERVATION.match(value) for value in affinity.get("values") or [])
     return [match[0] for match in matches if match]
@@ -204,29 +205,30 @@ def named_reservations(pool: Mapping[str, Any]) -> list[str]:
 def _reserved(name: str) -> Question:
     _, project, _, zone, _, key = name.split("/")
     return Question(
-        f"whether there is a reservation {name}",
+        f"the reservation {name}",
         lambda service: service.has_reservation(name),
         Obstacle(
-            f"there is no reservation {name}",
-            f"gcloud compute reservations list --project {project} shows those of {zone}; "
-            f"make {key}, or name another",
+            f"the reservation {name} does not exist",
+            f"create {key} in {zone}, or name a reservation from gcloud compute reservations list "
+            f"--project {project}",
         ),
-        lasts=False,  # the stack may be about to make it
+        lasts=False,  # the stack may create the reservation
     )
 
 
 def _quotas(parent: str, message: Mapping[str, Any], spec: Mapping[str, Any]) -> Iterator[Question]:
-    """The quota of each accelerator. What runs now is no reason: it ends for this job."""
+    """Yield a question for the quota of each accelerator. Ignores current usage."""
     _, project, _, region = parent.split("/")
     for metric, count in accelerator_quotas(message, spec, region).items():
         yield Question(
-            f"how much quota there is of {metric} in {region}",
+            f"the quota of {metric} in {region}",
             lambda service, metric=metric, count=count: _is_enough(
                 service.quota(project, region, metric), count
             ),
             Obstacle(
-                f"the quota of {metric} in {region} is below the {count} that the job needs",
-                f"ask for more: https://console.cloud.google.com/iam-admin/quotas?project={project}",
+                f"the quota of {metric} in {region} is lower than {count}, which the job needs",
+                "request more quota: "
+                f"https://console.cloud.google.com/iam-admin/quotas?project={project}",
             ),
         )
 
@@ -234,20 +236,20 @@ def _quotas(parent: str, message: Mapping[str, Any], spec: Mapping[str, Any]) ->
 def accelerator_quotas(
     message: Mapping[str, Any], spec: Mapping[str, Any], region: str
 ) -> Counter[str]:
-    """The quota metrics of a job's GPUs, and how much of each it takes; none with a reservation."""
-    wanted = Counter[str]()
+    """Return quota metric -> usage of a job's GPUs; empty with a reservation."""
+    usage = Counter[str]()
     if any(named_reservations(pool) for pool in spec.get("workerPoolSpecs") or []):
-        return wanted
+        return usage
     cost = costs.of_job(message, region)
     for pool in cost.pools:
         if pool.accelerator.startswith("NVIDIA_"):
             metric = quota_metric(pool.accelerator, preemptible=is_preemptible(spec))
-            wanted[metric] += pool.count * pool.machines * cost.parallel
-    return wanted
+            usage[metric] += pool.count * pool.machines * cost.parallel
+    return usage
 
 
 def is_preemptible(spec: Mapping[str, Any]) -> bool:
-    """Return whether machines of a jobSpec count against the quota of preemptible machines."""
+    """Return whether machines of a jobSpec use the quota of preemptible machines."""
     return (spec.get("scheduling") or {}).get("strategy") in PREEMPTIBLE
 
 
@@ -258,7 +260,7 @@ def _is_enough(limit: int | None, count: int) -> bool:
 def quota_metric(
     accelerator: str, *, preemptible: bool, use: Literal["training", "serving"] = "training"
 ) -> str:
-    """The quota metric of an acceleratorType, as refusals of Vertex AI name it.
+    """Return the quota metric of an acceleratorType, by its name in Vertex AI's errors.
 
     >>> quota_metric("NVIDIA_TESLA_T4", preemptible=True)
     'aiplatform.googleapis.com/custom_model_training_preemptible_nvidia_t4_gpus'
@@ -269,7 +271,7 @@ def quota_metric(
 
 
 def family_of(accelerator: str) -> str:
-    """A GPU as quotas name it.
+    """Return the name of a GPU in quotas.
 
     >>> family_of("NVIDIA_H100_MEGA_80GB")
     'NVIDIA_H100_MEGA'

@@ -1,28 +1,28 @@
-"""Submit one request as one job, whatever process dies in between: the protocol.
+"""The submission protocol: submits a request as exactly one job, even if processes die.
 
-``CreateCustomJob`` has no idempotency key, and Vertex AI names the jobs. So a label carries the
+``CreateCustomJob`` has no idempotency key, and Vertex AI chooses job names. So a label stores the
 identity of a submission, and a record in the control bucket, written only under a precondition,
-decides which process may send. The steps, in the order of ``_Attempt.run``:
+determines which process can send. The steps, in the order of ``_Attempt.run``:
 
-1. claim   write INTENT; take over a claim that was not sent; wait out a lease that may have been
-2. look    adopt a job that carries the request id, or refuse
-3. turn    no previous request of the job has a live job, or can still create one (``turn``);
-           jobs that failed in an earlier turn of this request do not count in steps 1 and 2
+1. claim   write INTENT; take over an unsent claim; wait until the lease of a sent claim expires
+2. look    adopt a job with the request id, or refuse
+3. turn    ensure that no previous request of the job has or can create a live job (``turn``);
+           steps 1 and 2 ignore jobs that failed in an earlier turn of this request
 4. fence   INTENT -> SENDING under a lease; a process that loses this write does not send
 5. send    exactly once, no retry
 6. settle  after a lost response look for the job, never send again
-7. audit   of several jobs for one request keep the earliest
+7. audit   cancel all but the earliest of several jobs for one request
 8. record  SENDING -> DONE with the job's name
 
-A service that takes the job's name from the request (``SubmissionRequest.is_named``) makes one job
-of a request however often it is sent. Then nobody waits out a lease of the same request: it is sent
-again, and the record stays SENDING until one is there; and there is nothing to audit. Nobody looks
-by label, either: the service's answer to the name tells a job of somebody else, a label does not.
+If the request sets the job's name (``SubmissionRequest.is_named``), the service creates one job
+even for repeated requests. Then a process does not wait for the lease of the same request: it
+sends again, and the record stays SENDING until the job exists. The steps look and audit are
+skipped: the service identifies the job by its name, and a label is no proof.
 
-It fails closed: without a certain answer nothing is sent, and the next run looks again. The one
-assumption is that a request takes effect within ``Timing.lease`` after it was sent, or never.
+The protocol fails closed: without a certain answer nothing is sent, and the next run looks again.
+Its only assumption is that a request takes effect within ``Timing.lease``, or never.
 
-Imports neither Pulumi nor Google: ``ports`` declares what it needs of them.
+Imports neither Pulumi nor Google; ``ports`` declares the interfaces.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ from vertex_training.errors import (
     PreconditionFailedError,
 )
 
-#: How often to start over because another process writes the same records.
+#: Maximum number of attempts while other processes write the same records.
 MAX_ATTEMPTS: Final = 20
 
 
@@ -66,19 +66,19 @@ def submit(
     timing: Timing = Timing(),
     environment: ProcessEnvironment = ProcessEnvironment(),
 ) -> tuple[JobSnapshot, bool]:
-    """The job of this request, and whether it was adopted rather than created now.
+    """Submit a request; return its job and whether the job was adopted instead of created.
 
     Raises:
-        JobRefusedError: the job of this run has failed or is another request; or a job of a
-            previous request is live.
-        NotSubmittedError: nothing was created, for certain; with the reason.
+        JobRefusedError: the job of this run failed or has another request, or a job of a previous
+            request is live.
+        NotSubmittedError: certainly no job was created; with the reason.
         InDoubtError: the response was lost, and no job appeared in time.
     """
     return _Attempt(request, jobs, intents, timing, environment).run()
 
 
 class _Attempt:
-    """One process's attempt at one submission."""
+    """The attempt of a process to submit a request."""
 
     def __init__(
         self,
@@ -94,26 +94,26 @@ class _Attempt:
         self.owner = uuid.uuid4().hex
 
     def run(self) -> tuple[JobSnapshot, bool]:
-        """Run the steps that the module's docstring lists."""
+        """Run the steps in the module's docstring."""
         for _ in range(MAX_ATTEMPTS):
             try:
                 claim = self._claim()
                 if isinstance(claim, JobSnapshot):
                     return self._ensure_no_other_request(claim), True
-                if not self.request.is_named and (found := self._find_jobs()):
-                    return self._ensure_no_other_request(self._adopt(found, claim)), True
+                if not self.request.is_named and (jobs := self._find_jobs()):
+                    return self._ensure_no_other_request(self._adopt(jobs, claim)), True
                 turn = self._acquire_turn(claim)
                 in_flight = claim.record.state is IntentState.SENDING
                 return self._send(*self._fence(claim), turn, in_flight=in_flight)
             except PreconditionFailedError:
                 continue  # another process wrote a record: start over from what it wrote
         raise NotSubmittedError(
-            f"{self.request.title} is being submitted by others as well; nothing was sent "
-            "from here. Run `pulumi up` again."
+            f"other processes are submitting {self.request.title}. This process submitted nothing. "
+            "Run `pulumi up` again."
         )
 
     def _claim(self) -> StoredIntent | JobSnapshot:
-        """Step 1: an intent record of this attempt, or the job that makes it unnecessary."""
+        """Step 1: return an intent record of this attempt, or an existing job."""
         stored = self.intents.read(self.request.request_id)
         if stored is None:
             return self._write(IntentState.INTENT, 0)
@@ -127,15 +127,15 @@ class _Attempt:
         return self._write(IntentState.INTENT, stored.generation)
 
     def _wait_out_lease(self, stored: StoredIntent) -> StoredIntent | JobSnapshot:
-        """Wait until another process's request can no longer take effect, then claim its record.
+        """Wait until the request of another process cannot take effect, then claim its record.
 
         Raises:
             PreconditionFailedError: the record changed meanwhile.
         """
         settled_at = stored.updated + self.timing.lease + self.timing.settle
         while True:
-            if found := self._find_jobs():
-                return self._adopt(found, stored)
+            if jobs := self._find_jobs():
+                return self._adopt(jobs, stored)
             current = self.intents.read(self.request.request_id)
             if current is None or current.generation != stored.generation:
                 raise PreconditionFailedError
@@ -144,18 +144,18 @@ class _Attempt:
             self.environment.sleep(self.timing.interval)
 
     def _find_jobs(self, excluding: str = "") -> list[JobSnapshot]:
-        """Step 2: the jobs that carry the request id, except the one with the name ``excluding``.
+        """Step 2: return all jobs with the request id, except the job ``excluding``.
 
-        Reads each by its name: a stale list holds deleted jobs and former states. Leaves out those
-        that failed in an earlier turn.
+        Reads each job by name: a stale list has deleted jobs and old states. Omits jobs that failed
+        in an earlier turn.
         """
-        found = self.jobs.find(self.request.parent, self.request.request_id)
-        names = [job.name for job in found if job.name != excluding]
+        listed = self.jobs.find(self.request.parent, self.request.request_id)
+        names = [job.name for job in listed if job.name != excluding]
         jobs = [job for name in names if (job := self.jobs.get(name)) is not None]
         return [job for job in jobs if not self.turn.has_passed(job)]
 
     def _acquire_turn(self, claim: StoredIntent) -> int:
-        """Step 3: the turn's number. Releases the claim if it is refused or cannot be read."""
+        """Step 3: acquire the turn; return its number. Releases the claim after an error."""
         try:
             return self.turn.acquire()
         except OperatorError:
@@ -164,26 +164,27 @@ class _Attempt:
             raise
 
     def _ensure_no_other_request(self, adopted: JobSnapshot) -> JobSnapshot:
-        """The adopted job, once no later request of the same job can act.
+        """Return the adopted job when no later request of the same job can act.
 
-        A job that has ended may have been followed by another request: an ``up`` submitted an
-        edited file and was killed, then the file was put back.
+        Another request may have followed an ended job: ``up`` submitted an edited file and was
+        killed, then the edit was reverted.
         """
         if adopted.state in TERMINAL:
             self.turn.wait_out_previous_request()
         return adopted
 
     def _fence(self, claim: StoredIntent) -> tuple[StoredIntent, float]:
-        """Step 4: the record that permits to send, and when the write began (monotonic)."""
+        """Step 4: write the record that permits sending; return it and the start time."""
         began = self.environment.monotonic()
         return self._write(IntentState.SENDING, claim.generation), began
 
     def _send(
         self, fence: StoredIntent, fenced_at: float, turn: int, *, in_flight: bool
     ) -> tuple[JobSnapshot, bool]:
-        """Steps 5 to 8, in the process that won the fence.
+        """Run steps 5 to 8 in the process that won the fence.
 
-        ``in_flight``: another process may have sent the same; then no refusal releases the record.
+        ``in_flight``: another process may have sent the request, so a refusal does not release the
+        record.
         """
         labels = {**self.request.labels, TURN_LABEL: str(turn)}
         try:
@@ -202,12 +203,14 @@ class _Attempt:
         return (job_to_adopt([job], self.request) if self.request.is_named else job), False
 
     def _create_when_permitted(self, fenced_at: float, labels: Mapping[str, str]) -> JobSnapshot:
-        """Step 5. Retries only while permission is denied, and within ``Timing.gate``."""
+        """Step 5: send. Retries only while permission is denied, for ``Timing.gate``."""
         while True:
             if not self.environment.engine_is_alive():
-                raise NotSubmittedError("the Pulumi engine is gone; nothing was sent.")
+                raise NotSubmittedError("the Pulumi engine has exited. Nothing was submitted.")
             if self.environment.monotonic() - fenced_at > self.timing.send_within:
-                raise NotSubmittedError("this process was held up for too long; nothing was sent.")
+                raise NotSubmittedError(
+                    "this process was delayed for too long. Nothing was submitted."
+                )
             try:
                 return self.jobs.create(self.request.parent, self.request.body, labels)
             except PermissionDeniedError:
@@ -216,33 +219,33 @@ class _Attempt:
                     raise
                 self.environment.sleep(self.timing.interval)
                 if self._find_jobs():  # refused, yet a job exists: the response was wrong
-                    raise InDoubtError("a job appeared although it was refused") from None
+                    raise InDoubtError("a job exists although the service refused it") from None
 
     def _wait_for_unconfirmed_job(self) -> list[JobSnapshot]:
-        """Step 6: look for the job of a request whose response was lost."""
+        """Step 6: look for the job of a request after a lost response."""
         waited = 0.0
         while not (result := self._find_jobs()):
             if waited >= self.timing.doubt:
                 raise InDoubtError(
-                    f"no answer to the submission of {self.request.title} (request id "
-                    f"{self.request.request_id}), and nothing of it appeared within "
-                    f"{self.timing.doubt:.0f} s. Nothing was sent twice. Run `pulumi up` again: "
-                    "it looks for it first."
+                    f"the service did not respond to the submission of {self.request.title} "
+                    f"(request id {self.request.request_id}), and no job appeared within "
+                    f"{self.timing.doubt:.0f} s. Nothing was sent twice. Run `pulumi up` again to "
+                    "look for the job."
                 )
             self.environment.sleep(self.timing.interval)
             waited += self.timing.interval
         return result
 
     def _adopt(self, jobs: Sequence[JobSnapshot], stored: StoredIntent) -> JobSnapshot:
-        """Choose a job and record it."""
+        """Choose the job to adopt, and record it."""
         job = job_to_adopt(jobs, self.request)
         self._try_write(IntentState.DONE, stored, job.name)
         return job
 
     def _recorded_job(self, stored: StoredIntent) -> StoredIntent | JobSnapshot:
-        """The job a DONE record names, or a claim if another request had the turn since it failed.
+        """Return the job of a DONE record; a claim if it failed and another request had the turn.
 
-        Otherwise never sends again, even if Vertex AI deleted the job.
+        Otherwise never sends again, even if the job was deleted.
         """
         name = stored.record.job_name
         job = self.jobs.get(name)
@@ -255,27 +258,27 @@ class _Attempt:
         return job_to_adopt([job], self.request)
 
     def _withdrawn_job(self, record: IntentRecord) -> JobSnapshot | None:
-        """The job that a RELEASED record still names, if Vertex AI still has it.
+        """Return the existing job of a RELEASED record, else None.
 
-        It may have been submitted a moment ago, and a stale list would not hold it.
+        A stale list would not include a job submitted shortly before.
         """
         released = record.state is IntentState.RELEASED and record.job_name
         return self.jobs.get(record.job_name) if released else None
 
     def _audit(self, created: JobSnapshot) -> JobSnapshot:
-        """Step 7: if a request took effect after its lease, keep one job and cancel the others."""
+        """Step 7: keep the earliest job and cancel the others, created after an expired lease."""
         try:
             others = [job for job in self._find_jobs(created.name) if job.state not in FAILED]
-            kept = earliest([*others, created])
+            oldest = earliest([*others, created])
             for job in (*others, created):
-                if job.name != kept.name and job.state not in TERMINAL:
+                if job.name != oldest.name and job.state not in TERMINAL:
                     self.jobs.cancel(job.name)
         except OperatorError:
-            return created  # the job exists; an error would make the engine forget it
-        return kept
+            return created  # the job exists; after an error the engine would not store it
+        return oldest
 
     def _write(self, state: IntentState, generation: int, job_name: str = "") -> StoredIntent:
-        """Compare-and-swap. Recognises its own write, by the owner, if the response was lost."""
+        """Write a record by compare-and-swap. After a lost response, recognizes its own write."""
         record = IntentRecord(self.request.request_id, state, self.owner, job_name)
         try:
             return self.intents.write(record, generation)
@@ -286,9 +289,9 @@ class _Attempt:
             raise
 
     def _try_write(self, state: IntentState, stored: StoredIntent, job_name: str = "") -> None:
-        """Record what is certain already. Ignores failure: the next run has to look once more.
+        """Write a record about a completed step, and ignore failures: the next run looks again.
 
-        Raises nothing: the job exists, and an error would make the engine forget it.
+        Does not raise: the job exists, and after an error the engine would not store it.
         """
         try:
             self._write(state, stored.generation, job_name)

@@ -1,22 +1,22 @@
-"""At most one live request of a job at a time: the turn of a job's requests.
+"""Allows one live request of a job at a time: the turn of a job's requests.
 
-An edited job is another request. A job that an earlier ``up`` submitted and, being killed, never
-wrote to the state is not found under the new request id: it would run on beside the new job. So
-each job has a turn record, which names the request that may be sent.
+An edited job is another request. If an earlier ``up`` submitted a job and was killed before writing
+the state, the new request id does not match that job, and both jobs would run. So each job has a
+turn record, which names the request that can be sent.
 
 A process claims its request, then acquires the turn, then writes the fence, in this order. To
-acquire the turn, it reads the turn, reads the record of the request that holds it, then writes the
-turn with ``ifGenerationMatch``. The write fails if another process acquired it in between. After
-it, no process of the previous request can send: if one acquired the turn before, its claim is older
-than the record that was read. The acquiring process releases a claim, so that its owner loses the
-fence; waits for a request that may be in flight; and refuses to submit beside a live job.
+acquire the turn, it reads the turn, reads the record of the request with the turn, then writes the
+turn with ``ifGenerationMatch``. The write fails if another process acquired the turn in between.
+Afterwards no process of the previous request can send: if one acquired the turn before, its claim
+is older than the record that was read. The acquiring process releases that claim, so that its owner
+loses the fence; waits for requests in flight; and refuses to submit beside a live job.
 
-Turns are numbered, and a job carries the number of its turn as a label. So a request that is asked
-for again, after another one had the turn, is told from a repeated one: jobs that failed or were
-cancelled in an earlier turn no longer count, and it is sent once more, in a turn of its own.
+Turns have numbers, and a label of a job stores the number of its turn. This distinguishes a request
+that returns after another request from a repeated request: jobs that failed or were cancelled in an
+earlier turn do not count, and the request is sent again in a new turn.
 
-Slots of a schedule have their turns in the order of their times: none is sent after a later one,
-and none once more.
+Slots of a schedule have turns in the order of their times: a slot is sent at most once, and not
+after a later slot.
 
 Imports neither Pulumi nor Google.
 """
@@ -47,7 +47,7 @@ from vertex_training.errors import JobRefusedError, PreconditionFailedError, Run
 
 @dataclass(frozen=True, slots=True)
 class SubmissionTurn:
-    """The turn of a request's job, as one process sees it."""
+    """Access of a process to the turn of a job."""
 
     request: SubmissionRequest
     jobs: JobService
@@ -56,7 +56,7 @@ class SubmissionTurn:
     environment: ProcessEnvironment
 
     def acquire(self) -> int:
-        """Give this request the turn; returns its number. Always writes: other processes notice.
+        """Acquire the turn for this request; return its number. Always writes, to inform others.
 
         Raises:
             JobRefusedError: a job of the previous request is live.
@@ -70,40 +70,42 @@ class SubmissionTurn:
         return number
 
     def wait_out_previous_request(self) -> TurnRecord | None:
-        """Wait until no previous request can act, and return the turn as it is (None: no turn).
+        """Wait until no previous request can act, and return the current turn (None: no turn).
 
-        Writes no turn. Raises the errors of ``acquire``.
+        Does not write the turn. Raises the errors of ``acquire``.
         """
         turn = self._read()
         if turn is not None and self.request.slot and slot_of(turn.request_id) > self.request.slot:
             raise JobRefusedError(
-                f"{self.request.title} was passed: slot {slot_of(turn.request_id)} had its turn. "
-                "Nothing was submitted."
+                f"{self.request.title} was skipped: the later slot {slot_of(turn.request_id)} was "
+                "submitted before. Nothing was submitted."
             )
         if turn is not None and turn.request_id != self.request.request_id:
             self._wait_until_inactive(turn.request_id)
         return turn
 
     def _read(self) -> TurnRecord | None:
-        """The turn.
+        """Read the turn.
 
         Raises:
-            RungPassedError: a later rung of the job has it; or this one is sent only after the rung
-                before it, and that one has not the turn, or has left the stack.
+            RungPassedError: a later rung of the job has the turn; or this rung requires the turn of
+                the previous rung, which has lost the turn or left the stack.
         """
         turn, request = self.intents.read_turn(self.request.turn_key), self.request
-        held = turn.request_id if turn is not None and not turn.withdrawn else ""
-        if held in request.ladder[request.rung :]:
-            raise RungPassedError(f"{request.title} is on a later rung")
-        if request.moves and held not in request.ladder[request.rung - 2 : request.rung]:
-            raise RungPassedError(f"{request.title} left the rung before, or the stack")
+        current = turn.request_id if turn is not None and not turn.withdrawn else ""
+        if current in request.ladder[request.rung :]:
+            raise RungPassedError(f"a later rung of {request.title} was submitted")
+        if request.moves and current not in request.ladder[request.rung - 2 : request.rung]:
+            raise RungPassedError(
+                f"{request.title} is no longer on the previous rung or in the stack"
+            )
         return turn
 
     def has_passed(self, job: JobSnapshot | None) -> bool:
-        """Return whether this job of the request failed and another request had the turn since.
+        """Return whether this job failed and another request had the turn afterwards.
 
-        None is a job whose record was deleted. Such a job does not keep the request from being sent
-        once more. A job that succeeded does: there is nothing to repeat.
+        None is a job with a deleted record. Such a job and a failed job allow sending the request
+        again. A succeeded job does not.
         """
         if self.request.slot or (job is not None and job.state not in FAILED):
             return False
@@ -115,25 +117,25 @@ class SubmissionTurn:
         return job is not None and job.turn < turn.number
 
     def _wait_until_inactive(self, previous: str) -> None:
-        """Return when no job of request ``previous`` is live or can still be created."""
+        """Wait until the request ``previous`` has no live job and cannot create one."""
         for jobs in self._looks_until_settled(previous):
             self._refuse(jobs)
 
     def jobs_once_settled(self, previous: str) -> list[JobSnapshot]:
-        """The jobs that carry the id of request ``previous``, once none can be created any more.
+        """Wait until request ``previous`` cannot create jobs; return its jobs.
 
-        Not another one that its record names: whoever writes records could name any job.
+        Omits other jobs in its record: a manipulated record could name any job.
         """
         jobs: list[JobSnapshot] = []
-        for found in self._looks_until_settled(previous):
-            jobs = [job for job in found if job.request_id == previous]
+        for seen in self._looks_until_settled(previous):
+            jobs = [job for job in seen if job.request_id == previous]
         return jobs
 
     def _looks_until_settled(self, previous: str) -> Iterator[list[JobSnapshot]]:
-        """The jobs of request ``previous`` at each look; after the last one it cannot act.
+        """Yield the jobs of request ``previous`` at each look. After the last look it cannot act.
 
         Raises:
-            PreconditionFailedError: another process writes its record.
+            PreconditionFailedError: another process wrote the request's record.
         """
         stored = self.intents.read(previous)
         while True:
@@ -150,7 +152,7 @@ class SubmissionTurn:
             self.intents.write(released, stored.generation)
 
     def _is_settled(self, stored: StoredIntent) -> bool:
-        """Return whether no sent request can take effect, and a list would show a created job."""
+        """Return whether a sent request cannot take effect, and lists include a created job."""
         if stored.record.state is not IntentState.SENDING:
             return True
         return self.intents.now() >= stored.updated + self.timing.lease + self.timing.settle
@@ -158,9 +160,9 @@ class SubmissionTurn:
     def refuse_if_live(
         self, previous: str, stored: StoredIntent | None, in_state: str = ""
     ) -> None:
-        """Raise if a job of the previous request is live. One being cancelled does not count.
+        """Raise if a job of the previous request is live.
 
-        Nor does the job ``in_state``, which the state has for that request.
+        Ignores jobs in cancellation and the job ``in_state``, the state's job of that request.
         """
         self._refuse(self.jobs_of(previous, stored), in_state)
 
@@ -171,7 +173,7 @@ class SubmissionTurn:
             raise JobRefusedError(self._live_job_message(job, in_state))
 
     def jobs_of(self, previous: str, stored: StoredIntent | None) -> list[JobSnapshot]:
-        """The listed jobs and the one that the record names, each read by its name."""
+        """Return the listed jobs and the record's job, all read by name."""
         names = {job.name for job in self.jobs.find(self.request.parent, previous)}
         if stored is not None and stored.record.job_name:
             names.add(stored.record.job_name)
@@ -181,19 +183,20 @@ class SubmissionTurn:
         number = job.name.rpartition("/")[2]
         if self.request.slot:
             return (
-                f"{self.request.title} waits: {job.name} is {job.short_state}. Nothing was "
-                "submitted."
+                f"{self.request.title} waits for {job.name}, which is {job.short_state}. Nothing "
+                "was submitted."
             )
         if in_state:
             return (
-                f"job '{self.request.job}' was submitted once more since this state was written: "
-                f"{job.name} is {job.short_state}, and the state has another job of that request. "
-                f"Nothing was submitted. Run `pulumi refresh --stack {self.request.stack}`, which "
-                "takes it over, and look at the preview again."
+                f"job '{self.request.job}' was submitted again after this state was written: "
+                f"{job.name} is {job.short_state}, and the state has an older job of that request. "
+                f"Nothing was submitted. Run `pulumi refresh --stack {self.request.stack}` to "
+                "adopt "
+                "the new job, then preview again."
             )
         return (
-            f"job '{self.request.job}' has an earlier submission that this state does not know: "
-            f"{job.name} is {job.short_state}. Nothing was submitted. Cancel it (`vt jobs cancel "
-            f"{number} --stack {self.request.stack}`) and run `pulumi up` again, or put the job "
-            "back as it was when that was submitted: then `pulumi up` takes it over."
+            f"job '{self.request.job}' has an earlier submission that is missing in this state: "
+            f"{job.name} is {job.short_state}. Nothing was submitted. Cancel that job (`vt jobs "
+            f"cancel {number} --stack {self.request.stack}`) and run `pulumi up` again, or revert "
+            "the edits of the job since that submission: then `pulumi up` adopts that job."
         )

@@ -1,9 +1,9 @@
-"""Wait for a job, in the program: opt-in, bounded, and never a part of its submission.
+"""Waits for a job, in the program: optional, with a deadline, and separate from the submission.
 
-A wait begins once the job's resource is in the state. It occupies neither a thread of the provider
-nor a step of the engine. It only reads, but for ``ladder`` and ``idleStop``: if it is killed,
-interrupted or past its deadline, the job and its record stay as they are. The next ``pulumi up``
-waits again, or reports at once how the job ended. Imports neither Pulumi nor Google.
+A wait begins when the job's resource is in the state. It occupies neither a thread of the provider
+nor a step of the engine. Except for ``ladder`` and ``idleStop`` it only reads: if it is killed,
+interrupted or exceeds its deadline, the job and its record do not change. The next ``pulumi up``
+waits again, or reports the end of the job. Imports neither Pulumi nor Google.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ from vertex_training.errors import OperatorError, WaitDeadlineError, WaitError
 
 Goal = Literal["running", "succeeded"]
 
-#: States that fulfil a goal. A job may succeed between two polls, never seen running.
+#: Goal -> states that fulfill it. A job can succeed between two polls without being seen running.
 FULFILLED_BY: Final[Mapping[Goal, frozenset[str]]] = {
     "running": SUCCEEDED | {"JOB_STATE_RUNNING"},
     "succeeded": SUCCEEDED,
 }
-#: How many lines of a failed job's log to show.
+#: Number of lines of a failed job's log to show.
 TAIL_LINES: Final = 20
 
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """The job to wait for, the goal, and how long to wait."""
+    """A job, a goal and a deadline."""
 
     job: str
     run: int
@@ -53,44 +53,43 @@ class PollBackoff:
 
 @dataclass(frozen=True, slots=True)
 class WaitPorts:
-    """I/O of a wait. ``get_job`` and ``read_log_tail`` block; they run in threads."""
+    """I/O of a wait. ``get_job`` and ``read_log_tail`` block, and run in threads."""
 
     get_job: Callable[[str], JobSnapshot | None]
-    """The job of this name, or None if its record is gone. Raises OperatorError."""
+    """Return a job by name; None if its record was deleted. Raises OperatorError."""
     read_log_tail: Callable[[str, int], Sequence[str]]
-    """The last lines of the job's log. Raises OperatorError."""
+    """Return the last lines of a job's log. Raises OperatorError."""
     report: Callable[[str], None]
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
     monotonic: Callable[[], float] = time.monotonic
     connect_ladder: Callable[[], Ladder | None] = lambda: None
-    """The job's ladder, for a job that failed; None if it has none. Raises OperatorError."""
+    """Return the ladder of a failed job; None without a ladder. Raises OperatorError."""
     connect_idle_stop: Callable[[], IdleStop | None] = lambda: None
-    """Creates the watch that cancels an idle job with accelerators; None without one. Raises
-    OperatorError."""
+    """Return the job's ``idleStop``; None without one. Raises OperatorError."""
 
 
 class _IdleLook:
-    """Looks, once for each point there may be, whether the job is to be cancelled."""
+    """Applies ``idleStop`` to a job, once for each possible data point."""
 
     def __init__(self, wait: Wait, ports: WaitPorts) -> None:
         self._wait, self._ports = wait, ports
         self._stop: IdleStop | None = None
-        self._connected, self._due, self._said = False, 0.0, ""
+        self._connected, self._due, self._reported = False, 0.0, ""
 
     async def look(self, job: JobSnapshot) -> None:
-        """Cancel the job if that is so; say that, or why nobody knows, once."""
+        """Cancel the job if idle; report a cancellation, or the reason for uncertainty, once."""
         if job.state != RUNNING or not job.accelerators or self._ports.monotonic() < self._due:
             return
         self._due = self._ports.monotonic() + SAMPLE
         try:
-            text = await asyncio.to_thread(self._looked, job)
+            text = await asyncio.to_thread(self._check, job)
         except OperatorError as error:
             text = goes_on(error)
-        if text and text != self._said:
+        if text and text != self._reported:
             self._ports.report(f"job {self._wait.job}: {text}")
-        self._said = text
+        self._reported = text
 
-    def _looked(self, job: JobSnapshot) -> str:
+    def _check(self, job: JobSnapshot) -> str:
         if not self._connected:
             self._stop, self._connected = self._ports.connect_idle_stop(), True
         if self._stop is None:
@@ -102,13 +101,13 @@ class _IdleLook:
         return f"{reason}: cancelled ({job.name})" if reason else ""
 
     async def reason(self, job: JobSnapshot) -> str:
-        """Return the reason why an ended job was cancelled; empty if none is recorded."""
+        """Return the recorded reason for a job's cancellation; else empty."""
         if job.short_state != "CANCELLED" or not job.accelerators:
             return ""
         try:
             return await asyncio.to_thread(self._recorded, job)
         except OperatorError as error:
-            return f"why is not known: {error}"
+            return f"the reason could not be read: {error}"
 
     def _recorded(self, job: JobSnapshot) -> str:
         stop = self._stop or self._ports.connect_idle_stop()
@@ -118,14 +117,13 @@ class _IdleLook:
 async def wait_for_job(
     wait: Wait, name: str, ports: WaitPorts, backoff: PollBackoff = PollBackoff()
 ) -> JobSnapshot:
-    """Return when job ``name`` fulfils the goal.
+    """Wait until the job ``name`` fulfills the goal, and return it.
 
-    A job with ``idleStop`` is cancelled once it is proven to be idle. A job that has a ladder and
-    failed for want of machines is followed to its next rung, which is submitted if nobody has done
-    that.
+    Cancels a job with ``idleStop`` when it is provably idle. If a job with a ladder failed because
+    no machines were available, continues with the next rung, and submits it if necessary.
 
     Raises:
-        WaitError: the job ended otherwise (with the end of its log), or its record is gone.
+        WaitError: the job ended otherwise (with the end of its log), or its record was deleted.
         WaitDeadlineError: the deadline has passed.
         OperatorError: the service did not answer.
     """
@@ -158,19 +156,18 @@ async def wait_for_job(
 
 
 async def _get_job(wait: Wait, name: str, ports: WaitPorts) -> JobSnapshot:
-    """The job. Raises an OperatorError that names it, or WaitError if its record is gone."""
+    """Return the job. Raises an OperatorError with its name, or WaitError if its record is gone."""
     try:
         job = await asyncio.to_thread(ports.get_job, name)
     except OperatorError as error:
         raise OperatorError(
-            f"job '{wait.job}' ({name}) cannot be looked at, and goes on; to wait for it again "
-            f"is safe. {error}"
+            f"job '{wait.job}' ({name}) could not be read, and continues; waiting again is safe. "
+            f"{error}"
         ) from None
     if job is None:
         raise WaitError(
-            f"the record of job '{wait.job}' ({name}) was deleted, so nobody can tell how "
-            f"it ended. Set run: {wait.run + 1} in the stack file to submit it once more, or "
-            "remove wait."
+            f"the record of job '{wait.job}' ({name}) was deleted, so its result is unknown. Set "
+            f"run: {wait.run + 1} in the stack file to submit the job again, or remove wait."
         )
     return job
 
@@ -181,7 +178,7 @@ def _progress(wait: Wait, job: JobSnapshot, waited: float) -> str:
 
 
 async def _climb(wait: Wait, job: JobSnapshot, ports: WaitPorts) -> tuple[CurrentRung | None, str]:
-    """The rung that has the turn now, and why none is left, where none is."""
+    """Return the current rung, and the failures of all rungs if no rung is left."""
 
     def climb() -> tuple[CurrentRung | None, str]:
         ladder = ports.connect_ladder()
@@ -193,8 +190,8 @@ async def _climb(wait: Wait, job: JobSnapshot, ports: WaitPorts) -> tuple[Curren
         return await asyncio.to_thread(climb)
     except OperatorError as error:
         raise OperatorError(
-            f"job '{wait.job}' ({job.name}): {_reason(job)}; its next rung was not submitted, and "
-            f"stays the next one: to wait for it again is safe. {error}"
+            f"job '{wait.job}' ({job.name}): {_reason(job)}; its next rung could not be submitted. "
+            f"Wait again to retry that rung. {error}"
         ) from None
 
 
@@ -207,28 +204,29 @@ async def _failure_message(wait: Wait, job: JobSnapshot, ports: WaitPorts, why: 
     reason = f". {why[0].upper()}{why[1:]}" if why else reason
     message = (
         f"job '{wait.job}' is {job.short_state} ({job.name}){reason}. "
-        f"Mend it, or set run: {wait.run + 1} in the stack file to submit it once more."
+        f"Fix the job, or set run: {wait.run + 1} in the stack file to submit the job again."
     )
     try:
         lines = await asyncio.to_thread(ports.read_log_tail, job.name, TAIL_LINES)
     except OperatorError as error:
-        return f"{message}\nIts log could not be read: {error}"
+        return f"{message}\nThe job's log could not be read: {error}"
     if not lines:
-        return f"{message}\nIts log is empty."
-    heading = f"The last {len(lines)} lines of its log:"
+        return f"{message}\nThe job's log is empty."
+    heading = f"The last {len(lines)} lines of the job's log:"
     return "\n".join([message, heading, *(f"  {line}" for line in lines)])
 
 
 def _deadline_message(wait: Wait, job: JobSnapshot) -> str:
     goal = {"running": "to run", "succeeded": "to succeed"}[wait.goal]
     return (
-        f"job '{wait.job}' is {job.short_state}, and had {format_duration(wait.deadline)} "
-        f"{goal} (deadline). It goes on ({job.name}); to wait for it again is safe."
+        f"job '{wait.job}' is {job.short_state} after the deadline of "
+        f"{format_duration(wait.deadline)} {goal}. The job continues ({job.name}); waiting again "
+        "is safe."
     )
 
 
 def format_duration(seconds: float) -> str:
-    """A duration for people: ``45s``, ``2m 5s``, ``3h 0m``.
+    """Return a duration as text: ``45s``, ``2m 5s``, ``3h 0m``.
 
     >>> format_duration(125)
     '2m 5s'

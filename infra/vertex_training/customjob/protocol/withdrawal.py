@@ -1,4 +1,4 @@
-"""Withdraw a job that leaves the stack, and tell of one that was withdrawn in vain.
+"""Withdraws a job that leaves the stack, and describes a needlessly cancelled job.
 
 Imports neither Pulumi nor Google.
 """
@@ -31,10 +31,10 @@ def withdraw(
     bound: float = 120.0,
     sleep: Callable[[float], None] = time.sleep,
 ) -> JobSnapshot | None:
-    """Cancel a job, wait until it has ended, and delete its record if asked to. Repeatable.
+    """Cancel a job, wait for its end, and optionally delete its record. Repeatable.
 
-    Returns the job that was cancelled, as it ended; None if it had ended by itself.
-    ``before_cancel`` gets a job that has not ended, and may raise: then it is not cancelled.
+    Returns the cancelled job after its end; None if it had ended before. ``before_cancel`` gets a
+    live job, and can raise to prevent the cancellation.
 
     Raises:
         OperatorError: the job did not end within ``bound`` seconds.
@@ -49,8 +49,8 @@ def withdraw(
     while job is not None and job.state not in TERMINAL:
         if waited >= bound:
             raise OperatorError(
-                f"{name} is still {job.short_state} after {bound:.0f} s of cancelling. "
-                "It stays in the stack; run the same command again."
+                f"{name} is still {job.short_state} {bound:.0f} s after its cancellation. The job "
+                "remains in the stack. Run the same command again."
             )
         sleep(pause)
         waited, pause = waited + pause, min(pause * 2, 5.0)
@@ -60,56 +60,57 @@ def withdraw(
     return job if ran else None
 
 
-#: Variable with a file for notes of jobs that were cancelled in vain; ``vt up`` sets it.
+#: Variable with a file for notes about needlessly cancelled jobs; ``vt up`` sets it.
 CANCELLED_JOBS: Final = "VT_CANCELLED_JOBS"
 
 
 @dataclass(frozen=True, slots=True)
 class CancelledJob:
-    """A live job that was cancelled for a request that takes its place."""
+    """A live job that was cancelled for a new request."""
 
     job: str
-    """Its name in the stack."""
+    """Name of the job in the stack."""
     run: int
     name: str
     seconds: float
-    """Run time of its code."""
+    """Duration of the code."""
     output: str
-    """Its output directory; empty if it has none."""
+    """Output directory; empty if missing."""
 
     @classmethod
     def of(cls, job: str, run: int, ended: JobSnapshot) -> CancelledJob:
-        """The job as it ended."""
+        """Create the value from an ended job."""
         ran = (ended.ended - ended.started) / 1e9 if ended.started and ended.ended else 0.0
         return cls(job, run, ended.name, ran, ended.output)
 
     def __str__(self) -> str:
-        """Return the outcome, in a sentence."""
+        """Return a sentence about the cancellation."""
         after = f" after {format_duration(self.seconds)}" if self.seconds else ""
         return f"job '{self.job}' (run {self.run}, {self.name}) was cancelled{after}"
 
     @property
     def in_vain(self) -> str:
-        """The same with the way back, for who gets no more than an error."""
+        """Return an error text about the cancellation, with the steps to undo it."""
         output = f" Its output is in {self.output}." if self.output else ""
         return (
-            f"For it {self}, and nothing runs now.{output} To bring that back, put its files back "
-            "as they were and run `pulumi up`."
+            f"Before that, {self}, and no job runs now.{output} To submit the old job again, "
+            "revert "
+            "its files and run `pulumi up`."
         )
 
 
 def release(intents: IntentStore, request_id: str, name: str) -> None:
-    """Release the intent record of the withdrawn job ``name``: its request can be claimed again.
+    """Release the intent record of the withdrawn job ``name``, for a new claim. Repeatable.
 
-    The record keeps the job's name: the next claim reads that job first. Repeatable.
+    The record retains the job's name: the next claim reads that job first.
     """
     stored = intents.read(request_id)
     if stored is None or stored.record.state is not IntentState.DONE:
         return
     if stored.record.job_name != name:
-        return  # submitted again since
+        return  # the request was submitted again
     released = replace(stored.record, state=IntentState.RELEASED, owner=uuid.uuid4().hex)
     try:
         intents.write(released, stored.generation)
     except PreconditionFailedError:
-        return  # another process has claimed the request meanwhile
+        return  # another process claimed the request

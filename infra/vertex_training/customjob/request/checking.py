@@ -1,4 +1,4 @@
-"""Check a request against the rules, and find the place of each finding in the file."""
+"""Check a request against the rules, and locate each finding in the file."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ from vertex_training.errors import Location, Path, Problem, did_you_mean, neares
 from vertex_training.located_yaml.document import MAX_PROBLEMS, Document
 from vertex_training.secret_rules.redaction import redacted
 
-#: Longest hint in characters. The longest one of a rule names all regions.
+#: Maximum length of a hint in characters. The longest hint of a rule lists all regions.
 MAX_HINT: Final = 700
-#: What to write where the field with the CustomJobSpec is missing.
+#: Hints for a missing field with the CustomJobSpec.
 SPEC_HINTS: Final = {
-    "jobSpec": "beside displayName and labels, REST's form has everything else in jobSpec",
-    "trialJobSpec": "it says what each trial runs, as the jobSpec of a CustomJob",
+    "jobSpec": "add jobSpec, and move all fields into it except displayName and labels",
+    "trialJobSpec": "add trialJobSpec, which describes a trial like the jobSpec of a CustomJob",
 }
 
 
 def findings(
     parsed: Document, job: Job, kind: JobKind = CUSTOM_JOB, left_out: Set[Path] = frozenset()
 ) -> Iterator[Problem]:
-    """Findings of the rules in ``job``, which was read from ``parsed``; at most ``MAX_PROBLEMS``.
+    """Yield up to ``MAX_PROBLEMS`` findings of the rules in ``job``, which ``parsed`` describes.
 
-    Reports nothing at a path that could not be read: a misspelt field is one mistake, and not a
-    missing field as well. A missing field whose path is in ``left_out`` is reported at its key.
+    Skips unreadable paths: a misspelled field is one mistake, and not a missing field as well. A
+    missing field whose path is in ``left_out`` is reported at its key.
     """
     return itertools.islice(_findings(parsed, job, kind, left_out), MAX_PROBLEMS)
 
@@ -61,9 +61,9 @@ def _findings(parsed: Document, job: Job, kind: JobKind, left_out: Set[Path]) ->
             location, what = parsed.location(written), finding.what
             for empty in left_out:
                 if empty[:-1] == written and to_camel_case(str(empty[-1])) == finding.missing:
-                    path, what = empty, "has no value"
+                    path, what = empty, "the field has no value"
                     location = parsed.location(path, key=True)
-            # It may quote a value of any length.
+            # A hint may quote a value of any length.
             hint = redacted(finding.hint)[:MAX_HINT]
             value = redacted(finding.value)
             level = finding.level or rule.level
@@ -92,7 +92,7 @@ def _is_unreadable(finding: Finding, unreadable: tuple[Path, ...]) -> bool:
 
 
 def _may_stand_for(field: str, missing: str) -> bool:
-    """Return whether an unreadable ``field`` is the missing one misspelled, or a field of it."""
+    """Return whether ``field`` may be a misspelling of the missing field, or belong inside it."""
     inside = (
         hints.messages()[row["message"]]
         for fields in hints.messages().values()
@@ -102,12 +102,12 @@ def _may_stand_for(field: str, missing: str) -> bool:
 
 
 def path_in_file(parsed: Document, path: Path) -> Path:
-    """``path`` with the keys as the file spells them: they may be snake_case."""
+    """Return ``path`` with the file's spelling of keys, which may be snake_case."""
     value, written = parsed.root, list[str | int]()
     for part in path:
         content = value.content
         if part == 0 and not isinstance(content, list):
-            continue  # one item, written without a list
+            continue  # a single item instead of a list
         if isinstance(content, dict):
             key = next((k for k in content if part in (k, to_camel_case(k))), None)
             if key is None:
@@ -126,13 +126,15 @@ COMMENT: Final = re.compile(
     r"(?P<before>.*?)(?:^|\s)#\s*vt:\s*ignore(?:\[(?P<rule>[^\]]*)\])?(?P<why>.*)"
 )
 RULE: Final = "ignore"
-#: Fewest characters of a reason.
+#: Minimum length of a reason in characters.
 SHORTEST: Final = 8
-#: Rules that keep others safe.
-KEPT: Final = frozenset(("service-account", "label-reserved", "job-region"))
-#: Rules that a file may ignore: those about a message that could be read.
+#: Rules that protect other users, and that a file cannot ignore.
+PROTECTIVE: Final = frozenset(("service-account", "label-reserved", "job-region"))
+#: Rules that a file can ignore: rules about a readable message.
 IGNORABLE: Final = frozenset(
-    rule.id for rule in rules.RULES if rule.subject not in rules.OF_A_STACK and rule.id not in KEPT
+    rule.id
+    for rule in rules.RULES
+    if rule.subject not in rules.OF_A_STACK and rule.id not in PROTECTIVE
 )
 LENIENT: Final = frozenset(("no-value", "lone-value", "pool-list"))
 
@@ -148,8 +150,8 @@ class IgnoreComment:
 
 
 def comments_in(text: str, file: str) -> tuple[list[IgnoreComment], list[Problem]]:
-    """The comments of a file, and what is wrong with some of them."""
-    found, problems = list[IgnoreComment](), list[Problem]()
+    """Return the valid comments of a file, and problems of the other comments."""
+    comments, problems = list[IgnoreComment](), list[Problem]()
     for number, line in enumerate(text.splitlines(), start=1):
         if "vt:" not in line or not (match := COMMENT.match(line)):
             continue
@@ -160,27 +162,27 @@ def comments_in(text: str, file: str) -> tuple[list[IgnoreComment], list[Problem
             problems.append(Problem(what, name, hint, location=location, rule=RULE))
         else:
             alone = not match["before"].strip()
-            found.append(IgnoreComment(name, reason, number + alone, location))
-    return found, problems[:MAX_PROBLEMS]
+            comments.append(IgnoreComment(name, reason, number + alone, location))
+    return comments, problems[:MAX_PROBLEMS]
 
 
 def apply(
     problems: Iterable[Problem], text: str, file: str
 ) -> tuple[list[Problem], tuple[Problem, ...]]:
-    """All problems, with what is ignored as notes; and those notes alone."""
+    """Return all problems, with ignored problems as notes, and separately these notes."""
     if "vt:" not in text:
         return list(problems), ()
     comments, mistakes = comments_in(text, file)
-    found, ignored, used = list[Problem](), list[Problem](), set[IgnoreComment]()
+    remaining, ignored, used = list[Problem](), list[Problem](), set[IgnoreComment]()
     for problem in problems:
         comment = next((c for c in comments if _hides(c, problem)), None)
         if comment is None:
-            found.append(problem)
+            remaining.append(problem)
             continue
         used.add(comment)
         what = f"{problem.what} (ignored: {comment.reason})"
         ignored.append(dataclasses.replace(problem, what=what, hint="", level="note"))
-    return [*found, *mistakes, *_unused(comments, used), *ignored], tuple(ignored)
+    return [*remaining, *mistakes, *_unused(comments, used), *ignored], tuple(ignored)
 
 
 def _hides(comment: IgnoreComment, problem: Problem) -> bool:
@@ -191,13 +193,13 @@ def _mistake(name: str, reason: str) -> tuple[str, str] | None:
     form = "# vt: ignore[image-pinned] rebuilt by hand each night"
     known = IGNORABLE | LENIENT
     if not name:
-        return "names no rule", form
+        return "the comment names no rule", f"write {form}"
     if name not in known:
         if any(rule.id == name for rule in rules.ALL):
-            return "this rule cannot be ignored in a job file", "correct what it reports"
-        return "no such rule", did_you_mean(name, sorted(known))
+            return "a job file cannot ignore this rule", "fix the reported mistake"
+        return "this rule does not exist", did_you_mean(name, sorted(known))
     if len(reason) < SHORTEST:
-        return "gives no reason", form
+        return "the comment has no reason", f"write {form}"
     return None
 
 
@@ -205,6 +207,7 @@ def _unused(comments: list[IgnoreComment], used: set[IgnoreComment]) -> Iterator
     for comment in comments:
         if comment not in used:
             yield Problem(
-                "ignores nothing: the rule finds nothing here", comment.rule, "remove it",
+                "the comment has no effect: the rule has no finding here", comment.rule,
+                "remove the comment",
                 location=comment.location, rule=RULE, level="note",
             )  # fmt: skip

@@ -1,4 +1,4 @@
-"""Hints for mistakes of form: what to write instead."""
+"""Hints for malformed job files: the text to write instead."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from vertex_training import catalog
 from vertex_training.customjob.kinds import CUSTOM_JOB, JobKind
 from vertex_training.errors import MAX_WORD, Mend, abbreviate, did_you_mean, nearest
 
-#: Where each message belongs in a job file, in words for people.
+#: Message -> its place in a job file, as text.
 PLACES: Final = {
     "CustomJob": "the top level, beside jobSpec",
     "CustomJobSpec": "jobSpec (the top level in gcloud's form)",
@@ -31,7 +31,7 @@ PLACES: Final = {
     "NfsMount": "an item of nfsMounts",
     "LustreMount": "an item of lustreMounts",
 }
-#: The same for a tuning job.
+#: Message -> its place in the file of a tuning job, as text.
 TUNING_PLACES: Final = {
     "HyperparameterTuningJob": "the top level, beside studySpec",
     "StudySpec": "studySpec",
@@ -49,17 +49,17 @@ TUNING_PLACES: Final = {
 }
 #: The message of an item of ``env``.
 ENV_VAR: Final = "EnvVar"
-#: How alike a field of another place must be to be what was meant.
+#: Minimum similarity of a field that belongs to another place.
 ELSEWHERE: Final = 0.85
-#: How alike two words are, from 0 to 1, where one is surely the other misspelt.
+#: Minimum similarity, from 0 to 1, of a certain misspelling.
 SURE: Final = 0.84
-#: TPUs that machine types name, and no accelerator type.
+#: TPUs with machine types instead of accelerator types.
 NEWER_TPU: Final = re.compile(r"TPU[-_]?V(5[ELP]|6|7)|TPU_?[67]X", re.IGNORECASE)
 #: A number as JSON writes it.
 NUMBER: Final = re.compile(r"[+-]?[0-9]{1,40}(\.[0-9]{0,40})?([eE][+-]?[0-9]{1,3})?")
 
 
-#: Fields that only other messages have at their top level, and the message that has them.
+#: Top-level field of another resource -> that resource.
 OTHERS: Final = {
     "trainingTaskDefinition": "TrainingPipeline",
     "trainingTaskInputs": "TrainingPipeline",
@@ -68,56 +68,58 @@ OTHERS: Final = {
     "pipelineInfo": "PipelineJob",
     "runtimeConfig": "PipelineJob",
     "deploymentSpec": "PipelineJob",
-    "trainingInput": "job of AI Platform Training",
+    "trainingInput": "AI Platform Training job",
     "apiVersion": "Kubernetes resource",
-    "taskGroups": "job of Google Batch",
-    "allocationPolicy": "job of Google Batch",
+    "taskGroups": "Google Batch job",
+    "allocationPolicy": "Google Batch job",
     "numNodes": "SkyPilot task",
     "fileMounts": "SkyPilot task",
     "setup": "SkyPilot task",
     "commands": "dstack configuration",
     "spotPolicy": "dstack configuration",
-    "jobs": "workflow of GitHub",
-    "main": "workflow of Google Workflows",
+    "jobs": "GitHub workflow",
+    "main": "Google Workflows workflow",
 }
-_OF_STACK: Final = "stack file of Pulumi"
-_OF_PROJECT: Final = "project file of Pulumi"
-#: Fields that a stack file of the engine alone has, beside its config.
+_OF_STACK: Final = "Pulumi stack file"
+_OF_PROJECT: Final = "Pulumi project file"
+#: Fields of a Pulumi stack file, beside its config.
 _OF_STACK_ALONE: Final = frozenset({"secretsprovider", "encryptionsalt", "encryptedkey"})
-#: Fields by which a file is a job's, whatever its name.
+#: Fields that identify a job file, regardless of its name.
 _SPECS: Final = frozenset({"jobSpec", "trialJobSpec", "studySpec", "workerPoolSpecs"})
-#: How the engine names its files, whatever is in them.
+#: Names of Pulumi's files.
 ENGINE_FILE: Final = re.compile(r"(?:.*/)?Pulumi(?:\.(?P<stack>[^/]+))?\.ya?ml\Z", re.DOTALL)
 OTHER_HINTS: Final = {
-    "HyperparameterTuningJob": "name it in the stack file under vertex-training:tuning",
-    "CustomJob": "name it in the stack file under vertex-training:jobs",
-    "TrainingPipeline": "a job file is its trainingTaskInputs alone, for custom code",
-    "PipelineJob": "pipelines are compiled and submitted by their own tools",
-    "job of AI Platform Training": "a CustomJob says the same in workerPoolSpecs",
-    "job of Google Batch": "`vt import` of this file makes a job file of it, with backend: batch",
-    "SkyPilot task": "a CustomJob says the same in workerPoolSpecs, and its script in args",
-    "dstack configuration": "a CustomJob says the same in workerPoolSpecs, and its script in args",
-    "workflow of GitHub": "`vt import` of this file finds gcloud's commands in its steps",
-    "workflow of Google Workflows": "`vt import` of this file finds the jobs in its calls",
-    "Kubernetes resource": "a CustomJob names its machines and its image in workerPoolSpecs",
-    _OF_STACK: "check it by `vt check --stack {stack}`, or preview the program it belongs to",
-    _OF_PROJECT: "check a stack of it by `vt check --stack {stack}`",
+    "HyperparameterTuningJob": "name this file in the stack file under vertex-training:tuning",
+    "CustomJob": "name this file in the stack file under vertex-training:jobs",
+    "TrainingPipeline": "for custom code, write only the content of trainingTaskInputs",
+    "PipelineJob": "submit pipelines with the KFP compiler and client",
+    "AI Platform Training job": "describe the job in workerPoolSpecs of a CustomJob",
+    "Google Batch job": "convert the file into a job file (backend: batch) with `vt import`",
+    "SkyPilot task": "describe the task in workerPoolSpecs of a CustomJob, with the script in args",
+    "dstack configuration": (
+        "describe the task in workerPoolSpecs of a CustomJob, with the script in args"
+    ),
+    "GitHub workflow": "import gcloud commands from the workflow's steps with `vt import`",
+    "Google Workflows workflow": "import jobs from the workflow's calls with `vt import`",
+    "Kubernetes resource": "describe machines and image in workerPoolSpecs of a CustomJob",
+    _OF_STACK: "run `vt check --stack {stack}`, or preview the stack's program",
+    _OF_PROJECT: "run `vt check --stack {stack}` to check a stack of this project",
 }
 
 
 def other_resource(fields: Iterable[str], file: str = "", config: Iterable[str] = ()) -> str:
-    """Return the kind of a file with these top fields, if it is surely none of the jobs here.
+    """Return the kind of a file with these top-level fields; empty for a possible job file.
 
-    ``config``: the keys below its field ``config``; a stack file has them with a namespace.
+    ``config``: the keys below the field ``config``; in a stack file they have a namespace.
 
     >>> other_resource(["config"], config=["gcp:project"]), other_resource(["config"])
-    ('stack file of Pulumi', '')
+    ('Pulumi stack file', '')
     """
     keys = set(fields)
-    named = None if keys & _SPECS else ENGINE_FILE.match(file)
-    if named:
-        return _OF_STACK if named["stack"] else _OF_PROJECT
-    if keys & _SPECS:  # one wrong key beside them is a mistake of a job file
+    engine_file = None if keys & _SPECS else ENGINE_FILE.match(file)
+    if engine_file:
+        return _OF_STACK if engine_file["stack"] else _OF_PROJECT
+    if keys & _SPECS:  # a job file, whose other keys may be wrong
         return ""
     if other := next((kind for field, kind in OTHERS.items() if field in keys), ""):
         return other
@@ -130,38 +132,38 @@ def other_resource(fields: Iterable[str], file: str = "", config: Iterable[str] 
 
 
 def hint_of_other(other: str, file: str) -> str:
-    """Return the advice for such a file."""
-    named = ENGINE_FILE.match(file)
-    stack = named["stack"] if named else None
+    """Return the hint for a file of another kind."""
+    engine_file = ENGINE_FILE.match(file)
+    stack = engine_file["stack"] if engine_file else None
     return OTHER_HINTS[other].format(stack=stack or "STACK")
 
 
 def _is_of_job(field: str) -> bool:
-    """Return whether a job file of either form may have this field at its top."""
+    """Return whether this field can be a top-level field of a job file."""
     tops = ("CustomJob", "CustomJobSpec", "HyperparameterTuningJob")
     return any(messages()[top].get(field, {"type": "output"})["type"] != "output" for top in tops)
 
 
 @functools.cache
 def messages() -> dict[str, dict[str, Any]]:
-    """Message name -> field name -> its row in the catalogue."""
+    """Return the catalogue's rows: message -> field -> row."""
     custom, tuning = catalog.load("custom_job.json"), catalog.load("tuning_job.json")
     return custom["messages"] | tuning["messages"]
 
 
 def places(kind: JobKind) -> Mapping[str, str]:
-    """Return the location of each message in a file of this kind, in words."""
+    """Return the place of each message in a file of this kind, as text."""
     return PLACES if kind is CUSTOM_JOB else TUNING_PLACES
 
 
 def not_a_duration(text: str) -> str:
-    """Return the right form of a duration that was written as 24h, 86400 or else."""
+    """Return a hint for a malformed duration, such as 24h or 86400."""
     duration = seconds(text)
-    return f'write "{duration}"' if duration else 'seconds with an s, as text: "3600s"'
+    return f'write "{duration}"' if duration else 'write quoted seconds with an s, like "3600s"'
 
 
 def seconds(text: str) -> str | None:
-    """The API's form of a duration that was written as 24h or 86400; None if it is another."""
+    """Return the API's form of a duration like 24h or 86400; None for other text."""
     if re.fullmatch(r"[0-9]{1,12}", text):
         return f"{text}s"
     if short := re.fullmatch(r"([0-9]{1,9})([mhd])", text):
@@ -171,7 +173,7 @@ def seconds(text: str) -> str | None:
 
 
 def env_item(variable: tuple[str, str]) -> str:
-    """Return an item of ``env`` as it is to be written; text stays hidden: it may be a secret.
+    """Return an item of ``env`` in the right form. The value, a possible secret, is hidden.
 
     >>> env_item(("EPOCHS", "3")), env_item(("TOKEN", "abc"))
     ('{name: EPOCHS, value: "3"}', '{name: TOKEN, value: "…"}')
@@ -182,16 +184,16 @@ def env_item(variable: tuple[str, str]) -> str:
 
 
 def not_a_value(text: str, values: list[str]) -> str:
-    """Return the enum value that was probably meant."""
+    """Return a hint with the most likely enum value."""
     real = [name for name in values if not name.endswith("_UNSPECIFIED")]
     if "TPU_V2" in real and NEWER_TPU.match(text):
-        return "machineType and tpuTopology alone name a TPU since v5e; vt catalogue lists them"
+        return "remove acceleratorType; since v5e, machineType and tpuTopology select a TPU"
     meant = catalog.load("wrong_values.yaml").get(text.upper())
     return f"write {meant}" if meant in real else did_you_mean(text, real)
 
 
 def mend_of_value(text: str, values: list[str]) -> Mend | None:
-    """The value that was certainly meant: but for case and hyphens it is there, or often so."""
+    """Return the fix of a value that differs in case or hyphens, or is a common mistake."""
     if text.upper().replace("-", "_") in values:
         return Mend("value", text.upper().replace("-", "_"))
     meant = catalog.load("wrong_values.yaml").get(text.upper())
@@ -199,9 +201,9 @@ def mend_of_value(text: str, values: list[str]) -> Mend | None:
 
 
 def certain_field(key: str, name: str, kind: JobKind) -> str | None:
-    """The field of message ``name`` that ``key`` certainly is: the same but for case, or near it.
+    """Return the field of message ``name`` for a misspelled ``key``; None if uncertain.
 
-    None if another field is near as well, here or at another place.
+    A result is certain if only the case differs, or if no other field has a similar name.
     """
     if to_folded(key) in {to_folded(field) for field in catalog.load("wrong_fields.yaml")}:
         return None
@@ -216,35 +218,35 @@ def certain_field(key: str, name: str, kind: JobKind) -> str | None:
 
 
 def to_folded(key: str) -> str:
-    """A key without what people mistake most: case, underscores, hyphens."""
+    """Return a key in lowercase, without underscores and hyphens."""
     return key.lower().replace("_", "").replace("-", "")[:MAX_WORD]
 
 
 def not_a_field(key: str, field: str, name: str, kind: JobKind) -> tuple[str, str]:
-    """The rule that a field which message ``name`` does not have breaks, and a hint."""
+    """Return rule id and hint for a field that message ``name`` does not have."""
     wrong = catalog.load("wrong_fields.yaml")
     if field in wrong:
         return "unknown-field", wrong[field].format(spec=kind.spec, section=kind.section)
     if matches := _places(field, name, kind):
         where, here = " or ".join(matches[:2]), places(kind).get(name, "this place")
-        return "misplaced-field", f"it belongs to {where}, not to {here}"
+        return "misplaced-field", f"move {field} from {here} to {where}"
     return "unknown-field", _nearest_field(key, name, kind)
 
 
 def not_text(content: Any, text: str) -> str:
-    """Return YAML's reading of ``text``, and how to keep the text."""
-    made = str(content).lower() if isinstance(content, bool) else str(content)[:40]
-    return f'YAML reads it as {made}; quote it: "{abbreviate(text)}"'
+    """Return a hint for text that YAML reads as another type."""
+    parsed = str(content).lower() if isinstance(content, bool) else str(content)[:40]
+    return f'write "{abbreviate(text)}" in quotes; YAML reads it as {parsed}'
 
 
 def not_whole(text: str) -> str:
-    """Return the right form of a whole number that was written as 1e3 or 4.0."""
+    """Return a hint for a number such as 1e3 or 4.0."""
     number = whole_number(text)
-    return "digits alone, like 4" if number is None else f"write {number}"
+    return "write only digits, like 4" if number is None else f"write {number}"
 
 
 def whole_number(text: str) -> int | None:
-    """The whole number that was written as 1e3 or 4.0; None if it is none."""
+    """Return the whole number of a text like 1e3 or 4.0; None for other text."""
     if re.fullmatch(r"[0-9]{1,9}(\.[0-9]{1,9})?([eE][+]?[0-9])?", text):
         number = float(text)
         return int(number) if number.is_integer() else None
@@ -252,7 +254,7 @@ def whole_number(text: str) -> int | None:
 
 
 def _places(field: str, name: str, kind: JobKind) -> list[str]:
-    """Return the right location of ``field``, in words; not in message ``name``."""
+    """Return the places of ``field``, as text, without message ``name``."""
     return [
         place
         for message, place in places(kind).items()
@@ -262,13 +264,13 @@ def _places(field: str, name: str, kind: JobKind) -> list[str]:
 
 
 def _nearest_field(key: str, name: str, kind: JobKind) -> str:
-    """A hint for a field that is nowhere: a near one here, a near one elsewhere, or all here."""
+    """Return a hint for an unknown field: a similar field, or all fields of the message."""
     here = [field for field, row in messages()[name].items() if row["type"] != "output"]
     everywhere = {field for message in places(kind) for field in messages()[message]}
     best = nearest(key, everywhere)
     elsewhere = best is not None and best not in here
-    # A word that only resembles a field of another place was not meant to be that.
+    # A field of another place must be very similar.
     best = nearest(key, everywhere, ELSEWHERE) if elsewhere else best
     if best and best not in here and (matches := _places(best, name, kind)):
-        return f"did you mean '{best}'? It belongs to {' or '.join(matches[:2])}"
+        return f"did you mean '{best}' of {' or '.join(matches[:2])}?"
     return did_you_mean(key, here)

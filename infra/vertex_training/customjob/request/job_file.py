@@ -1,4 +1,4 @@
-"""From a job file, references and rungs to the request, with all mistakes at once. Pure.
+"""Convert a job file, references and rungs into a request, and report all mistakes. Pure.
 
 A file is a CustomJob or a HyperparameterTuningJob (``vertex_training.customjob.kinds``).
 """
@@ -26,9 +26,9 @@ from vertex_training.customjob.rules.trials import COUNTS
 from vertex_training.errors import ConfigError, Level, Location, Problem, UnknownReferenceError
 from vertex_training.located_yaml import document
 
-#: Placeholder of the request id, which is a digest of the request that contains it.
+#: Placeholder of the request id, which is a digest of the request with the placeholder.
 REQUEST_ID: Final = "job.requestId"
-#: Placeholder of the slot of a schedule, which is known when the slot is submitted.
+#: Placeholder of a schedule's slot, filled in when the slot is submitted.
 SLOT: Final = "job.slot"
 #: Hex digits of a request id: 80 bits, so no two of a million submissions collide by chance.
 ID_LENGTH: Final = 20
@@ -47,35 +47,35 @@ class Submission:
 
 @dataclass(frozen=True, slots=True)
 class JobRequest:
-    """A checked request, ready to be sent."""
+    """A checked request, ready for submission."""
 
     submission: Submission
     request_id: str
     body: str
     """The message as canonical JSON: REST's names, sorted keys, no spaces."""
     used: frozenset[str]
-    """References the file uses, like ``buckets.data``."""
+    """References in the file, like ``buckets.data``."""
     warnings: tuple[Problem, ...]
     filled_in: Mapping[str, str] = field(default_factory=dict)
     """Fields from the stack's ``jobDefaults``: field -> the text of the stack file."""
     kind: JobKind = CUSTOM_JOB
     ladder: tuple[JobRequest, ...] = ()
-    """The rungs after this request, which is the first one."""
+    """The rungs after this request, which is the first rung."""
     words: str = ""
-    """Of a rung: what it has otherwise than the job file."""
+    """Differences of a rung from the job file, as text."""
     subnet: str = ""
-    """Subnet of the machines of a job on Batch; empty for the project's default network."""
+    """Subnet of a Batch job's machines; empty for the project's default network."""
     notifications: tuple[Mapping[str, Any], ...] = ()
-    """Batch's messages about its states, as the API has them; no part of its identity."""
+    """Batch's notifications about states, in the API's form; not part of the job's identity."""
 
     @property
     def rungs(self) -> tuple[JobRequest, ...]:
-        """This request and those of its ladder; at most one of them runs."""
+        """Return this request and the rungs of its ladder; at most one of them runs."""
         return (self, *self.ladder)
 
     @property
     def cost(self) -> costs.JobCost:
-        """Return its maximum cost: that of its most expensive rung."""
+        """Return the maximum cost of the job: that of its most expensive rung."""
         messages = (rung.message for rung in self.rungs)
         return costs.of_dearest(messages, self.submission.region, self.kind.backend)
 
@@ -86,16 +86,16 @@ class JobRequest:
 
     @property
     def message(self) -> dict[str, Any]:
-        """The message."""
+        """Return the parsed message."""
         return json.loads(self.body)
 
     @property
     def trial(self) -> dict[str, Any]:
-        """The CustomJob message that runs: the message itself, or that of one trial."""
+        """Return the CustomJob that runs: the message itself, or one trial of a tuning job."""
         return self.kind.trial_of(self.message)
 
     def sent(self, labels: Mapping[str, str]) -> dict[str, Any]:
-        """The message with these labels, as its service takes it."""
+        """Return the message with these labels, in the form of its service."""
         if self.kind is not BATCH_JOB:
             own = self.message.get("labels", {})
             return {**self.message, **({"labels": {**own, **labels}} if labels else {})}
@@ -106,28 +106,28 @@ class JobRequest:
 
     @property
     def account(self) -> str:
-        """The address of the account that it runs as; empty if it names none."""
+        """Return the job's serviceAccount; empty if missing."""
         return str(self.trial["jobSpec"].get("serviceAccount", ""))
 
     @property
     def digest(self) -> str:
-        """SHA-256 of the message, in hex."""
+        """Return the SHA-256 of the message, in hex."""
         return digest_of(self.body)
 
     @property
     def output_directory(self) -> str:
-        """``baseOutputDirectory`` of the job, a gs:// URI; empty if it has none."""
+        """Return the job's output directory, a gs:// URI; empty if missing."""
         directory = self.trial["jobSpec"].get("baseOutputDirectory", {})
         return directory.get("outputUriPrefix", "")
 
 
 def digest_of(body: str) -> str:
-    """Request digest: SHA-256 of a message's canonical JSON, in hex."""
+    """Return a request digest: the SHA-256 of a message's canonical JSON, in hex."""
     return hashlib.sha256(body.encode()).hexdigest()
 
 
 def canonical(message: Mapping[str, Any]) -> str:
-    """Canonical JSON: key order, spacing and comments of the file do not matter."""
+    """Return canonical JSON, independent of the file's key order, spacing and comments."""
     return json.dumps(message, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 
 
@@ -139,15 +139,15 @@ class JobFileResult:
     errors: tuple[Problem, ...]
     warnings: tuple[Problem, ...]
     facts: JobFacts = field(default_factory=JobFacts)
-    """Facts that rules about the stack's other jobs need."""
+    """Facts for rules that compare jobs of a stack."""
     notes: tuple[Problem, ...] = ()
-    """Advice for who asks for it."""
+    """Optional advice."""
     ignored: tuple[Problem, ...] = ()
-    """Those notes that a comment of the file made of a mistake or a warning."""
+    """Notes that replace problems which a comment in the file ignores."""
 
     @property
     def problems(self) -> tuple[Problem, ...]:
-        """Errors, warnings and notes."""
+        """Return errors, warnings and notes."""
         return (*self.errors, *self.warnings, *self.notes)
 
 
@@ -162,13 +162,13 @@ def check_job_file(
     *,
     scheduled: bool = False,
 ) -> JobFileResult:
-    """Read the job file ``data``, shown as ``file`` in messages, against the stack's references.
+    """Check the job file ``data``, shown as ``file`` in messages, with the stack's references.
 
-    Returns mistakes and warnings together, and raises nothing.
+    Returns all mistakes and warnings. Does not raise.
 
-    ``kind`` is the wanted one; None takes what the file is. ``rung`` is laid over what the file and
-    the stack's defaults say. The request of a ``scheduled`` job has ``${job.slot}`` and
-    ``${job.requestId}`` as they are: each slot has its own.
+    ``kind`` is the expected kind; None accepts any kind. ``rung`` overrides values of the file and
+    of the stack's defaults. The request of a ``scheduled`` job retains ``${job.slot}`` and
+    ``${job.requestId}``, whose values differ for each slot.
     """
     try:
         parsed = document.read(data, file)
@@ -192,11 +192,11 @@ def check_job_file(
         if scheduled:
             _add_slot(message, builder.kind)
     job = None if message is None else _job(message, context, builder)
-    found = _with_levels([*parsed.problems, *_problems(parsed, builder, job)], context.levels)
-    found, ignored = checking.apply(found, data.decode("utf-8-sig", errors="replace"), file)
+    problems = _with_levels([*parsed.problems, *_problems(parsed, builder, job)], context.levels)
+    problems, ignored = checking.apply(problems, data.decode("utf-8-sig", errors="replace"), file)
     facts = JobFacts() if job is None else job_facts_of(job)
-    errors, warnings = _of_level(found, "error"), _of_level(found, "warning")
-    notes = _of_level(found, "note")
+    errors, warnings = _of_level(problems, "error"), _of_level(problems, "warning")
+    notes = _of_level(problems, "note")
     if errors or message is None:
         return JobFileResult(None, errors, warnings, facts, notes, ignored)
     if builder.kind is TUNING_JOB:
@@ -218,7 +218,7 @@ def _fill_in(
     context: Context,
     builder: MessageBuilder,
 ) -> dict[str, str]:
-    """Add what the file leaves out; what came of ``jobDefaults``."""
+    """Add missing fields; return those from ``jobDefaults``."""
     message.setdefault("displayName", f"{submission.stack}-{submission.job}")
     if context.encryption_key:
         message.setdefault("encryptionSpec", {"kmsKeyName": context.encryption_key})
@@ -228,7 +228,7 @@ def _fill_in(
 
 
 def _add_slot(message: dict[str, Any], kind: JobKind) -> None:
-    """Give each slot a folder of its own below the output directory, where the file does not."""
+    """Add a folder for each slot to the output directory, unless the file has such a folder."""
     spec = message.get(kind.spec)
     directory = spec.get("baseOutputDirectory") if isinstance(spec, dict) else None
     uri = directory.get("outputUriPrefix") if isinstance(directory, dict) else None
@@ -239,7 +239,7 @@ def _add_slot(message: dict[str, Any], kind: JobKind) -> None:
 
 
 def _job(message: dict[str, Any], context: Context, builder: MessageBuilder) -> Job:
-    """The message as the rules read it: a CustomJob, which a trial is as well."""
+    """Return the message for the rules: a CustomJob, or a trial of a tuning job."""
     kind = builder.kind
     unreadable = tuple(kind.path_in_trial(path) for path in builder.unreadable)
     tuning = None if kind is CUSTOM_JOB else message
@@ -247,7 +247,7 @@ def _job(message: dict[str, Any], context: Context, builder: MessageBuilder) -> 
 
 
 def _with_levels(problems: Sequence[Problem], levels: Mapping[str, Level]) -> list[Problem]:
-    """The problems at the levels that the stack sets; an error stays one."""
+    """Return the problems with the levels that the stack sets; errors remain errors."""
     return [
         dataclasses.replace(problem, level=levels[problem.rule])
         if problem.level != "error" and problem.rule in levels
@@ -257,41 +257,41 @@ def _with_levels(problems: Sequence[Problem], levels: Mapping[str, Level]) -> li
 
 
 def _problems(parsed: document.Document, builder: MessageBuilder, job: Job | None) -> list[Problem]:
-    """Result of the builder and the rules."""
+    """Return the problems of the builder and the rules."""
     if job is None:
         return [*builder.problems, *builder.remarks]
     broken = list(checking.findings(parsed, job, builder.kind, builder.left_out))
-    # A field that a rule misses is one finding, also if it is there without a value.
+    # A required field without a value is one finding.
     missing = {problem.path for problem in broken} & builder.left_out
     remarks = [remark for remark in builder.remarks if remark.path not in missing]
     return [*builder.problems, *broken, *remarks]
 
 
 def _of_level(problems: Sequence[Problem], level: Level) -> tuple[Problem, ...]:
-    """Problems of one level, in the order of their places."""
+    """Return the problems of one level, in the order of their locations."""
     return tuple(sorted((p for p in problems if p.level == level), key=lambda p: p.location))
 
 
 @dataclass(frozen=True, slots=True)
 class JobFile:
-    """A job file of a stack: its bytes, its path as messages show it, and its submission."""
+    """A job file of a stack: bytes, path for messages, and submission."""
 
     data: bytes
     file: str
     submission: Submission
     kind: JobKind | None = CUSTOM_JOB
-    """The wanted one; None takes what the file is."""
+    """The expected kind; None accepts any kind."""
     ladder: tuple[RungOverrides, ...] = ()
     scheduled: bool = False
-    """True if it is the request of each slot of a schedule."""
+    """True if a schedule submits the request for each slot."""
     options: Mapping[str, Any] = field(default_factory=dict)
-    """Options of the stack file that its provider reads, by their names there."""
+    """Options of the stack file for the provider, by name."""
 
 
 def check_job_files(
     files: Sequence[JobFile], table: references.Table, context: Context = FILE_ONLY
 ) -> dict[str, JobFileResult]:
-    """Check all jobs of a stack, each also against the others. Results are by the job's name."""
+    """Check all jobs of a stack, also against each other; return results by job name."""
 
     def check(one: JobFile, others: Mapping[str, JobFacts]) -> JobFileResult:
         return check_ladder(one, table, dataclasses.replace(context, others=others))
@@ -301,7 +301,7 @@ def check_job_files(
     for one in files:
         job = one.submission.job
         others = {other: facts[other] for other in facts if other != job}
-        # The facts of all jobs take a first pass. Few jobs need a second one.
+        # The first pass collects facts of all jobs. Few jobs need a second pass.
         if concerns(facts[job], others):
             results[job] = check(one, others)
     return results
@@ -310,7 +310,7 @@ def check_job_files(
 def check_ladder(
     one: JobFile, table: references.Table, context: Context = FILE_ONLY
 ) -> JobFileResult:
-    """Check a job file, and each rung of its ladder as if it were the file's own request."""
+    """Check a job file, and each rung of its ladder like the request of the file."""
 
     def check(rung: RungOverrides | None) -> JobFileResult:
         return check_job_file(
@@ -324,7 +324,7 @@ def check_ladder(
         first = dataclasses.replace(first, request=None, errors=(*first.errors, problem))
     if not one.ladder:
         return first
-    found = {first.request.request_id: "the job file"} if first.request else {}
+    titles = {first.request.request_id: "the job file"} if first.request else {}
     errors, warnings, requests = list(first.errors), list(first.warnings), list[JobRequest]()
     reservations = list(first.facts.reservation_requests)
     for number, rung in enumerate(one.ladder, start=2):
@@ -335,10 +335,10 @@ def check_ladder(
         if result.request is None:
             continue
         requests.append(result.request)
-        if other := found.get(result.request.request_id):
-            what, hint = f"{title} asks for what {other} asks for", "remove it, or change it"
+        if other := titles.get(result.request.request_id):
+            what, hint = f"{title} is equal to {other}", "remove or change this rung"
             errors.append(Problem(what, hint=hint, location=Location(one.file), rule="ladder"))
-        found[result.request.request_id] = title
+        titles[result.request.request_id] = title
     request = None
     if first.request and not errors:
         request = dataclasses.replace(
@@ -351,18 +351,17 @@ def check_ladder(
 
 
 def _nothing_idles(request: JobRequest) -> str:
-    """Return the reason why ``idleStop`` would never cancel the job; empty if it may."""
+    """Return the reason why ``idleStop`` would never cancel the job; empty without a reason."""
     if request.kind is TUNING_JOB:
-        return "idleStop is about one job, and a tuning job runs many"
+        return "idleStop does not support tuning jobs"
     pools = request.message["jobSpec"].get("workerPoolSpecs", ())
     if any((pool.get("machineSpec") or {}).get("acceleratorCount") for pool in pools):
         return ""
-    what = "no machine of the job has acceleratorCount, and TPUs are not looked at"
-    return f"idleStop has nothing to look at: {what}"
+    return "idleStop has no effect: no machine of the job has acceleratorCount (TPUs do not count)"
 
 
 def _of_rung(title: str, problems: Sequence[Problem], of_file: Sequence[Problem]) -> list[Problem]:
-    """Problems that a rung has and the file has not. No edit of the file mends them."""
+    """Return the additional problems of a rung. Editing the file cannot fix them."""
     own = [problem for problem in problems if problem not in of_file]
     return [
         dataclasses.replace(problem, what=f"{title}: {problem.what}", mend=None) for problem in own
@@ -370,15 +369,15 @@ def _of_rung(title: str, problems: Sequence[Problem], of_file: Sequence[Problem]
 
 
 def _subnet(context: Context, message: Mapping[str, Any]) -> str:
-    """The stack's subnet, if the job is in its network."""
+    """Return the stack's subnet if the job uses the stack's network; else empty."""
     network = context.stack and context.stack.network
     return network.subnet if network and "pscInterfaceConfig" in message[CUSTOM_JOB.spec] else ""
 
 
 def request_id_of(submission: Submission, draft: str, subnet: str = "") -> str:
-    """Request id: equal for two submissions of the same request, and only for them.
+    """Return the request id, which is equal only for submissions of the same request.
 
-    Of one on Batch, ``subnet`` is what no field of the request has; its id has a prefix as well.
+    ``subnet`` is the subnet of a Batch job, which is not a field of the request.
     """
     parts = [
         submission.project,
@@ -399,9 +398,9 @@ def _add_defaults(
     table: references.Table,
     kind: JobKind = CUSTOM_JOB,
 ) -> dict[str, str]:
-    """Add what ``message`` lacks; field -> the text of the stack file that gave it.
+    """Add defaults for missing fields; return field -> text of the stack file.
 
-    A default with an unknown reference is left out: it is a mistake of the stack file.
+    Skips defaults with unknown references: they are mistakes of the stack file.
     """
     spec, filled = message.get(kind.spec), dict[str, str]()
     if not isinstance(spec, dict):
@@ -429,9 +428,9 @@ def _add_defaults(
     return filled
 
 
-#: Fields of a rung that are those of a machineSpec.
+#: Fields of a rung that override a machineSpec.
 MACHINE: Final = ("machineType", "acceleratorType", "acceleratorCount")
-#: Fields of a rung that are those of the scheduling.
+#: Fields of a rung that override the scheduling.
 SCHEDULING: Final = ("strategy", "maxWaitDuration")
 #: Field of a rung and of a machineSpec.
 RESERVATION, AFFINITY = "reservation", "reservationAffinity"
@@ -439,14 +438,14 @@ RESERVATION, AFFINITY = "reservation", "reservationAffinity"
 
 @dataclass(frozen=True, slots=True)
 class RungOverrides:
-    """Differences of a rung from the job file, by the names of a job file's fields."""
+    """Differences of a rung from the job file, by field name."""
 
     fields: Mapping[str, Any]
     affinity: Mapping[str, Any] | None = None
-    """The reservationAffinity of its reservation; None if it names none."""
+    """The reservationAffinity of the rung's reservation; None without a reservation."""
 
     def __str__(self) -> str:
-        """It in a few words: ``strategy SPOT, 1 x NVIDIA_L4``."""
+        """Return a short text: ``strategy SPOT, 1 x NVIDIA_L4``."""
         values, parts = self.fields, []
         if "strategy" in values:
             parts.append(f"strategy {values['strategy']}")
@@ -462,7 +461,7 @@ class RungOverrides:
         return ", ".join(parts)
 
     def of(self, message: Mapping[str, Any]) -> dict[str, Any]:
-        """The message of a CustomJob with the rung laid over it."""
+        """Return a CustomJob message with the rung's overrides."""
         changed = copy.deepcopy(dict(message))
         spec = changed.get("jobSpec")
         if isinstance(spec, dict):
@@ -483,22 +482,22 @@ class RungOverrides:
             spec.pop("scheduling", None)
 
     def _lay_over_machines(self, pools: list[dict[str, Any]]) -> None:
-        """The first pool and those of the same machine."""
+        """Override the machines of the first pool, and of all pools with the same machines."""
         machines = [pool.get("machineSpec") for pool in pools]
         first = machines[:1]
         values = {key: self.fields[key] for key in MACHINE if key in self.fields}
         for pool, machine in zip(pools, machines, strict=True):
             if not isinstance(machine, dict) or _machine(machine) != _machine(first[0] or {}):
                 continue
-            kept = dict(machine)
-            kept.pop(AFFINITY, None)
+            changed = dict(machine)
+            changed.pop(AFFINITY, None)
             if "machineType" in values:
                 for key in MACHINE:
-                    kept.pop(key, None)
-            kept |= values
+                    changed.pop(key, None)
+            changed |= values
             if self.affinity is not None:
-                kept[AFFINITY] = copy.deepcopy(dict(self.affinity))
-            pool["machineSpec"] = kept
+                changed[AFFINITY] = copy.deepcopy(dict(self.affinity))
+            pool["machineSpec"] = changed
 
 
 def _machine(machine: Mapping[str, Any]) -> list[Any]:

@@ -1,4 +1,4 @@
-"""Build a job's message from a document: fields, types and oneofs of the official client.
+"""Build the API message of a job from a document, with the official client's field types.
 
 The fields come from ``catalog/custom_job.json`` and ``catalog/tuning_job.json``, generated from the
 client's types. Keys may be camelCase, as in REST and gcloud, or snake_case, as in the Python
@@ -20,17 +20,17 @@ from vertex_training.errors import Mend, Path, Problem, UnknownReferenceError
 from vertex_training.located_yaml.document import MAX_PROBLEMS, UNREADABLE, Document, Value
 from vertex_training.secret_rules.redaction import redacted
 
-#: A duration as JSON writes it.
+#: A duration in JSON.
 DURATION: Final = re.compile(r"-?[0-9]+(\.[0-9]{1,9})?s\Z")
-#: A point in time as JSON writes it (RFC 3339).
+#: A timestamp in JSON (RFC 3339).
 TIMESTAMP: Final = re.compile(
     r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,9})?(Z|[+-][0-9]{2}:[0-9]{2})\Z"
 )
-#: No problem shows a value from below this field: it may be a secret.
+#: Values below this field can be secrets, and problems do not show them.
 IN_ENV: Final = "env"
 #: The name of an environment variable.
 VARIABLE: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-#: Optional text fields: empty text is what protobuf sends for a field that is not set.
+#: Optional text fields: protobuf treats empty text as unset.
 UNSET_IF_EMPTY: Final = frozenset(
     {
         "bootDiskType", "experiment", "experimentRun", "gpuPartitionSize", "kmsKeyName", "network",
@@ -38,90 +38,90 @@ UNSET_IF_EMPTY: Final = frozenset(
         "tensorboard", "tpuTopology",
     }
 )  # fmt: skip
-#: Messages of a single field of these: without it nothing is left of them.
+#: Messages whose only field is one of these; without a value they are unset.
 UNSET_IF_HOLLOW: Final = frozenset(("GcsDestination", "EncryptionSpec"))
-#: Fields of a CustomJob that the service fills in.
+#: Output-only fields of a CustomJob.
 OUTPUT: Final = {
     field: row for field, row in messages()["CustomJob"].items() if row["type"] == "output"
 }
-#: Integer types and the first value that is out of range.
+#: Integer type -> first value out of range.
 LIMITS: Final = {"int32": 2**31, "int64": 2**63}
 
 
 def to_camel_case(key: str) -> str:
-    """``boot_disk_size_gb`` -> ``bootDiskSizeGb``; camelCase stays as it is."""
+    """Convert ``boot_disk_size_gb`` to ``bootDiskSizeGb``. CamelCase is unchanged."""
     if "_" not in key or key != key.lower():
-        return key  # a mix of both, like bootDiskSize_gb, is no field and must not become one
+        return key  # a mixture like bootDiskSize_gb must not become a valid field
     head, *rest = key.split("_")
     return head + "".join(part[:1].upper() + part[1:] for part in rest)
 
 
 class MessageBuilder:
-    """Builds the message from a document and collects every problem on the way."""
+    """Builds the message from a document, and collects all problems."""
 
     def __init__(
         self, document: Document, table: references.Table, kind: JobKind | None = None
     ) -> None:
-        """``kind`` is the wanted one; None takes what the file is."""
+        """Prepare to build. ``kind`` is the expected kind; None accepts any kind."""
         self.document = document
         self.table = table
         self.problems: list[Problem] = []
         self.remarks: list[Problem] = []
         """Warnings and notes."""
         self.left_out: set[Path] = set()
-        """Paths in the file of fields without a value."""
+        """Paths of fields without a value, in the file."""
         self.unreadable: list[Path] = []
-        """Paths of the request (REST form) that could not be read."""
+        """Unreadable paths of the request (REST form)."""
         self.used: set[str] = set()
         """Names of all references in the document."""
         keys = {to_camel_case(key) for key in document.root.content}
         wrapper = set(messages()["CustomJob"]) - set(messages()["CustomJobSpec"])
-        self.wanted = kind
+        self.expected = kind
         self.kind = kind_of_fields(keys)
-        """Kind of the file, by its fields."""
+        """Kind of the file, according to its fields."""
         in_spec = CUSTOM_JOB.spec not in keys and not keys.isdisjoint(messages()["CustomJobSpec"])
         self._rest_form = self.kind is not CUSTOM_JOB or (bool(keys & wrapper) and not in_spec)
         self._within: list[tuple[str, Path]] = []
-        """Messages around the field that is read, with their paths in the file."""
+        """Messages around the current field, with their paths in the file."""
         self._lone: set[Path] = set()
-        """Paths in the file of single values that stand for a list."""
+        """Paths of single values that replace a list, in the file."""
 
     def build_message(self) -> dict[str, Any] | None:
-        """The message in REST's form, from REST's form or gcloud's (a job's jobSpec alone)."""
-        wanted = self.wanted or self.kind
+        """Return the message in REST's form, from REST's or gcloud's form (only the jobSpec)."""
+        expected = self.expected or self.kind
         file = self.document.file
         top = self.document.root.content
         config = top["config"].content if "config" in top else None
         keys = config if isinstance(config, dict) else ()
         other = hints.other_resource(map(to_camel_case, top), file, keys)
-        if other or wanted is not self.kind:
+        if other or expected is not self.kind:
             other = other or self.kind.message
-            what = f"is a {other}, not a {wanted.message}"
-            return self._add("other-resource", (), what, "", hints.hint_of_other(other, file))
+            what, hint = f"must describe a {expected.message}", hints.hint_of_other(other, file)
+            return self._add("other-resource", (), what, other, hint)
         if self._rest_form:
             return self._message(self.document.root, self.kind.message, ())
         spec = self._message(self.document.root, "CustomJobSpec", ())
         return None if spec is None else {"jobSpec": spec}
 
     def _message(self, value: Value, name: str, path: Path) -> dict[str, Any] | None:
-        """``value`` as message ``name``, or None with a problem if it is something else."""
+        """Return ``value`` as message ``name``; None, with a problem, if it has another type."""
         if isinstance(value.content, str):
             message = references.message_of(value.content, self.table)
             if isinstance(message, dict):
                 self.used.update(references.names_in(value.content))
                 return dict(message)
             if message is None and references.REFERENCE.fullmatch(value.content.strip()):
-                self._text(value, path)  # reports the unknown reference
+                self._text(value, path)  # adds a problem for the unknown reference
                 return None
         pairs = _variables(value) if name == hints.ENV_VAR else ()
         if pairs or not isinstance(value.content, dict):
-            example = f"like {next(iter(messages()[name]))}: …"
+            example = f"write {next(iter(messages()[name]))}: …, for example"
             hint = f"write {hints.env_item(pairs[0])}" if pairs else example
-            what = "must be a mapping" + " of name and value" * bool(pairs)
+            what = "must be a mapping" + " with name and value" * bool(pairs)
             self._add_wrong_type(path, what, value, hint, Mend("env", pairs) if pairs else None)
             return None
         fields, result = messages()[name], dict[str, Any]()
-        if not path and not self._rest_form:  # what the service filled in beside a jobSpec
+        if not path and not self._rest_form:  # output-only fields beside a jobSpec
             fields = OUTPUT | fields
         self._within.append((name, path))
         for key, item in value.content.items():
@@ -132,8 +132,8 @@ class MessageBuilder:
                 self._add_unknown_field(key, field, name, (*path, key), value.content)
             elif field in result:
                 self._add(
-                    "duplicate-field", (*path, key), "the same field twice", key,
-                    "it is there in camelCase and in snake_case",
+                    "duplicate-field", (*path, key), "the field occurs twice", key,
+                    "keep either the camelCase or the snake_case key",
                 )  # fmt: skip
             elif (converted := self._field(item, fields[field], (*path, key))) is not None:
                 result[field] = converted
@@ -145,14 +145,14 @@ class MessageBuilder:
         if value.content is UNREADABLE:
             return self._mark_unreadable(path)
         if _is_unset(value.content, path[-1]):
-            what = "has no value, so it is left out"
-            hint = "write one, or remove the key"
+            what = "the field has no value and is ignored"
+            hint = "write a value, or remove the key"
             self._remark("no-value", path, what, hint, Mend("remove"))
             self.left_out.add(path)
             return None
         if row["type"] == "output":
-            what = "is filled in by the service, so it is left out"
-            return self._remark("output-field", path, what, "remove it", Mend("remove"))
+            what = "the service sets this field; its value is ignored"
+            return self._remark("output-field", path, what, "remove the field", Mend("remove"))
         if not row.get("repeated"):
             return self._single(value, row, path)
         if not isinstance(value.content, list):
@@ -164,20 +164,21 @@ class MessageBuilder:
         return items if all(item is not None for item in items) else None
 
     def _lone_value(self, value: Value, row: dict[str, Any], path: Path) -> list[Any] | None:
-        """A list of the one item that stands where a list is wanted, as gcloud reads it."""
+        """Return a list of one item for a single value instead of a list, as gcloud does."""
         message = row.get("message", "")
         if message == "WorkerPoolSpec" and isinstance(value.content, dict):
-            # Google's own pages show a pool so.
-            what, hint = "one worker pool without a list", "REST takes a list: start it with '- '"
+            # Google's documentation has examples of this form.
+            what, hint = "workerPoolSpecs should be a list", "begin the worker pool with '- '"
             self._remark("pool-list", path, what, hint)
         elif _may_be_item(value.content, message):
-            what, hint = "one value where a list is wanted", "start it with '- '"
+            what, hint = "the value should be a list", "begin the value with '- '"
             self._remark("lone-value", path, what, hint)
         elif message == hints.ENV_VAR and (pairs := _variables(value)):
-            hint = f"write {' '.join(f'- {hints.env_item(pair)}' for pair in pairs)}, a line each"
+            items = " ".join(f"- {hints.env_item(pair)}" for pair in pairs)
+            hint = f"write {items}, one per line"
             return self._add_wrong_type(path, "must be a list", value, hint, Mend("env", pairs))
         else:
-            return self._add_wrong_type(path, "must be a list", value, "start each item with '- '")
+            return self._add_wrong_type(path, "must be a list", value, "begin each item with '- '")
         self._lone.add(path)
         item = self._single(value, {**row, "repeated": False}, path)
         return None if item is None else [item]
@@ -208,10 +209,10 @@ class MessageBuilder:
             return self._mark_unreadable(path)
         if not isinstance(value.content, str):
             if isinstance(value.content, dict | list):
-                return self._add_wrong_type(path, "must be text", value, "write one value")
+                return self._add_wrong_type(path, "must be text", value, "write text")
             hint = hints.not_text(value.content, value.text)
             if IN_ENV in path and not isinstance(value.content, bool):
-                hint = "put it in quotes"
+                hint = "write the value in quotes"
             quoted = Mend("value", value.text) if value.text else None
             return self._add("not-text-value", path, "must be text", value.text, hint, mend=quoted)
         try:
@@ -221,7 +222,7 @@ class MessageBuilder:
             return self._add(
                 "unknown-reference",
                 path,
-                "names what this stack does not have",
+                "this reference is unknown",
                 shown,
                 unknown.hint,
             )
@@ -231,7 +232,7 @@ class MessageBuilder:
     def _map(self, value: Value, path: Path) -> dict[str, str] | None:
         if not isinstance(value.content, dict):
             return self._add_wrong_type(
-                path, "must be a mapping of text to text", value, "name: value"
+                path, "must be a mapping of text to text", value, "write name: value"
             )
         texts = {key: self._text(item, (*path, key)) for key, item in value.content.items()}
         return {key: text for key, text in texts.items() if text is not None}
@@ -241,7 +242,7 @@ class MessageBuilder:
             return value.content
         word = value.content.lower() if isinstance(value.content, str) else ""
         mend = Mend("value", word == "true") if word in ("true", "false") else None
-        return self._add_wrong_type(path, "must be true or false", value, "without quotes", mend)
+        return self._add_wrong_type(path, "must be true or false", value, "remove the quotes", mend)
 
     def _integer(self, value: Value, limit: int, path: Path) -> int | None:
         number = value.content
@@ -253,48 +254,60 @@ class MessageBuilder:
             what, hint = "must be a whole number", hints.not_whole(value.text)
             return self._add_wrong_type(path, what, value, hint, mend)
         if not re.fullmatch(r"[+-]?(0|[1-9][0-9]*)", value.text):
-            what = f"is read by YAML as {number}"
-            return self._add("yaml-number", path, what, value.text, "write it plainly")
+            what = f"YAML reads this number as {number}"
+            return self._add("yaml-number", path, what, value.text, "write plain decimal digits")
         if not -limit <= number < limit:
-            hint = f"the API takes {-limit:,} to {limit - 1:,} here"
-            return self._add("number-range", path, "is out of range", value.text, hint)
+            hint = f"write a number from {-limit:,} to {limit - 1:,}"
+            return self._add("number-range", path, "the number is out of range", value.text, hint)
         return number
 
     def _double(self, value: Value, _row: dict[str, Any], path: Path) -> float | int | None:
         number = value.content
         if isinstance(number, str) and hints.NUMBER.fullmatch(number):
-            # YAML 1.1 takes 1e-4 for text: it wants 1.0e-4. Every other reader has a number.
+            # YAML 1.1 reads 1e-4 as text and only 1.0e-4 as a number, unlike other parsers.
             number = float(number)
         if isinstance(number, bool) or not isinstance(number, int | float):
-            return self._add_wrong_type(path, "must be a number", value, "like 0.1 or 1.0e-4")
+            return self._add_wrong_type(
+                path, "must be a number", value, "write 0.1 or 1.0e-4, for example"
+            )
         if isinstance(number, int) and not re.fullmatch(r"[+-]?(0|[1-9][0-9]*)", value.text):
-            what = f"is read by YAML as {number}"
-            return self._add("yaml-number", path, what, value.text, "write it plainly")
+            what = f"YAML reads this number as {number}"
+            return self._add("yaml-number", path, what, value.text, "write plain decimal digits")
         if not math.isfinite(number):
-            return self._add("number-range", path, "is not finite", value.text, "write a number")
+            return self._add(
+                "number-range",
+                path,
+                "the number is not finite",
+                value.text,
+                "write a finite number",
+            )
         whole = isinstance(number, int) or not number.is_integer() or abs(number) >= 2**53
         return number if whole else int(number)  # 1 and 1.0 are the same double
 
     def _timestamp(self, value: Value, _row: dict[str, Any], path: Path) -> str | None:
         if isinstance(value.content, str) and TIMESTAMP.match(value.content):
             return value.content
-        got, hint = value.text or "a mapping or list", 'RFC 3339, like "2027-01-31T12:00:00Z"'
-        return self._add("timestamp-format", path, "is not a point in time", got, hint)
+        got, hint = value.text or "a mapping or list", 'write RFC 3339, like "2027-01-31T12:00:00Z"'
+        return self._add("timestamp-format", path, "must be a timestamp", got, hint)
 
     def _duration(self, value: Value, _row: dict[str, Any], path: Path) -> str | None:
         if isinstance(value.content, str) and DURATION.match(value.content):
             return value.content
         got = value.text or "a mapping or list"
-        hint, meant = hints.not_a_duration(value.text), hints.seconds(value.text)
-        mend = Mend("value", meant) if meant else None
-        return self._add("duration-format", path, "is not a duration", got, hint, mend=mend)
+        hint, duration = hints.not_a_duration(value.text), hints.seconds(value.text)
+        mend = Mend("value", duration) if duration else None
+        return self._add("duration-format", path, "must be a duration", got, hint, mend=mend)
 
     def _enum(self, value: Value, row: dict[str, Any], path: Path) -> str | None:
         if value.content in row["values"]:
             return value.content
         if not isinstance(value.content, str):
-            return self._add_wrong_type(path, "must be one of the API's names", value, "a name")
-        what = "is not one of the API's values"
+            what, hint = (
+                "must be the name of an enum value",
+                f"write {row['values'][-1]}, for example",
+            )
+            return self._add_wrong_type(path, what, value, hint)
+        what = "the API does not define this enum value"
         hint = hints.not_a_value(value.text, row["values"])
         mend = hints.mend_of_value(value.text, row["values"])
         return self._add("enum-value", path, what, value.text, hint, mend=mend)
@@ -302,19 +315,19 @@ class MessageBuilder:
     def _check_oneofs(
         self, fields: dict[str, Any], result: dict[str, Any], keys: list[str], path: Path
     ) -> None:
-        """Report fields that exclude one another, at the last one in the file."""
+        """Report mutually exclusive fields at the last of them in the file."""
         groups: dict[str, list[str]] = {}
         for field in result:
             if group := fields[field].get("oneof"):
                 groups.setdefault(group, []).append(field)
         for chosen in groups.values():
             if len(chosen) > 1:
-                both = " and ".join(chosen)
+                names = " and ".join(chosen)
                 self._mark_unreadable(path)
                 key = next(k for k in reversed(keys) if to_camel_case(k) in chosen)
                 location = self.document.location((*path, key), key=True)
-                hint = "give only one of them"
-                self.problems.append(Problem(f"has {both}", "", hint, path, location, "one-of"))
+                what, hint = f"{names} exclude each other", "remove all but one of these fields"
+                self.problems.append(Problem(what, "", hint, path, location, "one-of"))
 
     def _add_unknown_field(
         self, key: str, field: str, name: str, path: Path, others: Mapping[str, Value]
@@ -322,19 +335,19 @@ class MessageBuilder:
         rule, hint = hints.not_a_field(key, field, name, self.kind)
         row = messages()["CustomJob"].get(field)
         if row and not path[:-1] and not self._rest_form:
-            hint = "remove it, or indent the other fields below jobSpec: and put it beside that"
+            hint = "remove the field, or write all other fields below a jobSpec"
         meant = hints.certain_field(key, name, self.kind) if rule == "unknown-field" else None
-        there = {to_camel_case(other) for other in others}
-        mend = Mend("rename", meant) if meant and meant not in there else None
+        present = {to_camel_case(other) for other in others}
+        mend = Mend("rename", meant) if meant and meant not in present else None
         if rule == "misplaced-field":
             mend = self._move(field, name, others)
         self._mark_unreadable(path)
         location = self.document.location(path, key=True)
-        what = f"is no field of {name.rpartition('.')[2]}"
+        what = f"{name.rpartition('.')[2]} has no field of this name"
         self.problems.append(Problem(what, "", hint, path, location, rule, mend=mend))
 
     def _move(self, field: str, name: str, others: Mapping[str, Value]) -> Mend | None:
-        """Return the move of ``field`` to its place, if it is certain: close, and the only one."""
+        """Return the fix that moves ``field`` into a message nearby, if only one has this field."""
         here, rows = self._within[-1][1], messages()[name]
         near = self._within[-2:-1] + [
             (rows[to_camel_case(key)]["message"], (*here, key))
@@ -364,7 +377,7 @@ class MessageBuilder:
         location = self.document.location(path)
         what = what if path else f"the file {what}"
         if IN_ENV in path:
-            value = ""  # it may be a secret at the wrong place
+            value = ""  # a misplaced value can be a secret
         if len(self.problems) < MAX_PROBLEMS:
             shown = redacted(value)
             self.problems.append(Problem(what, shown, hint, path, location, rule, mend=mend))
@@ -372,7 +385,7 @@ class MessageBuilder:
     def _remark(
         self, rule: str, path: Path, what: str, hint: str, mend: Mend | None = None
     ) -> None:
-        """Add a warning or a note, whichever the rule is."""
+        """Add a warning or a note, according to the rule's level."""
         location = self.document.location(path, key=True)
         level = registry.FILE_LEVELS[rule]
         self.remarks.append(Problem(what, "", hint, path, location, rule, level, mend))
@@ -387,14 +400,14 @@ class MessageBuilder:
 
 
 def _is_unset(content: Any, key: str | int) -> bool:
-    """Return whether the field at ``key`` has no value, to protobuf or to gcloud."""
+    """Return whether protobuf or gcloud treats the field at ``key`` as unset."""
     if isinstance(key, int):
         return False
     return content is None or (content == "" and to_camel_case(key) in UNSET_IF_EMPTY)
 
 
 def _may_be_item(content: Any, message: str) -> bool:
-    """Return whether ``content`` is the only item of a list of messages, or of plain values."""
+    """Return whether ``content`` can be the only item of a list."""
     if isinstance(content, dict):
         fields = messages().get(message, {})
         return bool(content) and all(to_camel_case(key) in fields for key in content)
@@ -402,7 +415,7 @@ def _may_be_item(content: Any, message: str) -> bool:
 
 
 def _variables(value: Value) -> tuple[tuple[str, str], ...]:
-    """Return name and text of variables written as ``NAME: value`` or ``NAME=value``, or nothing.
+    """Return name and value of variables in the form ``NAME: value`` or ``NAME=value``.
 
     >>> _variables(Value("A=b", "A=b"))
     (('A', 'b'),)

@@ -1,7 +1,7 @@
 """References, ``${kind.name}``, from a job file to resources of the stack.
 
-A reference always has a dot. Text without one stays as it is: the shell's ``${HOME}``, and
-``$(VAR)`` of Kubernetes and Vertex AI.
+A reference always has a dot. Other text is unchanged: the shell's ``${HOME}``, and ``$(VAR)`` of
+Kubernetes and Vertex AI.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from vertex_training.errors import UnknownReferenceError, did_you_mean
 
 REFERENCE: Final = re.compile(r"\$\{([A-Za-z][A-Za-z0-9_-]*(?:\.[A-Za-z0-9_-]+)+)\}")
 
-#: Kinds whose names a stack file declares, each under a section of the same name.
+#: Kinds with names from the section of the same name in the stack file.
 DECLARED: Final = (
     "buckets",
     "images",
@@ -26,24 +26,24 @@ DECLARED: Final = (
     "snapshots",
 )
 
-#: What only a network of a certain mode has: ``${network.name}``.
+#: Attribute of a network, as in ``${network.name}`` -> the mode that has it.
 OF_MODE: Final = {"name": "peering", "attachment": "psc", "interface": "psc"}
 
 
 @dataclass(frozen=True, slots=True)
 class UnknownValue:
-    """Stands in a table for a name that is declared, and has no value yet."""
+    """Placeholder in a table for a declared name without a value."""
 
     hint: str
-    """Key of the stack file that defines the missing reference."""
+    """Hint with the key of the stack file that sets the value."""
 
 
-#: Known name -> text, or a mapping where a whole message is meant, or an ``UnknownValue``.
+#: Known name -> text, a mapping (a whole message), or an ``UnknownValue``.
 Table = Mapping[str, Any]
 
 
 def names_in(text: str) -> list[str]:
-    """Names of the references in ``text``, in order.
+    """Return the names of the references in ``text``, in order.
 
     >>> names_in("${buckets.data}/x ${HOME}")
     ['buckets.data']
@@ -52,10 +52,10 @@ def names_in(text: str) -> list[str]:
 
 
 def resolve(text: str, table: Table) -> str:
-    """``text`` with every reference replaced by what it stands for.
+    """Return ``text`` with all references replaced by their values.
 
     Raises:
-        UnknownReferenceError: for the first one that is unknown, or stands for a whole message.
+        UnknownReferenceError: for the first reference that is unknown or a whole message.
     """
 
     def replace(match: re.Match[str]) -> str:
@@ -66,14 +66,16 @@ def resolve(text: str, table: Table) -> str:
         if isinstance(value, UnknownValue):
             raise UnknownReferenceError(name, value.hint)
         if value is not None:
-            raise UnknownReferenceError(name, "it stands for a whole section, not for text")
+            raise UnknownReferenceError(
+                name, "use this reference as the whole value of a field, not inside text"
+            )
         raise UnknownReferenceError(name, _hint(name, table))
 
     return REFERENCE.sub(replace, text)
 
 
 def message_of(text: str, table: Table) -> Any | None:
-    """Return the value that ``text`` refers to if it is a single reference, else None."""
+    """Return the value of a ``text`` that is a single reference, else None."""
     match = REFERENCE.fullmatch(text.strip())
     value = table.get(match.group(1)) if match else None
     return None if isinstance(value, UnknownValue) else value
@@ -84,9 +86,9 @@ def _hint(name: str, table: Table) -> str:
     same_kind = [known for known in table if known.split(".")[0] == kind]
     if not same_kind and kind in DECLARED:
         key = rest.partition(".")[0]
-        return f"this stack declares no {kind}; name '{key}' under vertex-training:{kind}"
+        return f"add '{key}' to vertex-training:{kind} of the stack file, which has no {kind}"
     if kind == "network" and rest in OF_MODE and name not in same_kind:
-        return f"vertex-training:network gives it in mode {OF_MODE[rest]}"
+        return f"set mode: {OF_MODE[rest]} in vertex-training:network"
     if name == "tensorboard.name":
-        return "vertex-training:tensorboard names the instance"
+        return "name the TensorBoard in vertex-training:tensorboard"
     return did_you_mean(name, same_kind or list(table))

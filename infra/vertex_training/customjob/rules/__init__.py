@@ -1,7 +1,7 @@
-"""Rules for requests: what the service would refuse, or the owner of the job regret.
+"""Rules for requests: mistakes that the service refuses, and valid input with bad effects.
 
 A rule is a small function over a ``Job``, registered with an id, a one-line summary and its source.
-What Google documents or the client refuses is an error. What was observed or inferred is a warning.
+Violations of Google's documentation or client are errors. Observed or inferred limits are warnings.
 
 ===============  =====================================================================
 ``pools``        order, replicas and required fields of the pools; reduction servers
@@ -10,20 +10,20 @@ What Google documents or the client refuses is an error. What was observed or in
 ``images``       container images: registry, tag, prebuilt images
 ``storage``      output directory, packages, mounted file systems
 ``environment``  environment variables, command and arguments
-``launch``       the command line against the machines: shells, launchers, nodes
-``command_lines``  commands of a line, through shells and wrappers; launchers
+``launch``       command lines and machines: shells, launchers, nodes
+``command_lines``  parses command lines: commands inside shells and wrappers; launchers
 ``secrets``      secrets in a request
 ``network``      peering, interfaces and DNS, without a stack
 ``identity``     account, key, region, TensorBoard, experiment, name and labels
-``study``        a tuning job's study as the rules read it, and its metrics
+``study``        read access to a tuning job's study; its metrics
 ``parameters``   a tuning job's parameters
 ``trials``       a tuning job's search, trials and their arguments
-``stack``        the job with the stack's other jobs, accounts, secrets and limits
-``fit``          the job in the stack's network and reservations
-``batch``        what Batch refuses of a CustomJob, and what differs there
-``job``          a request as the rules read it, and what rules about other jobs need
+``stack``        other jobs, accounts, secrets and limits of the stack
+``fit``          network and reservations of the stack
+``batch``        fields that Batch lacks or interprets differently
+``job``          read access to a request; facts of a job for rules about other jobs
 ``context``      the stack of a job, as plain data
-``registry``     the list of rules, with those that reading the file checks
+``registry``     the list of rules, including those of the file reader
 ===============  =====================================================================
 """
 
@@ -62,9 +62,9 @@ SUBJECTS: Final = (
     "fit",
     "batch",
 )
-#: Subjects of rules about tuning jobs alone.
+#: Subjects of rules that apply only to tuning jobs.
 OF_TUNING: Final = frozenset(("study", "parameters", "trials"))
-#: Subjects of rules about the stack of a job.
+#: Subjects of rules that need the stack of a job.
 OF_A_STACK: Final = frozenset(("stack", "fit"))
 
 for subject in SUBJECTS:

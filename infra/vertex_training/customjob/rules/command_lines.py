@@ -1,6 +1,6 @@
-"""Command lines of containers: the commands that run, through shells and wrappers, and launchers.
+"""Parses command lines of containers: commands inside shells and wrappers, and launchers.
 
-A line that is not understood has no commands: the rules report nothing about it.
+An unparsable command line has no commands, and rules report nothing about it.
 """
 
 from __future__ import annotations
@@ -13,20 +13,20 @@ from typing import Final
 
 from vertex_training.customjob.rules.job import Pool, is_shell
 
-#: Stands for what only a shell knows: ``$(…)`` and backticks.
+#: Replaces text that only a shell can expand: ``$(…)`` and backticks.
 UNKNOWN: Final = "$_"
 ASSIGNMENT: Final = re.compile(r"([A-Za-z_]\w*)\+?=(.*)", re.DOTALL)
 _OPERATORS: Final = frozenset(";&|()<>\n")
-#: Here-documents are input of a command, and not commands.
+#: Here-documents: input of a command.
 _HERE: Final = re.compile(r"<<-?\s*(['\"]?)(\w+)\1([^\n]*)\n.*?\n\s*\2[ \t]*(?=\n|\Z)", re.DOTALL)
 _COMMENT: Final = re.compile(r"(?m)^[ \t]*#.*$")
-#: Words after which it depends on something whether a command runs, or how often.
+#: Words that begin a condition or a loop around commands.
 _CONDITIONS: Final = frozenset(
     ("if", "elif", "else", "case", "for", "while", "until", "select", "function")
 )
-#: Words that stand before a command.
+#: Words that precede a command.
 _KEYWORDS: Final = frozenset((*_CONDITIONS, "then", "do", "{", "!", "time", "fi", "done", "}"))
-#: Programs that start the command after them -> their options with a value of its own word.
+#: Programs that start the command after them -> options whose value is the next word.
 _WRAPPERS: Final[Mapping[str, frozenset[str]]] = {
     "env": frozenset(("-u", "--unset", "-C", "--chdir")),
     "exec": frozenset(("-a",)),
@@ -49,31 +49,31 @@ _WRAPPERS: Final[Mapping[str, frozenset[str]]] = {
     "conda run": frozenset(("-n", "--name", "-p", "--prefix")),
     "micromamba run": frozenset(("-n", "--name", "-p", "--prefix")),
 }
-#: Programs whose first argument is how long the command after it may run.
+#: Programs with one argument before the command that they start.
 _AFTER_ONE: Final = frozenset(("timeout",))
 _PYTHON: Final = re.compile(r"(?:.*/)?python(?:\d+(?:\.\d+)?)?")
 
 
 @dataclass(frozen=True)
 class Command:
-    """A command that runs: its program and arguments, without what wraps it."""
+    """A program and its arguments, without wrappers."""
 
     words: tuple[str, ...]
     certain: bool = True
-    """True if it runs exactly once: no condition or loop is around it."""
+    """True if the command runs exactly once: it is outside of conditions and loops."""
 
     @property
     def program(self) -> str:
-        """The name of the program, without its folder."""
+        """Return the name of the program without its folder."""
         return self.words[0].rpartition("/")[2]
 
     @property
     def is_python(self) -> bool:
-        """Return whether it runs Python."""
+        """Return whether the program is Python."""
         return _PYTHON.fullmatch(self.words[0]) is not None
 
     def module_and_arguments(self) -> tuple[str, tuple[str, ...]]:
-        """Return the module of ``python [OPTIONS] -m MODULE``, and what follows it."""
+        """Return the module and the arguments of ``python [OPTIONS] -m MODULE``."""
         if self.is_python:
             for index, word in enumerate(self.words[1:-1], 1):
                 if word == "-m":
@@ -85,21 +85,21 @@ class Command:
 
 @dataclass(frozen=True)
 class CommandLine:
-    """The commands in a pool's ``command`` and ``args``."""
+    """A pool's ``command`` and ``args``, and the commands that they run."""
 
     words: tuple[str, ...]
-    """As they are written; empty if the image's own entrypoint decides what they mean."""
+    """Words as written; empty if the image's entrypoint reads them."""
     script: str | None = None
-    """The script of a shell, if one runs."""
+    """The script of a shell, if the line runs a shell."""
     unused: int | None = None
-    """Index of the first word that the shell hands to a script that reads no arguments."""
+    """Index of the first argument that the script ignores."""
     commands: tuple[Command, ...] = ()
     is_read_by_shell: bool = False
-    """True if a shell, or another program that expands texts, reads the words."""
+    """True if a shell or another program that expands variables reads the words."""
 
 
 def read_command_line(pool: Pool) -> CommandLine:
-    """Return the command line of a pool; without words where the image's entrypoint has a part."""
+    """Return the command line of a pool; without words if the image's entrypoint reads them."""
     if pool.task_name == "pythonPackageSpec":
         module = str(pool.task.get("pythonModule", ""))
         words = ("python", "-m", module, *pool.task.get("args", [])) if module else ()
@@ -110,7 +110,7 @@ def read_command_line(pool: Pool) -> CommandLine:
 
 
 def parse_words(words: Sequence[str]) -> CommandLine:
-    """Return the commands of the words of a command line.
+    """Parse the words of a command line.
 
     >>> parse_words(["bash", "-c", "cd /app && exec python train.py"]).commands[1].words
     ('python', 'train.py')
@@ -119,7 +119,7 @@ def parse_words(words: Sequence[str]) -> CommandLine:
     if rest and is_shell(rest[0]):
         return _shell_line(words, rest)
     program = rest[0].rpartition("/")[2] if rest else ""
-    # A wrapper in front, such as env, starts the words after it as they are.
+    # A wrapper such as env starts the words after it without expansion.
     commands = (Command(tuple(rest)),) if rest else ()
     expands = program == "envsubst" or "-S" in words or any(is_shell(word) for word in words)
     return CommandLine(tuple(words), commands=commands, is_read_by_shell=expands)
@@ -129,7 +129,7 @@ def _shell_line(words: Sequence[str], rest: Sequence[str]) -> CommandLine:
     script, after = _script_of(rest)
     if script is None:
         return CommandLine(tuple(words), is_read_by_shell=True)
-    # Without a $, a script cannot read its arguments.
+    # A script without $ ignores its arguments.
     unused = len(words) - len(after) if after and "$" not in script else None
     return CommandLine(tuple(words), script, unused, parse_script(script), is_read_by_shell=True)
 
@@ -149,7 +149,7 @@ def _script_of(words: Sequence[str]) -> tuple[str | None, Sequence[str]]:
 
 
 def _unwrapped(words: Sequence[str]) -> Sequence[str]:
-    """Return the words without wrappers and assignments in front of the program."""
+    """Return the words without leading wrappers and assignments."""
     while words:
         name = words[0].rpartition("/")[2]
         pair = f"{name} {words[1]}" if len(words) > 1 else ""
@@ -176,7 +176,7 @@ def _without_options(words: Sequence[str], with_value: frozenset[str]) -> Sequen
 
 
 def parse_script(script: str) -> tuple[Command, ...]:
-    """Return the commands of a shell script; none if its syntax is not understood."""
+    """Return the commands of a shell script; empty if the script is unparsable."""
     text = _HERE.sub(r"\3", script.replace("\\\n", " "))
     lexer = shlex.shlex(
         _without_substitutions(_COMMENT.sub("", text)),
@@ -229,7 +229,7 @@ def _commands(tokens: Sequence[str]) -> list[Command]:
 
 
 def _without_substitutions(script: str) -> str:
-    """Replace ``$(…)`` and backticks, outside of single quotes, by ``UNKNOWN``."""
+    """Replace ``$(…)`` and backticks outside of single quotes by ``UNKNOWN``."""
     parts: list[str] = []
     index, quoted = 0, False
     while index < len(script):
@@ -259,22 +259,22 @@ def _closing(script: str, index: int) -> int:
 
 @dataclass(frozen=True)
 class Launch:
-    """The processes that a launcher starts; None for values that no option has."""
+    """Processes that a launcher starts; None for values without an option."""
 
     launcher: str
     nodes: int | None = None
     processes: int | None = None
-    """Of each node."""
+    """Number of processes on each node."""
     total: int | None = None
-    """Of all nodes together."""
+    """Number of processes on all nodes."""
     rank: str | None = None
     address: str | None = None
     options: Mapping[str, str] = field(default_factory=dict)
-    """Options with dashes for underscores -> value."""
+    """Option, with dashes instead of underscores -> value."""
 
     @property
     def is_static(self) -> bool:
-        """Return whether options give every node its rank and the address of the first one."""
+        """Return whether options set the rank of each node and the address of the first node."""
         return self.options.get("rdzv-backend", "static") == "static"
 
 
@@ -282,7 +282,7 @@ _ACCELERATE: Final = """
     cpu debug dynamo-use-dynamic dynamo-use-fullgraph enable-cpu-affinity m module multi-gpu
     no-python q quiet same-network tpu use-deepspeed use-fsdp use-megatron-lm use-xpu
 """
-#: Launcher -> options without a value of their own.
+#: Launcher -> options without a value.
 _FLAGS: Final[Mapping[str, frozenset[str]]] = {
     "torchrun": frozenset(("standalone", "m", "module", "no-python", "use-env")),
     "accelerate": frozenset(_ACCELERATE.split()),
@@ -299,7 +299,7 @@ _MODULES: Final = {
 
 
 def launch_of(command: Command) -> Launch | None:
-    """Return how a command launches its processes; None if it starts no known launcher."""
+    """Return the processes that a command launches; None without a known launcher."""
     module, arguments = command.module_and_arguments()
     name = _MODULES.get(module, "")
     if not command.is_python:
@@ -318,7 +318,7 @@ def launch_of(command: Command) -> Launch | None:
 
 
 def _options(words: Sequence[str], flags: frozenset[str]) -> dict[str, str]:
-    """Return the options before the program, by their names with dashes."""
+    """Return the options before the program; names have dashes instead of underscores."""
     options: dict[str, str] = {}
     index = 0
     while index < len(words) and words[index].startswith("-") and words[index] != "--":
@@ -360,9 +360,9 @@ def _number(text: str | None) -> int | None:
 
 
 def started_processes(pools: Sequence[Pool]) -> tuple[str, ...]:
-    """Return what the launchers of worker pools start: ``4 nodes x 8 processes (torchrun)``.
+    """Return nodes and processes of worker pools: ``4 nodes x 8 processes (torchrun)``.
 
-    Without the processes where only the machine knows how many.
+    The number of processes is missing if it depends on the machine.
     """
     nodes: dict[tuple[str, int | None], int] = {}
     for pool in pools:
@@ -380,7 +380,7 @@ def started_processes(pools: Sequence[Pool]) -> tuple[str, ...]:
 
 
 def processes_of(launch: Launch, pool: Pool) -> int | None:
-    """Return the processes that a launcher starts on each machine; None if the machine decides."""
+    """Return the number of processes on each machine; None if it depends on the machine."""
     if launch.processes is not None:
         return launch.processes
     option = launch.options.get("nproc-per-node", launch.options.get("processes"))

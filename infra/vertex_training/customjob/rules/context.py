@@ -1,6 +1,6 @@
-"""Context of a job for the rules: its stack and the stack's other jobs, as plain data.
+"""Context of a job for the rules, as plain data: the stack and the stack's other jobs.
 
-Without a stack (``vt check FILE``) the context is empty, and rules that need it report nothing.
+Without a stack (``vt check FILE``) the context is empty, and rules about stacks report nothing.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from vertex_training.errors import Level
 
 @dataclass(frozen=True, slots=True)
 class BucketFacts:
-    """The service accounts, by address, that may use a bucket of the stack."""
+    """Addresses of the service accounts that can use a bucket of the stack."""
 
     readers: frozenset[str] = frozenset()
-    """Accounts that may read its objects. Writers may read as well."""
+    """Accounts that can read objects. Writers can read as well."""
     writers: frozenset[str] = frozenset()
-    """Accounts that may write and delete its objects."""
+    """Accounts that can write and delete objects."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,17 +29,17 @@ class NetworkFacts:
 
     mode: Literal["peering", "psc"]
     name: str
-    """In peering: ``projects/NUMBER/global/networks/NAME``, with the number of its owner."""
+    """With peering: ``projects/NUMBER/global/networks/NAME``, with the owner's project number."""
     attachment: str = ""
-    """With an interface: ``projects/P/regions/R/networkAttachments/NAME``."""
+    """With a PSC interface: ``projects/P/regions/R/networkAttachments/NAME``."""
     ranges: Mapping[str, int | None] = field(default_factory=dict)
-    """In peering: prefix length of the reserved ranges by name; None if it is not known."""
+    """With peering: reserved range -> prefix length; None if unknown."""
     subnet_prefix: int | None = None
-    """Prefix length of the subnet of the attachment, if known."""
+    """Prefix length of the attachment's subnet, if known."""
     parallel_jobs: int | None = None
-    """Number of the stack's jobs that use it at once; None means all."""
+    """Number of jobs of the stack that use the network concurrently; None for all."""
     subnet: str = ""
-    """``projects/P/regions/R/subnetworks/NAME`` of the attachment, if known."""
+    """Subnet of the attachment, if known: ``projects/P/regions/R/subnetworks/NAME``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,40 +53,40 @@ class ReservationFacts:
     accelerator_count: int
     count: int
     specific: bool
-    """True if only jobs that name it use it."""
+    """True if only jobs that name the reservation use it."""
     local_ssds: int = 0
-    """Local SSDs that are attached to each machine."""
+    """Number of local SSDs attached to each machine."""
     parallel_jobs: int | None = None
-    """Number of the stack's jobs that use it at once; None means all."""
+    """Number of jobs of the stack that use the reservation concurrently; None for all."""
 
 
 @dataclass(frozen=True, slots=True)
 class StackFacts:
-    """The resources of a stack and the accounts that may use them. All names are physical."""
+    """Resources of a stack, and accounts with access to them. All names are physical."""
 
     project: str
     project_number: str
     region: str
     accounts: frozenset[str] = frozenset()
-    """Addresses of the accounts jobs may run as."""
+    """Addresses of the service accounts for jobs."""
     buckets: Mapping[str, BucketFacts] = field(default_factory=dict)
-    """By bucket name, like ``acme-ml-dev-data-dev``. Includes the bucket of code packages, with
-    every account as reader: the stack lets each account that runs a package read it."""
+    """Bucket name, like ``acme-ml-dev-data-dev`` -> accounts. Includes the bucket of code packages,
+    which all accounts can read."""
     secrets: Mapping[str, frozenset[str]] = field(default_factory=dict)
-    """By resource name, like ``projects/acme-ml-dev/secrets/x``: accounts that may read it."""
+    """Resource name, like ``projects/acme-ml-dev/secrets/x`` -> accounts with read access."""
     packages: Mapping[str, frozenset[str]] = field(default_factory=dict)
-    """By URI in Cloud Storage: the modules of a package of the stack that can be run."""
+    """URI of a package of the stack in Cloud Storage -> its runnable modules."""
     network: NetworkFacts | None = None
     reservations: Mapping[str, ReservationFacts] = field(default_factory=dict)
-    """By full name, with the project's id: ``projects/P/zones/Z/reservations/NAME``."""
+    """Full name with the project's id, ``projects/P/zones/Z/reservations/NAME`` -> facts."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReservationRequest:
-    """The machines that one pool of a job requests from reservations."""
+    """A pool's request for machines of a reservation."""
 
     reservations: tuple[str, ...]
-    """Full names in order of priority; empty for any reservation with such machines."""
+    """Full names in order of priority; empty for any reservation with these machines."""
     machine_type: str
     accelerator_type: str
     accelerator_count: int
@@ -95,75 +95,75 @@ class ReservationRequest:
 
 @dataclass(frozen=True, slots=True)
 class JobFacts:
-    """Facts of a job that rules about the stack's other jobs need."""
+    """Facts of a job for rules that compare jobs of a stack."""
 
     output: str = ""
-    """Its output directory, a gs:// URI; empty if it has none. With ``${job.requestId}`` in it, it
-    is unique."""
+    """Output directory, a gs:// URI; empty if missing. A directory with ``${job.requestId}`` is
+    unique."""
     network: str = ""
-    """The network it is peered with, empty if none."""
+    """Peered network; empty if missing."""
     attachment: str = ""
-    """The network attachment it joins, empty if none."""
+    """Network attachment; empty if missing."""
     nodes: int = 0
-    """Machines of all its pools; of a tuning job, those of one trial."""
+    """Number of machines in all pools; in a tuning job, of one trial."""
     parallel: int = 1
-    """Number of runs at once: the trials of a tuning job."""
+    """Number of concurrent runs: parallel trials of a tuning job, else 1."""
     reservation_requests: tuple[ReservationRequest, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class JobLimits:
-    """The stack's limits of a single job; None for no limit."""
+    """Limits of the stack for a single job; None for no limit."""
 
     usd: float | None = None
     priced: bool = False
-    """True if every machine must have a price."""
+    """True if every machine type must have a known price."""
     machine_types: tuple[str, ...] | None = None
-    """Names, or prefixes with a ``*`` after them."""
+    """Allowed names, or prefixes followed by ``*``."""
     strategies: tuple[str, ...] | None = None
     source: str = "limits"
-    """The section of the stack file that has them."""
+    """The section of the stack file with these limits."""
 
 
 @dataclass(frozen=True, slots=True)
 class FileDefaults:
-    """Values that a stack fills in for missing fields of a job file; texts may have references."""
+    """Defaults of a stack for missing fields of a job file; values can contain references."""
 
     fields: Mapping[tuple[str, ...], str] = field(default_factory=dict)
-    """Path in the ``jobSpec`` -> text."""
+    """Path in the ``jobSpec`` -> value."""
     labels: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """Context of one job."""
+    """Context of a job."""
 
     region: str | None = None
-    """Region the job is sent to."""
+    """Region to which the job is submitted."""
     stack: StackFacts | None = None
     others: Mapping[str, JobFacts] = field(default_factory=dict)
-    """The stack's other jobs, by name."""
+    """Name -> facts of the stack's other jobs."""
     limits: JobLimits | None = None
     account_limits: Mapping[str, JobLimits] = field(default_factory=dict)
-    """Further limits of jobs that run as an account, by its address."""
+    """Address of a service account -> further limits of its jobs."""
     encryption_key: str = ""
-    """The key of jobs that name none."""
+    """Key of jobs without an encryptionSpec."""
     defaults: FileDefaults = field(default_factory=FileDefaults)
     levels: Mapping[str, Level] = field(default_factory=dict)
-    """Levels of rules that the stack sets, by id; an error stays one."""
+    """Rule id -> level that the stack sets; errors remain errors."""
     backend: str = "vertex"
     """The service that runs the job (``customjob.kinds``)."""
     today: datetime.date | None = None
-    """The day to compare ends of availability with; None means today."""
+    """Date for checks of availability; None for the current date."""
 
     @classmethod
     def of(cls, stack: StackFacts) -> Context:
-        """The context of a job of ``stack``, without other jobs."""
+        """Return the context of a job of ``stack``, without other jobs."""
         return cls(region=stack.region, stack=stack)
 
     @property
     def date(self) -> datetime.date:
-        """The day to compare ends of availability with."""
+        """Return the date for checks of availability."""
         return self.today or datetime.datetime.now(tz=datetime.UTC).date()
 
 

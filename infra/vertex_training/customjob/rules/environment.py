@@ -31,12 +31,12 @@ PLACEHOLDER: Final = re.compile(
 RANK_VARIABLE: Final = re.compile(
     r"\$[{(]?(RANK|WORLD_SIZE|LOCAL_RANK|NODE_RANK|MASTER_ADDR|MASTER_PORT)\b"
 )
-#: ``set -euo pipefail`` and ``set -o errexit``; also ``set -uo pipefail``, whose author
-#: has decided what a failure means.
+#: ``set -euo pipefail`` and ``set -o errexit``; also ``set -uo pipefail``, which
+#: shows that the author considered failures.
 STOPS_ON_ERROR: Final = re.compile(r"\bset( -\w+)* (-[a-z]*e|-o errexit|-[a-z]*o pipefail)")
 #: The same as an option of the shell: ``bash -euo pipefail -c``.
 STOPS_BY_OPTION: Final = re.compile(r"-[a-z]*e[a-z]*\Z|errexit\Z")
-#: Ends of lines after which a shell goes on with the same command, or with part of one.
+#: Ends of lines after which a shell continues the same command.
 GOES_ON: Final = re.compile(r"(&&|\|\||[|\\;{(]|\b(then|do|else|in))\s*\Z")
 
 #: A line that only prints, whose failure changes nothing.
@@ -45,21 +45,21 @@ PRINTS: Final = re.compile(r"(echo|printf)\s[^|;&`]*\Z")
 
 @rule("env-name", TYPES + "env_var.py")
 def env_name(job: Job) -> Iterator[Finding]:
-    """Environment variables have a C identifier as name."""
-    hint = "letters, digits and '_', not starting with a digit"
+    """The name of an environment variable is a C identifier."""
+    hint = "use letters, digits and '_'; do not begin with a digit"
     for pool in job.pools:
         for index, variable in enumerate(pool.env):
             path = (*pool.task_path, "env", index)
             if "name" not in variable:
                 yield Finding(path, "name is missing", "", hint, "name")
             elif not ENV_NAME.match(variable["name"]):
-                what = "name is no C identifier"
+                what = "the name of a variable must be a C identifier"
                 yield Finding((*path, "name"), what, variable["name"], hint)
 
 
 @rule("env-value", TYPES + "env_var.py")
 def env_value(job: Job) -> Iterator[Finding]:
-    """Environment variables have a value."""
+    """Every environment variable has a value."""
     for pool in job.pools:
         for index, variable in enumerate(pool.env):
             if "value" not in variable:
@@ -73,25 +73,26 @@ def env_count(job: Job) -> Iterator[Finding]:
     for pool in job.pools:
         if len(pool.env) > MAX_ENV:
             path = (*pool.task_path, "env")
-            hint = "put them into a file in a bucket, and pass its name"
-            yield Finding(path, f"has more than {MAX_ENV} variables", str(len(pool.env)), hint)
+            hint = "write the variables to a file in a bucket, and pass the file's name"
+            what = f"a pool can have at most {MAX_ENV} environment variables"
+            yield Finding(path, what, str(len(pool.env)), hint)
 
 
 @rule("env-twice", GUIDES + "training/configure-container-settings", "warning")
 def env_twice(job: Job) -> Iterator[Finding]:
-    """No environment variable is set twice."""
+    """No environment variable has two entries."""
     for pool in job.pools:
         seen = dict[str, int]()
         for index, (path, name, _) in enumerate(pool.variables(), 1):
             if name and name in seen:
-                what = f"is set twice, first as item {seen[name]}"
-                yield Finding((*path, "name"), what, name, "remove one of the two")
+                what = f"this variable is already set by item {seen[name]} of env"
+                yield Finding((*path, "name"), what, name, "remove one of the two items")
             seen.setdefault(name, index)
 
 
 @rule("env-reserved", REQUIREMENTS, "warning")
 def env_reserved(job: Job) -> Iterator[Finding]:
-    """Variables that the service sets are left to it."""
+    """A job file does not set variables that the service sets."""
     reserved = set[str](RESERVED)
     if len(job.pools) > 1:
         reserved.add("TF_CONFIG")
@@ -100,7 +101,8 @@ def env_reserved(job: Job) -> Iterator[Finding]:
     for pool in job.pools:
         for path, name, _ in pool.variables():
             if name in reserved or (job.output and OUTPUT_DIRS.fullmatch(name)):
-                yield Finding((*path, "name"), "the service sets this itself", name, "rename it")
+                what = "Vertex AI sets this variable"
+                yield Finding((*path, "name"), what, name, "rename the variable")
 
 
 @rule("args-length", GUIDES + "training/create-custom-job")
@@ -109,14 +111,14 @@ def args_length(job: Job) -> Iterator[Finding]:
     for pool in job.pools:
         length = sum(len(text) for text in pool.task.get("args", []))
         if length > MAX_ARGS:
-            hint = "put them into a file in a bucket, and pass its name"
-            what = f"has more than {MAX_ARGS:,} characters"
+            hint = "write the arguments to a file in a bucket, and pass the file's name"
+            what = f"args must have at most {MAX_ARGS:,} characters"
             yield Finding((*pool.task_path, "args"), what, f"{length:,}", hint)
 
 
 @rule("output-variables", TYPES + "custom_job.py")
 def output_variables(job: Job) -> Iterator[Finding]:
-    """AIP_MODEL_DIR and its like are there only with a baseOutputDirectory."""
+    """A job that uses AIP_MODEL_DIR or a similar variable has a baseOutputDirectory."""
     if job.output:
         return
     for pool in job.pools:
@@ -124,48 +126,50 @@ def output_variables(job: Job) -> Iterator[Finding]:
         for path, text in pool.texts():
             if (match := OUTPUT_DIRS.search(text)) and match.group() not in by_hand:
                 hint = "set baseOutputDirectory: {outputUriPrefix: gs://…}"
-                yield Finding(path, "is not set without baseOutputDirectory", match.group(), hint)
+                what = "Vertex AI sets this variable only if the job has a baseOutputDirectory"
+                yield Finding(path, what, match.group(), hint)
 
 
 @rule("rank-variables", GUIDES + "training/distributed-training", "warning")
 def rank_variables(job: Job) -> Iterator[Finding]:
-    """Ranks and the primary's address come from CLUSTER_SPEC: the service documents no RANK."""
+    """Ranks and the primary's address come from CLUSTER_SPEC, not from undocumented variables."""
     if job.context.backend == "batch" and job.nodes > 1:
-        return  # a script of the task sets them
+        return  # a script of the task sets these variables
     for pool in job.pools:
         by_hand = {name for _, name, _ in pool.variables()}
         for path, text in pool.texts():
             for match in RANK_VARIABLE.finditer(text):
                 if match[1] not in by_hand and not _assigns(text, match[1]):
-                    hint = "derive it from CLUSTER_SPEC, as jobs/lib/vertex_job/launch.py does"
-                    yield Finding(path, "is not documented for Vertex AI", match[1], hint)
+                    hint = "read CLUSTER_SPEC instead, as jobs/lib/vertex_job/launch.py does"
+                    what = "Vertex AI does not document this variable"
+                    yield Finding(path, what, match[1], hint)
                     break
 
 
 @rule("placeholder", GUIDES + "training/configure-container-settings", "warning")
 def placeholder(job: Job) -> Iterator[Finding]:
-    """Placeholders such as <YOUR_BUCKET> have been filled in."""
+    """A job file has no placeholders such as <YOUR_BUCKET>."""
     for pool in job.pools:
         for path, text in pool.texts():
             if match := PLACEHOLDER.search(text):
-                what = "looks like a placeholder that nobody filled in"
-                yield Finding(path, what, match.group(), "the job would start, and fail")
+                what = "this text looks like a placeholder"
+                yield Finding(path, what, match.group(), "write the actual value")
 
 
 @rule("temporary-disk", GUIDES + "training/configure-compute", "warning")
 def temporary_disk(job: Job) -> Iterator[Finding]:
-    """Nothing to be kept is written below /mnt/disks: the boot disk is lost with the job."""
+    """A job does not store results below /mnt/disks: the boot disk is deleted with the job."""
     for pool in job.pools:
         for path, text in pool.texts():
             if "/mnt/disks/" in text:
-                hint = "baseOutputDirectory and AIP_CHECKPOINT_DIR, /gcs/BUCKET, or nfsMounts"
-                what = "is on the boot disk, whose data is lost when the job ends"
+                hint = "use baseOutputDirectory with AIP_CHECKPOINT_DIR, /gcs/BUCKET, or nfsMounts"
+                what = "this path is on the boot disk, which is deleted when the job ends"
                 yield Finding(path, what, "/mnt/disks/", hint)
 
 
 @rule("script-goes-on", REQUIREMENTS, "warning")
 def script_goes_on(job: Job) -> Iterator[Finding]:
-    """A shell script ends at the first failure, so that a failed training is a failed job."""
+    """A shell script stops at the first failed command, so that the job fails as well."""
     for pool in job.pools:
         command = pool.task.get("command", [])
         if not command or not is_shell(command[0]):
@@ -174,18 +178,19 @@ def script_goes_on(job: Job) -> Iterator[Finding]:
             continue
         for path, text in pool.texts():
             if "env" not in path and _ignores_failures(text):
-                what = "the script goes on after a command that failed"
-                yield Finding(path, what, "", "begin it with `set -e`, or join lines with &&")
+                what = "the script continues after a failed command"
+                hint = "begin the script with `set -e`, or join its lines with &&"
+                yield Finding(path, what, "", hint)
 
 
 @rule("nccl-infiniband", GUIDES + "training/configure-compute", "warning")
 def nccl_infiniband(job: Job) -> Iterator[Finding]:
-    """NCCL is not told to use InfiniBand on A2 machines, which have none."""
+    """A job on A2 machines does not enable InfiniBand for NCCL."""
     for pool in job.pools:
         for path, *setting in pool.variables():
             if setting == ["NCCL_IB_DISABLE", "0"] and pool.machine_type.startswith("a2-"):
                 what = "A2 machines have no InfiniBand"
-                yield Finding(path, what, "NCCL_IB_DISABLE=0", "remove it")
+                yield Finding(path, what, "NCCL_IB_DISABLE=0", "remove the variable")
 
 
 def _assigns(script: str, name: str) -> bool:
@@ -201,39 +206,39 @@ def _ignores_failures(script: str) -> bool:
     return any(not GOES_ON.search(line) for line in lines[:-1])
 
 
-#: What the service expands in the value of a variable: ``$(NAME)``; ``$$(NAME)`` stays as it is.
+#: References that the service expands in values of variables: ``$(NAME)``, but not ``$$(NAME)``.
 REFERENCE: Final = re.compile(r"(?<!\$)\$\(([A-Za-z_][A-Za-z0-9_]*)\)")
-#: What a shell expands, without the dot of a reference into the stack.
+#: Variables in shell syntax. A reference into the stack has a dot, and does not match.
 SHELL_VARIABLE: Final = re.compile(r"\$\{[A-Za-z_][A-Za-z0-9_]*\}")
-#: Variables of the service and of most images: they may be expanded though no file sets them.
+#: Variables that the service or most images set: no job file needs to define them.
 GIVEN: Final = re.compile(r"(AIP_|CLOUD_ML_)[A-Z_]+|CLUSTER_SPEC|TF_CONFIG|PATH|HOME|HOSTNAME")
 
 
 @rule("env-unresolved", TYPES + "env_var.py", "warning")
 def env_unresolved(job: Job) -> Iterator[Finding]:
-    """The value of a variable refers only to variables above it: others stay as written."""
+    """The value of a variable references only variables above it; the service expands no others."""
     for pool in job.pools:
         known = set[str]()
         for path, name, value in pool.variables():
             for match in REFERENCE.finditer(value):
                 if match[1] in known or GIVEN.fullmatch(match[1]):
                     continue
-                what = "is not expanded: no variable above has this name"
+                what = "this reference is not expanded: no variable above has this name"
                 if match[1] == name:
-                    what = "is not expanded: the variable refers to itself"
-                hint = "move that variable up, or write $$(NAME) for the text itself"
+                    what = "this reference is not expanded: the variable references itself"
+                hint = "define the variable above this one, or write $$(NAME) for literal text"
                 yield Finding((*path, "value"), what, match.group(), hint)
             known.add(name)
 
 
 @rule("shell-variable", TYPES + "custom_job.py", "warning")
 def shell_variable(job: Job) -> Iterator[Finding]:
-    """``${NAME}`` in a command line is for a shell: the service passes it as it is written."""
+    """Only a command line that a shell reads has ``${NAME}``: the service does not expand it."""
     for pool in job.pools:
         if read_command_line(pool).is_read_by_shell:
             continue
         for path, text in pool.words():
             if match := SHELL_VARIABLE.search(text):
-                what = "is not expanded: no shell reads this command line"
-                hint = "write the value, or command: [bash, -c] with the whole line in args"
+                what = "this variable is not expanded: no shell reads this command line"
+                hint = "write the value, or use command: [bash, -c] with the whole line in args"
                 yield Finding(path, what, match.group(), hint)

@@ -1,4 +1,4 @@
-"""A job in the network and the reservations of its stack: its own, with room for all jobs."""
+"""Rules for a job in the network and the reservations of its stack: ownership and capacity."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from vertex_training.errors import Path
 
 NAME: Final[Path] = (*SPEC, "network")
 ATTACHMENT: Final[Path] = (*INTERFACE, "networkAttachment")
-#: Addresses of a subnet that Google keeps: https://docs.cloud.google.com/vpc/docs/subnets
-KEPT: Final = 4
+#: Addresses of a subnet that Google reserves: https://docs.cloud.google.com/vpc/docs/subnets
+RESERVED_ADDRESSES: Final = 4
 
 
 def _network(job: Job) -> NetworkFacts | None:
@@ -30,55 +30,56 @@ def _network(job: Job) -> NetworkFacts | None:
 
 @rule("network-foreign", "docs/environments.md#networks", "warning")
 def network_foreign(job: Job) -> Iterator[Finding]:
-    """The job uses the stack's network or attachment; of others nothing can be checked."""
+    """A job uses the stack's network or attachment: others cannot be checked."""
     network = _network(job)
     if network is None:
         return
     name, attachment = job.network, job.attachment
     if name and name != network.name and not _wrong_owner(job):
-        hint = "network: ${network.name}" if network.mode == "peering" else "remove it"
-        yield Finding(NAME, "not the network of this stack", name, hint)
+        hint = "write network: ${network.name}" if network.mode == "peering" else "remove network"
+        yield Finding(NAME, "this is not the stack's network", name, hint)
     if attachment and attachment not in (network.attachment, network.attachment.split("/")[-1]):
-        hint = "${network.attachment}" if network.mode == "psc" else "remove pscInterfaceConfig"
-        yield Finding(ATTACHMENT, "not the attachment of this stack", attachment, hint)
+        is_psc = network.mode == "psc"
+        hint = "write ${network.attachment}" if is_psc else "remove pscInterfaceConfig"
+        yield Finding(ATTACHMENT, "this is not the stack's network attachment", attachment, hint)
 
 
 @rule("network-owner", PEERING)
 def network_owner(job: Job) -> Iterator[Finding]:
-    """A network of a Shared VPC is named with the host project's number."""
+    """The name of a Shared VPC network has the host project's number."""
     network = _network(job)
     if network and _wrong_owner(job):
-        what = "is in another project than this: name it with its owner's number"
-        yield Finding(NAME, what, job.network, network.name)
+        what = "the network belongs to another project, the host project of a Shared VPC"
+        yield Finding(NAME, what, job.network, f"write {network.name}")
 
 
 @rule("network-one-a-region", PEERING)
 def network_one_a_region(job: Job) -> Iterator[Finding]:
-    """All peered jobs of a region use one network."""
+    """All peered jobs in a region use the same network."""
     mine = job.network
     for name, other in sorted(job.context.others.items()):
         if mine and other.network and other.network != mine:
-            what = f"job '{name}' uses {other.network}; a region has one peered network at a time"
+            what = f"job '{name}' uses {other.network}, and a region supports one peered network"
             yield Finding(NAME, what, mine, "use the same network, or a PSC interface")
             return
 
 
 @rule("range-foreign", "docs/environments.md#networks", "warning")
 def range_foreign(job: Job) -> Iterator[Finding]:
-    """Reserved ranges are those of the stack's network; of others nothing can be checked."""
+    """Reserved ranges belong to the stack's network: others cannot be checked."""
     network = _network(job)
     if network is None or job.spec.get("network") != network.name:
         return
     for index, name in enumerate(job.spec.get("reservedIpRanges", [])):
         if name not in network.ranges:
-            hint = f"known: {', '.join(sorted(network.ranges))}"
+            hint = f"write one of {', '.join(sorted(network.ranges))}"
             path = (*SPEC, "reservedIpRanges", index)
-            yield Finding(path, "not a range of this stack's network", name, hint)
+            yield Finding(path, "the stack's network has no range of this name", name, hint)
 
 
 @rule("peering-room", GUIDES + "training/using-private-ip")
 def peering_room(job: Job) -> Iterator[Finding]:
-    """The peering range has room for all jobs of the stack that are peered at once."""
+    """The peering ranges have enough addresses for all concurrent jobs of the stack."""
     network = _network(job)
     if network is None or not network.ranges or job.network != network.name:
         return
@@ -90,26 +91,27 @@ def peering_room(job: Job) -> Iterator[Finding]:
     if room is not None and jobs > room:
         prefixes = ", ".join(f"/{prefix}" for prefix in network.ranges.values())
         what = (
-            f"{jobs} jobs of up to {max(users)} nodes at once, and {prefixes} has room for {room}"
+            f"peering ranges ({prefixes}) have addresses for {room} concurrent jobs of up to "
+            f"{max(users)} nodes, and the stack can run {jobs}"
         )
-        hint = "add a range to network.ranges, or say in network.parallelJobs how many run at once"
+        hint = "add a range to network.ranges, or limit network.parallelJobs"
         yield Finding(NAME, what, "", hint)
 
 
 @rule("interface-room", PSC, "warning")
 def interface_room(job: Job) -> Iterator[Finding]:
-    """The subnet of the attachment has an address for each node that uses it at once."""
+    """The subnet of the network attachment has an address for each concurrent node."""
     network = _network(job)
     if network is None or network.subnet_prefix is None or job.attachment != network.attachment:
         return
     others = [o.nodes * o.parallel for o in _others(job) if o.attachment == network.attachment]
     largest = sorted([job.nodes * job.parallel, *others], reverse=True)
     nodes = sum(largest[: network.parallel_jobs])
-    free = 2 ** (32 - network.subnet_prefix) - KEPT
+    free = 2 ** (32 - network.subnet_prefix) - RESERVED_ADDRESSES
     if nodes > free:
-        what = f"{nodes} nodes at once, and the subnet has {free} addresses for them"
-        prefix = 32 - math.ceil(math.log2(nodes + KEPT))
-        hint = f"network.subnet.range: a /{prefix}, or say in network.parallelJobs how many jobs"
+        what = f"the subnet has {free} addresses, and the stack can run {nodes} nodes at once"
+        prefix = 32 - math.ceil(math.log2(nodes + RESERVED_ADDRESSES))
+        hint = f"use a /{prefix} in network.subnet.range, or limit network.parallelJobs"
         yield Finding(ATTACHMENT, what, f"/{network.subnet_prefix}", hint)
 
 
@@ -118,25 +120,25 @@ def _others(job: Job) -> Iterable[JobFacts]:
 
 
 def _wrong_owner(job: Job) -> bool:
-    """Return whether the job names the stack's network with the number of the jobs' project."""
+    """Return whether the network name has the stack's project instead of the host project."""
     network, stack = _network(job), job.context.stack
-    named = NETWORK.match(job.network)
+    written = NETWORK.match(job.network)
     own = NETWORK.match(network.name) if network else None
     return bool(
-        named
+        written
         and own
         and stack
-        and named[2] == own[2]
-        and named[1] != own[1]
-        and named[1] in (stack.project, stack.project_number)
+        and written[2] == own[2]
+        and written[1] != own[1]
+        and written[1] in (stack.project, stack.project_number)
     )
 
 
 def _room(prefixes: Iterable[int | None], nodes: int) -> int | None:
-    """Jobs of up to ``nodes`` nodes that ranges of these sizes hold; None if no table has them.
+    """Return how many jobs of up to ``nodes`` nodes fit into the ranges; None if unknown.
 
-    Google's table goes from /16 to /18 and to 32 nodes. A smaller range adds nothing that a page
-    would promise; of a larger or an unknown one nothing is concluded.
+    Google's table has /16 to /18 and up to 32 nodes. A smaller range counts as 0; with a larger or
+    an unknown range the result is None.
     """
     rows = [row for row in catalog.load("peering_ranges.yaml") if row["nodes"] >= nodes]
     sizes = list(prefixes)
@@ -155,7 +157,7 @@ def _known(job: Job) -> Mapping[str, ReservationFacts]:
 
 
 def _with_request(job: Job) -> Iterator[tuple[Pool, Path]]:
-    """Pools that ask for reservations, with the place of their affinity."""
+    """Yield each pool that uses reservations, and the path of its affinity."""
     for pool in job.pools:
         if pool.reserved:
             yield pool, (*pool.machine_path, "reservationAffinity")
@@ -166,7 +168,7 @@ def _named(pool: Pool) -> list[str]:
 
 
 def _requested(job: Job) -> Iterator[tuple[Pool, Path, str, ReservationFacts | None]]:
-    """Yield each reservation that a pool names: place of its name, the name, its facts if known."""
+    """Yield the reservations that pools name: pool, path, name, and facts if known."""
     known = _known(job)
     for pool, path in _with_request(job):
         for index, name in enumerate(_named(pool)):
@@ -174,7 +176,7 @@ def _requested(job: Job) -> Iterator[tuple[Pool, Path, str, ReservationFacts | N
 
 
 def _own(job: Job, name: str) -> str:
-    """A reservation's name with the project's id, also if it was written with its number."""
+    """Return the name of a reservation with the project's id instead of its number."""
     stack = job.context.stack
     if stack is None:
         return name
@@ -184,28 +186,29 @@ def _own(job: Job, name: str) -> str:
 
 @rule("reservation-foreign", OURS, "warning")
 def reservation_foreign(job: Job) -> Iterator[Finding]:
-    """The job names a reservation of the stack; of others nothing can be checked."""
+    """A job names reservations of its stack: others cannot be checked."""
     keys = ", ".join(f"${{reservations.{r.key}}}" for r in _known(job).values())
     for _, path, name, facts in _requested(job):
         if keys and facts is None:
-            yield Finding(path, "not a reservation of this stack", name, f"known: {keys}")
+            what = "the stack has no reservation of this name"
+            yield Finding(path, what, name, f"write one of {keys}")
 
 
 @rule("reservation-machine", RESERVATIONS)
 def reservation_machine(job: Job) -> Iterator[Finding]:
-    """Machine type, GPUs and their number are the reservation's."""
+    """A pool has the machine type, GPU type and GPU count of its reservation."""
     for pool, _, _, facts in _requested(job):
         if facts and not _fits(_request_of(pool), facts):
             got = _shown(pool.machine_type, pool.accelerator, pool.count)
-            wanted = _shown(facts.machine_type, facts.accelerator_type, facts.accelerator_count)
-            what = f"reservation '{facts.key}' has other machines"
-            hint = f"it has {wanted}, and both must be the same"
+            reserved = _shown(facts.machine_type, facts.accelerator_type, facts.accelerator_count)
+            what = f"reservation '{facts.key}' has other machines than this pool"
+            hint = f"use the reservation's machines: {reserved}"
             yield Finding((*pool.machine_path, "machineType"), what, got, hint)
 
 
 @rule("reservation-any", RESERVATIONS, "warning")
 def reservation_any(job: Job) -> Iterator[Finding]:
-    """ANY_RESERVATION meets an open reservation of the stack that has the job's machines."""
+    """A pool with ANY_RESERVATION fits an open reservation of the stack."""
     reservations = _known(job).values()
     candidates = [reservation for reservation in reservations if not reservation.specific]
     for pool, path in _with_request(job):
@@ -213,52 +216,53 @@ def reservation_any(job: Job) -> Iterator[Finding]:
         if kind != "ANY_RESERVATION" or not reservations:
             continue
         if not any(_fits(_request_of(pool), reservation) for reservation in candidates):
-            what = "no open reservation of this stack has such machines"
-            hint = "name one, or set its specificReservationRequired: false"
+            what = "no open reservation of this stack has these machines"
+            hint = "name a reservation, or set specificReservationRequired: false on it"
             got = _shown(pool.machine_type, pool.accelerator, pool.count)
             yield Finding((*path, "reservationAffinityType"), what, got, hint)
 
 
 @rule("reservation-count", RESERVATIONS)
 def reservation_count(job: Job) -> Iterator[Finding]:
-    """A reservation has machines for all jobs of the stack that use it at once."""
+    """A reservation has enough machines for all concurrent jobs of the stack."""
     for path, reservation, users in _shared(job):
         needed = _at_once(users, reservation)
         if needed > reservation.count:
             asked = ", ".join(f"{name}: {count}" for name, count in users.items())
-            what = f"'{reservation.key}' has fewer machines than jobs ask for at once ({asked})"
-            hint = "raise its count, or say in its parallelJobs how many of the jobs run at once"
+            what = f"reservation '{reservation.key}' has too few machines for its jobs ({asked})"
+            hint = "raise the reservation's count, or limit its parallelJobs"
             yield Finding(path, what, f"count: {reservation.count}", hint)
 
 
 @rule("reservation-spare", RESERVATIONS, "warning")
 def reservation_spare(job: Job) -> Iterator[Finding]:
-    """A reservation has one machine more than its jobs use."""
+    """A reservation has one spare machine, as Google advises."""
     for path, reservation, users in _shared(job):
         count = reservation.count
         if _at_once(users, reservation) == count:
-            what = f"jobs use all machines of '{reservation.key}' at once"
-            what += "; Google advises to keep one spare"
-            yield Finding(path, what, f"count: {count}", f"count: {count + 1}")
+            what = f"concurrent jobs use all machines of reservation '{reservation.key}'"
+            hint = f"set count: {count + 1}; Google advises one spare machine"
+            yield Finding(path, what, f"count: {count}", hint)
 
 
 @rule("reservation-open", RESERVATIONS, "warning")
 def reservation_open(job: Job) -> Iterator[Finding]:
-    """A reservation that a job names is used by those that name it alone."""
+    """Only jobs that name a reservation use it."""
     for _, path, name, facts in _requested(job):
         if facts and not facts.specific:
-            what = f"'{facts.key}' is open to every machine that fits: it is not taken by name"
-            hint = f"${{reservations.{facts.key}}}, or its specificReservationRequired: true"
+            what = f"reservation '{facts.key}' is open, so jobs cannot use it by name"
+            affinity = f"reservationAffinity: ${{reservations.{facts.key}}}"
+            hint = f"write {affinity}, or set specificReservationRequired: true on the reservation"
             yield Finding(path[:-2], what, name, hint)
 
 
 @rule("reservation-local-ssd", RESERVATIONS, "warning")
 def reservation_local_ssd(job: Job) -> Iterator[Finding]:
-    """The machines of a reservation have no local SSD that was attached by hand."""
+    """A reservation for a job has no localSsds."""
     for _, path, _, facts in _requested(job):
         if facts and facts.local_ssds:
-            what = f"Vertex AI uses no machines with attached local SSDs, and '{facts.key}' has"
-            hint = "remove localSsds, unless the machine type always has them"
+            what = f"reservation '{facts.key}' has localSsds, which Vertex AI does not support"
+            hint = "remove localSsds, unless the machine type includes local SSDs"
             yield Finding(path[:-2], what, str(facts.local_ssds), hint)
 
 
@@ -281,7 +285,7 @@ def _shown(machine_type: str, accelerator: str, count: int) -> str:
 
 
 def _shared(job: Job) -> Iterator[tuple[Path, ReservationFacts, dict[str, int]]]:
-    """Reservations that this job uses: where it does, and the machines each job requests."""
+    """Yield reservations of this job: path, facts, and the number of machines by job."""
     for name, reservation in _known(job).items():
         for pool, path in _with_request(job):
             if _uses(job, _request_of(pool), name, reservation):
@@ -303,9 +307,9 @@ def _machines(job: Job, facts: JobFacts, name: str, reservation: ReservationFact
 
 
 def _uses(job: Job, request: ReservationRequest, name: str, reservation: ReservationFacts) -> bool:
-    """Return whether these machines come from this reservation and from no other.
+    """Return whether these machines certainly come from this reservation.
 
-    Of several names the first that has machines is taken, which nothing here can know.
+    With several names, Vertex AI uses the first reservation with free machines.
     """
     if request.reservations:
         return len(request.reservations) == 1 and _own(job, request.reservations[0]) == name

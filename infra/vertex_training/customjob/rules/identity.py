@@ -1,4 +1,4 @@
-"""Account, key and region of a job, its TensorBoard and experiment, its name and labels."""
+"""Rules for a job's account, key, region, TensorBoard, experiment, name and labels."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ KMS: Final[Path] = ("encryptionSpec", "kmsKeyName")
 
 @rule("service-account", ACCESS)
 def service_account(job: Job) -> Iterator[Finding]:
-    """A job runs as an account of its own: the default one may read and write all buckets.
+    """A job has a serviceAccount: the default account can read and write all buckets.
 
-    Without a stack this is a note: the service takes such a job, a stack does not.
+    Without a stack this is a note: the service accepts such a job, a stack does not.
     """
     if not job.account:
-        hint = "serviceAccount: ${serviceAccounts.NAME}"
+        hint = "add serviceAccount: ${serviceAccounts.NAME}"
         what = "serviceAccount is missing"
         level = "note" if job.context.stack is None else None
         yield Finding(SPEC, what, "", hint, missing="serviceAccount", level=level)
@@ -36,37 +36,37 @@ def service_account(job: Job) -> Iterator[Finding]:
 
 @rule("service-account-email", TYPES + "custom_job.py")
 def service_account_email(job: Job) -> Iterator[Finding]:
-    """The run-as account is given by its address."""
+    """A serviceAccount is the email address of a service account."""
     if job.account and not EMAIL.match(job.account):
-        hint = "NAME@PROJECT.iam.gserviceaccount.com, or ${serviceAccounts.NAME}"
-        what = "not the address of a service account"
+        hint = "write NAME@PROJECT.iam.gserviceaccount.com, or ${serviceAccounts.NAME}"
+        what = "must be the email address of a service account"
         yield Finding((*SPEC, "serviceAccount"), what, job.account, hint)
 
 
 @rule("service-account-default", ACCESS, "warning")
 def service_account_default(job: Job) -> Iterator[Finding]:
-    """The run-as account is made for the job, not a default account or Google's own agent."""
+    """The job's account is neither a default service account nor a service agent."""
     default = job.account.endswith(
         ("@developer.gserviceaccount.com", "@appspot.gserviceaccount.com")
     )
     if default or "@gcp-sa-" in job.account:
-        hint = "serviceAccount: ${serviceAccounts.NAME}"
-        what = "a default account has more rights than a job needs"
+        hint = "write serviceAccount: ${serviceAccounts.NAME}"
+        what = "a default service account or service agent has more roles than a job needs"
         yield Finding((*SPEC, "serviceAccount"), what, job.account, hint)
 
 
 @rule("encryption-key", TYPES + "encryption_spec.py")
 def encryption_key(job: Job) -> Iterator[Finding]:
-    """An encryption key is named in full."""
+    """An encryption key is written with its full name."""
     spec = job.request.get("encryptionSpec")
     if spec is None:
         return
     name = spec.get("kmsKeyName")
-    hint = "projects/P/locations/REGION/keyRings/RING/cryptoKeys/KEY"
+    hint = "write projects/P/locations/REGION/keyRings/RING/cryptoKeys/KEY"
     if not name:
         yield Finding(KMS[:1], "kmsKeyName is missing", "", hint, missing="kmsKeyName")
     elif not KEY.match(name):
-        yield Finding(KMS, "not the full name of a key", name, hint)
+        yield Finding(KMS, "must be the full name of a key", name, hint)
 
 
 @rule("encryption-region", CMEK)
@@ -76,33 +76,33 @@ def encryption_region(job: Job) -> Iterator[Finding]:
     if not match:
         return
     if match[1] not in machines.regions():
-        what = "must be in the job's region, not in a multi-region"
-        yield Finding(KMS, what, match[1], "name a key of a ring in that region")
+        what = "the key must be in the job's region, not in a multi-region"
+        yield Finding(KMS, what, match[1], "name a key of a key ring in the job's region")
     elif job.region and match[1] != job.region:
-        what = f"must be in the job's region {job.region}"
-        yield Finding(KMS, what, match[1], "name a key of a ring in that region")
+        what = f"the key must be in the job's region {job.region}"
+        yield Finding(KMS, what, match[1], f"name a key of a key ring in {job.region}")
 
 
 @rule("job-region", GUIDES + "general/locations")
 def job_region(job: Job) -> Iterator[Finding]:
-    """The job is sent to a region that runs training jobs."""
+    """The stack's region supports training jobs."""
     if job.region and job.region not in machines.regions():
-        what = "the stack's region runs no training jobs"
+        what = "the stack's region does not support training jobs"
         hint = f"set gcp:region to one of {', '.join(sorted(machines.regions()))}"
         yield Finding((), what, job.region, hint)
 
 
 @rule("artifact-location", TYPES + "custom_job.py")
 def artifact_location(job: Job) -> Iterator[Finding]:
-    """protectedArtifactLocationId is another region than the job's."""
+    """protectedArtifactLocationId is a region other than the job's region."""
     protected_artifact_location_id = job.spec.get("protectedArtifactLocationId")
     path = (*SPEC, "protectedArtifactLocationId")
     if protected_artifact_location_id and protected_artifact_location_id not in machines.regions():
-        yield Finding(
-            path, "not a region", protected_artifact_location_id, "for example europe-west4"
-        )
+        hint = "write a region such as europe-west4"
+        yield Finding(path, "must be a region", protected_artifact_location_id, hint)
     elif protected_artifact_location_id and protected_artifact_location_id == job.region:
-        yield Finding(path, "is the job's own region", protected_artifact_location_id, "remove it")
+        what = "must be another region than the job's region"
+        yield Finding(path, what, protected_artifact_location_id, "remove the field")
 
 
 TENSORBOARD: Final = re.compile(
@@ -123,11 +123,11 @@ FORMS: Final = {
 
 @rule("tracking-name", TYPES + "custom_job.py")
 def tracking_name(job: Job) -> Iterator[Finding]:
-    """A TensorBoard, an experiment and its run are named in full."""
+    """A TensorBoard, an experiment and its run are written with their full names."""
     for field, (form, hint) in FORMS.items():
         value = job.spec.get(field)
         if value is not None and not form.match(value):
-            yield Finding((*SPEC, field), "not a full resource name", value, hint)
+            yield Finding((*SPEC, field), "must be a full resource name", value, f"write {hint}")
 
 
 @rule("tracking-region", GUIDES + "experiments/tensorboard-training")
@@ -136,51 +136,51 @@ def tracking_region(job: Job) -> Iterator[Finding]:
     for field, (form, _) in FORMS.items():
         match = form.match(str(job.spec.get(field)))
         if match and job.region and match[1] != job.region:
-            what = f"must be in the job's region {job.region}"
-            yield Finding((*SPEC, field), what, match[1], "name one of that region")
+            what = f"{field} must be in the job's region {job.region}"
+            yield Finding((*SPEC, field), what, match[1], f"name a resource in {job.region}")
 
 
 @rule("tensorboard-output", "https://github.com/kubeflow/pipelines/issues/7123", "warning")
 def tensorboard_output(job: Job) -> Iterator[Finding]:
-    """A job with a TensorBoard has a baseOutputDirectory, where its logs are read from."""
+    """A job with a TensorBoard has a baseOutputDirectory for its logs."""
     if job.spec.get("tensorboard") and not job.output:
-        what = "baseOutputDirectory is missing: AIP_TENSORBOARD_LOG_DIR is not set"
-        hint = "baseOutputDirectory: {outputUriPrefix: ${buckets.NAME}/folder}"
+        what = "baseOutputDirectory is missing: without it AIP_TENSORBOARD_LOG_DIR is not set"
+        hint = "add baseOutputDirectory: {outputUriPrefix: ${buckets.NAME}/folder}"
         yield Finding(SPEC, what, "", hint, missing="baseOutputDirectory")
 
 
 @rule("tensorboard-account", GUIDES + "experiments/tensorboard-training")
 def tensorboard_account(job: Job) -> Iterator[Finding]:
-    """A job with a TensorBoard names the account that writes to it."""
+    """A job with a TensorBoard has a serviceAccount."""
     if job.spec.get("tensorboard") and not job.spec.get("serviceAccount"):
-        what = "serviceAccount is missing, and a TensorBoard needs it"
-        yield Finding(SPEC, what, "", "serviceAccount: EMAIL", missing="serviceAccount")
+        what = "serviceAccount is missing; a job with a TensorBoard requires it"
+        yield Finding(SPEC, what, "", "add serviceAccount: EMAIL", missing="serviceAccount")
 
 
 @rule("tensorboard-or-experiment", "google-cloud-aiplatform 2.7.0 google/cloud/aiplatform/jobs.py")
 def tensorboard_or_experiment(job: Job) -> Iterator[Finding]:
     """A job has a TensorBoard or an experiment, not both."""
     if job.spec.get("tensorboard") and job.spec.get("experiment"):
-        what = "tensorboard is given as well"
-        yield Finding((*SPEC, "experiment"), what, "", "remove one of the two")
+        what = "a job cannot have both tensorboard and experiment"
+        yield Finding((*SPEC, "experiment"), what, "", "remove tensorboard or experiment")
 
 
 @rule("experiment-run", TYPES + "custom_job.py")
 def experiment_run(job: Job) -> Iterator[Finding]:
-    """The context of an experiment's run is NAME-RUN of its experiment."""
+    """The context of an experiment run is EXPERIMENT-RUN."""
     experiment, run = (str(job.spec.get(field)) for field in ("experiment", "experimentRun"))
     forms = CONTEXT.match(experiment) and CONTEXT.match(run)
     if forms and not run.startswith(experiment + "-"):
-        yield Finding(
-            (*SPEC, "experimentRun"), "not a run of this experiment", run, experiment + "-RUN"
-        )
+        what = "experimentRun must be a run of the job's experiment"
+        yield Finding((*SPEC, "experimentRun"), what, run, f"write {experiment}-RUN")
 
 
 @rule("models-unused", TYPES + "custom_job.py", "warning")
 def models_unused(job: Job) -> Iterator[Finding]:
-    """models is for some jobs that Google provides; code of one's own has no use for it."""
+    """A job that runs your own code has no models: only some of Google's jobs use them."""
     if job.spec.get("models"):
-        yield Finding((*SPEC, "models"), "has no effect on custom code", "", "remove it")
+        what = "models has no effect on a job that runs your own code"
+        yield Finding((*SPEC, "models"), what, "", "remove the field")
 
 
 MAX_NAME: Final = 128
@@ -194,35 +194,35 @@ def display_name(job: Job) -> Iterator[Finding]:
     """displayName has 1 to 128 characters."""
     name = job.request.get("displayName", "x")
     if not 1 <= len(name) <= MAX_NAME:
-        what = f"has more than {MAX_NAME} characters" if name else "is empty"
-        yield Finding(("displayName",), what, name, "leave it out for STACK-JOB")
+        what = f"displayName must have 1 to {MAX_NAME} characters"
+        yield Finding(("displayName",), what, name, "remove the field for the default, STACK-JOB")
 
 
 @rule("label", TYPES + "custom_job.py")
 def label(job: Job) -> Iterator[Finding]:
-    """Labels have at most 64 lowercase letters, digits, '_' and '-', of any language."""
+    """Labels have at most 64 characters: lowercase letters of any language, digits, '_' and '-'."""
     limit = f"must have at most {MAX_LENGTH} lowercase letters, digits, '_' and '-'"
     for key, value in job.request.get("labels", {}).items():
         if not key or not _is_label(key):
             what = f"label key '{key}' {limit}"
-            yield Finding(("labels", key), what, "", "for example cost-center")
+            yield Finding(("labels", key), what, "", "write a key such as cost-center")
         elif not _is_label(value):
-            what = f"value of label '{key}' {limit}"
-            yield Finding(("labels", key), what, value, "for example ml-1")
+            what = f"the value of label '{key}' {limit}"
+            yield Finding(("labels", key), what, value, "write a value such as ml-1")
 
 
 @rule(
     "label-limits", "https://docs.cloud.google.com/resource-manager/docs/labels-overview", "warning"
 )
 def label_limits(job: Job) -> Iterator[Finding]:
-    """Labels stay below what was seen to be refused: 64 characters, 128 bytes, '-' at the start."""
+    """Labels have fewer than 64 characters and 128 bytes, and begin with a letter or digit."""
     for key, value in job.request.get("labels", {}).items():
         if not _is_label(key) or not _is_label(value):
             continue  # reported by the rule above
         long = any(len(t) >= MAX_LENGTH or len(t.encode()) >= MAX_BYTES for t in (key, value))
         if long or key[:1] in ("_", "-"):
-            what = f"label '{key}' was seen to be refused"
-            hint = "63 characters at most, the key beginning with a letter or digit"
+            what = f"Vertex AI may refuse label '{key}'"
+            hint = "use at most 63 characters, and begin the key with a letter or digit"
             yield Finding(("labels", key), what, value, hint)
 
 
@@ -233,23 +233,24 @@ def _is_label(text: str) -> bool:
 
 @rule("label-reserved", "docs/job-files.md")
 def label_reserved(job: Job) -> Iterator[Finding]:
-    """Labels that begin with vt- are left to the stack: by them a job is found again.
+    """A job file has no labels that begin with vt-: the stack uses them to find its jobs.
 
-    Without a stack this is a warning: the service takes such a job.
+    Without a stack this is a warning: the service accepts such a job.
     """
     level = "warning" if job.context.stack is None else None
     for key in job.request.get("labels", {}):
         if key.startswith(LABEL_PREFIX):
-            what = f"the stack sets the labels that begin with {LABEL_PREFIX}"
-            yield Finding(("labels", key), what, key, "rename it", level=level)
+            what = f"labels that begin with {LABEL_PREFIX} are reserved for the stack"
+            yield Finding(("labels", key), what, key, "rename the label", level=level)
 
 
 @rule(
     "label-count", "https://docs.cloud.google.com/resource-manager/docs/labels-overview", "warning"
 )
 def label_count(job: Job) -> Iterator[Finding]:
-    """With those of the stack, a job has at most 64 labels."""
+    """A job has at most 64 labels, including those of the stack."""
     count = len(job.request.get("labels", {}))
     if count > MAX_LABELS - len(JOB_LABELS):
-        what = f"a job has at most {MAX_LABELS} labels, {len(JOB_LABELS)} of which the stack sets"
-        yield Finding(("labels",), what, str(count), "remove some")
+        most = MAX_LABELS - len(JOB_LABELS)
+        what = f"a job file can have at most {most} labels; the stack adds {len(JOB_LABELS)}"
+        yield Finding(("labels",), what, str(count), f"keep at most {most} labels")

@@ -1,4 +1,4 @@
-"""Container images: where they are, how they are pinned, which ones Google makes."""
+"""Rules for container images: registries, digests, and Google's prebuilt images."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ NAME: Final = re.compile(
     r"(?:[A-Za-z0-9.-]+(?::[0-9]+)?/)?[a-z0-9]+(?:(?:[./]|_{1,2}|-+)[a-z0-9]+)*"
     r"(?::[A-Za-z0-9_][A-Za-z0-9_.-]{0,127})?(?:@sha256:[0-9a-f]{64})?\Z"
 )
-#: Google's registries, and how many parts the name of an image has there at least.
+#: Google's registries, the minimum number of parts in an image name, and its form.
 PARTS: Final = (
     (re.compile(r"[a-z0-9-]+-docker\.pkg\.dev(/|\Z)"), 4, "HOST/PROJECT/REPOSITORY/NAME:TAG"),
     (re.compile(r"([a-z]+\.)?gcr\.io(/|\Z)"), 3, "HOST/PROJECT/NAME:TAG"),
@@ -28,34 +28,34 @@ MAX_NAME: Final = 1000
 PREBUILT: Final = re.compile(
     r"(us|europe|asia)-docker\.pkg\.dev/vertex-ai/training/[a-z0-9.-]+(:.+)?\Z"
 )
-#: Where prebuilt images were before; files of that time still name it.
+#: The former registry of prebuilt images, which old job files still name.
 LEGACY: Final = re.compile(
     r"((us|eu|asia)\.)?gcr\.io/cloud-aiplatform/training/([a-z0-9.-]+)(:.+)?\Z"
 )
 #: Frameworks of prebuilt training images.
 FRAMEWORKS: Final = ("tf", "pytorch", "sklearn", "scikit", "xgboost", "ray", "reductionserver")
-#: What prebuilt images are for, as their names have it: ``scikit-learn-cpu.0-23``.
+#: Devices in the names of prebuilt images: ``scikit-learn-cpu.0-23``.
 DEVICES: Final = ("cpu", "gpu", "tpu", "xla")
 #: Framework and version in the name of a prebuilt image, like ``tf-cpu.2-17.py310``.
 VERSION: Final = re.compile(r"([a-z]+)-[a-z]+\.([0-9]+)-([0-9]+)(?:\.|\Z)")
-#: Registries of Google's own, where nobody else can push or pin.
+#: Google's own repositories, to which users cannot push.
 GOOGLES: Final = re.compile(
     r"[a-z0-9-]+-docker\.pkg\.dev/(vertex-ai|vertex-ai-restricted|deeplearning-platform-release)/"
     r"|([a-z]+\.)?gcr\.io/(cloud-aiplatform|deeplearning-platform-release|google\.com/[a-z]+)/"
 )
 
 
-#: Registries that ask for a login, of which a job can give none.
+#: Registries that require a login, which a job cannot provide.
 FOREIGN: Final = re.compile(
     r"\d{12}\.dkr\.ecr\.[a-z0-9-]+\.amazonaws\.com(\.cn)?/|[a-z0-9]+\.azurecr\.io/|ghcr\.io/"
     r"|registry\.gitlab\.com/|docker\.pkg\.github\.com/"
 )
-#: Container Registry, in any of its places.
+#: Container Registry, in any multi-region.
 REGISTRY: Final = re.compile(r"([a-z]+\.)?gcr\.io/")
 
 
 def _images(job: Job, *, named: bool = True) -> Iterator[tuple[Pool, str, Path]]:
-    """The image of each pool, and its path; without those that are ``named`` wrongly."""
+    """Yield each pool, its image and the image's path; only valid names if ``named``."""
     for pool in job.pools:
         if pool.image and (_is_name(pool.image) or not named):
             yield pool, pool.image, (*pool.task_path, pool.image_field)
@@ -67,106 +67,110 @@ def _is_name(image: str) -> bool:
 
 @rule("container-image", TYPES + "custom_job.py")
 def container_image(job: Job) -> Iterator[Finding]:
-    """A container has an image."""
+    """A containerSpec has an imageUri."""
     for pool in job.pools:
         if pool.task_name == "containerSpec" and not pool.image:
-            hint = "imageUri: ${images.NAME}"
+            hint = "write imageUri: ${images.NAME}"
             yield Finding(pool.task_path, "imageUri is missing", "", hint, missing="imageUri")
 
 
 @rule("image-name", CUSTOM_PAGE)
 def image_name(job: Job) -> Iterator[Finding]:
-    """An image is named as registries do: HOST/PATH:TAG or HOST/PATH@sha256:DIGEST."""
+    """An image name has the form HOST/PATH:TAG or HOST/PATH@sha256:DIGEST."""
     for _, image, path in _images(job, named=False):
         if not _is_name(image):
-            hint = "no https://, no spaces; the path is lowercase"
+            hint = "write HOST/PATH:TAG in lowercase, without https:// and spaces"
             if SHELL_VARIABLE.search(image):
-                hint = "a shell variable, which nothing fills in here: write the name"
+                hint = "replace the shell variable by its value: imageUri is not expanded"
             elif "@" in image:
-                hint = "a digest is sha256: and 64 hexadecimal digits"
-            yield Finding(path, "not the name of an image", image, hint)
+                hint = "write the digest as sha256: and 64 hexadecimal digits"
+            yield Finding(path, "must be the name of an image", image, hint)
             continue
         for registry, parts, form in PARTS:
             if registry.match(image) and len(image.split("/")) < parts:
-                yield Finding(path, "not the name of an image of this registry", image, form)
+                what = "the image name is too short for this registry"
+                yield Finding(path, what, image, f"write {form}")
 
 
 @rule("image-registry", CUSTOM_PAGE, "warning")
 def image_registry(job: Job) -> Iterator[Finding]:
-    """Images are in Artifact Registry: Container Registry was shut down, others want a login."""
+    """Images are in Artifact Registry: gcr.io was shut down, other registries require a login."""
     for pool, image, path in _images(job):
         if legacy := LEGACY.match(image):
             region = {"eu": "europe"}.get(legacy[2], legacy[2] or "us")
             what = "prebuilt images moved from gcr.io/cloud-aiplatform to Artifact Registry"
-            hint = f"{region}-docker.pkg.dev/vertex-ai/training/{legacy[3]}:latest"
+            hint = f"write {region}-docker.pkg.dev/vertex-ai/training/{legacy[3]}:latest"
             yield Finding(path, what, image, hint)
         elif pool.task_name == "pythonPackageSpec":
-            continue  # no prebuilt image: the rule below refuses it, and that is one finding
+            continue  # not a prebuilt image: the rule executor-image reports it
         elif FOREIGN.match(image):
-            what = "Vertex AI has no login for this registry: it pulls only what is public there"
-            yield Finding(path, what, image, "${images.NAME}, copied into the stack's registry")
+            what = "Vertex AI can pull only public images from this registry"
+            hint = "copy the image into the stack's registry, and write ${images.NAME}"
+            yield Finding(path, what, image, hint)
         elif REGISTRY.match(image) and not GOOGLES.match(image):
-            what = "gcr.io answers only where Artifact Registry took it over"
-            yield Finding(path, what, image, "REGION-docker.pkg.dev/PROJECT/REPOSITORY/NAME:TAG")
+            what = "gcr.io serves images only for projects that moved to Artifact Registry"
+            hint = "write REGION-docker.pkg.dev/PROJECT/REPOSITORY/NAME:TAG"
+            yield Finding(path, what, image, hint)
 
 
 @rule("image-pinned", CUSTOM_PAGE, "note")
 def image_pinned(job: Job) -> Iterator[Finding]:
-    """An image of one's own has a digest or a tag that says which one.
+    """Your own image has a digest or a tag other than latest.
 
-    An image on gcr.io is told to move, by the rule above, and one that runs no package is refused
-    by the rule below: one finding for an image.
+    Other rules report images on gcr.io and wrong executor images: one finding for each image.
     """
     for pool, image, path in _images(job):
         last = image.rsplit("/", 1)[-1]
         moving = last.endswith(":latest") or (":" not in last and "@" not in last)
-        told = REGISTRY.match(image) or pool.task_name == "pythonPackageSpec"
-        if moving and not GOOGLES.match(image) and not told:
-            what = "the same name may be another image tomorrow"
-            yield Finding(path, what, image, "${images.NAME}, pinned by digest in the stack file")
+        reported = REGISTRY.match(image) or pool.task_name == "pythonPackageSpec"
+        if moving and not GOOGLES.match(image) and not reported:
+            what = "the image is not pinned: another image may get this name"
+            hint = "write ${images.NAME}, which the stack file pins by digest"
+            yield Finding(path, what, image, hint)
 
 
 @rule("executor-image", TYPES + "custom_job.py")
 def executor_image(job: Job) -> Iterator[Finding]:
-    """A package runs in one of Google's prebuilt training images."""
+    """A Python package runs in one of Google's prebuilt training images."""
     for pool, image, path in _images(job):
         prebuilt = PREBUILT.match(image) or LEGACY.match(image)
         if pool.task_name == "pythonPackageSpec" and not prebuilt:
-            hint = "us-docker.pkg.dev/vertex-ai/training/NAME:latest; other images: containerSpec"
-            yield Finding(path, "not a prebuilt training image", image, hint)
+            hint = "write us-docker.pkg.dev/vertex-ai/training/NAME:latest, or use containerSpec"
+            yield Finding(path, "must be a prebuilt training image", image, hint)
 
 
 @rule("prebuilt-tag", PREBUILT_PAGE)
 def prebuilt_tag(job: Job) -> Iterator[Finding]:
-    """A prebuilt image is taken with the tag :latest."""
+    """A prebuilt image has the tag :latest."""
     for _, image, path in _images(job):
         if PREBUILT.match(image) and not image.endswith(":latest"):
             name = image.rsplit(":", 1)[0]
-            yield Finding(path, "the tag :latest is required", image, f"{name}:latest")
+            what = "a prebuilt image must have the tag :latest"
+            yield Finding(path, what, image, f"write {name}:latest")
 
 
 @rule("prebuilt-name", PREBUILT_PAGE, "warning")
 def prebuilt_name(job: Job) -> Iterator[Finding]:
-    """A prebuilt image has a name that Google gives: pytorch-cpu of 2.x is called pytorch-xla."""
+    """A prebuilt image has a name that Google uses; PyTorch 2.x for CPUs is pytorch-xla."""
     for _, image, path in _images(job):
         short = _short(image)
         if not PREBUILT.match(image):
             continue
         framework, device = short.partition("-")[0], short.partition(".")[0].rpartition("-")[2]
         if short.startswith("pytorch-cpu.2-"):
-            hint = short.replace("pytorch-cpu", "pytorch-xla")
-            yield Finding(path, "there is no such prebuilt image", short, hint)
+            hint = f"write {short.replace('pytorch-cpu', 'pytorch-xla')}"
+            yield Finding(path, "this prebuilt image does not exist", short, hint)
         elif framework not in FRAMEWORKS and (meant := nearest(framework, FRAMEWORKS)):
             hint = f"did you mean '{short.replace(framework, meant, 1)}'?"
-            yield Finding(path, "there is no such prebuilt image", short, hint)
+            yield Finding(path, "this prebuilt image does not exist", short, hint)
         elif device not in DEVICES and (meant := nearest(device, DEVICES)):
             hint = f"did you mean '{short.replace(f'-{device}.', f'-{meant}.', 1)}'?"
-            yield Finding(path, "there is no such prebuilt image", short, hint)
+            yield Finding(path, "this prebuilt image does not exist", short, hint)
 
 
 @rule("image-age", PREBUILT_PAGE, "warning")
 def image_age(job: Job) -> Iterator[Finding]:
-    """A prebuilt image is still served; a note where no newer one of its framework is either."""
+    """A prebuilt image is still available; a note if no image of its framework is."""
     rows = catalog.load("training_images.yaml")
     served = {row["framework"] for row in rows if row["available_until"] >= job.context.date}
     for _, image, path in _images(job):
@@ -179,16 +183,16 @@ def image_age(job: Job) -> Iterator[Finding]:
                 continue
             if re.fullmatch(row["pattern"], short):
                 what, framework = (
-                    f"this prebuilt image was to be served until {until}",
+                    f"support of this prebuilt image ended on {until}",
                     row["framework"],
                 )
                 break
             if _is_older(short, row):
                 framework = row["framework"]
-                what = f"a newer image than this one was to be served until {until}"
+                what = f"support of a newer image than this one ended on {until}"
         if what:
             level = None if framework in served else "note"
-            yield Finding(path, what, short, "prefer an image of your own", level=level)
+            yield Finding(path, what, short, "build your own image", level=level)
 
 
 def _is_older(short: str, row: dict[str, Any]) -> bool:

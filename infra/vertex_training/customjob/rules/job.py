@@ -1,4 +1,4 @@
-"""A request as the rules read it: pools, machines, tasks, context, and facts for other jobs."""
+"""Read access to a request for the rules: pools, machines, tasks, context; facts of a job."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ Request = dict[str, Any]
 SPEC: Final[Path] = ("jobSpec",)
 POOLS: Final[Path] = ("jobSpec", "workerPoolSpecs")
 TASKS: Final = ("containerSpec", "pythonPackageSpec")
-#: Programs that take a script as the word after ``-c``, and pass what follows it as $0, $1, …
+#: Shells: they run the word after ``-c`` as a script, and pass the following words as $0, $1, …
 SHELLS: Final = frozenset({"sh", "bash", "dash", "ash", "zsh", "ksh"})
-#: Part of the name of Google's image that runs a reduction server.
+#: Part of the name of Google's reduction server image.
 REDUCTION_SERVER: Final = "/reductionserver"
 
 
@@ -33,124 +33,124 @@ def is_shell(word: str) -> bool:
 
 @dataclass(frozen=True)
 class Pool:
-    """A worker pool that is not skipped."""
+    """A worker pool that is not empty."""
 
     index: int
     spec: dict[str, Any]
 
     @property
     def path(self) -> Path:
-        """Its path in the request."""
+        """Return the path of the pool in the request."""
         return (*POOLS, self.index)
 
     @property
     def machine(self) -> dict[str, Any]:
-        """Its machineSpec, empty if it has none."""
+        """Return the machineSpec; empty if missing."""
         return self.spec.get("machineSpec", {})
 
     @property
     def machine_path(self) -> Path:
-        """Path of its machineSpec."""
+        """Return the path of the machineSpec."""
         return (*self.path, "machineSpec")
 
     @property
     def machine_type(self) -> str:
-        """Its machineType, empty if it has none."""
+        """Return the machineType; empty if missing."""
         return self.machine.get("machineType", "")
 
     @functools.cached_property
     def shape(self) -> machines.MachineType | None:
-        """Its machine type in the catalogue, if it is there."""
+        """Return the catalogue's entry for the machine type; None if unknown."""
         return machines.machine_type(self.machine_type)
 
     @property
     def accelerator(self) -> str:
-        """Its acceleratorType, empty if it has none."""
+        """Return the acceleratorType; empty if missing."""
         name = self.machine.get("acceleratorType", "")
         return "" if name.endswith("_UNSPECIFIED") else name
 
     @property
     def count(self) -> int:
-        """Its acceleratorCount; 0 means none, as in the API."""
+        """Return the acceleratorCount; 0 if missing, as in the API."""
         return self.machine.get("acceleratorCount", 0)
 
     @property
     def gpu(self) -> bool:
-        """Return whether its machines have GPUs, by the file or by the machine type."""
+        """Return whether the machines have GPUs, by the file or by the machine type."""
         shape = self.shape
         bundled = shape.accelerators if shape and shape.accelerator_required else ()
         return any(name.startswith("NVIDIA") for name in (self.accelerator, *bundled))
 
     @property
     def required(self) -> bool:
-        """Return whether its machine type comes with accelerators that must be named."""
+        """Return whether the machine type requires acceleratorType and acceleratorCount."""
         return self.shape is not None and self.shape.accelerator_required
 
     @property
     def affinity(self) -> dict[str, Any] | None:
-        """Its reservationAffinity."""
+        """Return the reservationAffinity; None if missing."""
         return self.machine.get("reservationAffinity")
 
     @property
     def reserved(self) -> bool:
-        """Return whether it requests a reservation."""
+        """Return whether the pool requests a reservation."""
         kind = (self.affinity or {}).get("reservationAffinityType")
         return kind in ("ANY_RESERVATION", "SPECIFIC_RESERVATION")
 
     @property
     def unreserved(self) -> bool:
-        """Return whether it certainly requests no reservation."""
+        """Return whether the pool certainly requests no reservation."""
         affinity = self.affinity
         return affinity is None or affinity.get("reservationAffinityType") == "NO_RESERVATION"
 
     @property
     def replicas(self) -> int:
-        """Its replicaCount; the service takes 1 if there is none."""
+        """Return the replicaCount; 1 if missing, as in the service."""
         return self.spec.get("replicaCount", 1)
 
     @property
     def task_name(self) -> str:
-        """``containerSpec`` or ``pythonPackageSpec``; empty if it has neither."""
+        """Return ``containerSpec`` or ``pythonPackageSpec``; empty if the pool has neither."""
         return next((name for name in TASKS if name in self.spec), "")
 
     @property
     def task(self) -> dict[str, Any]:
-        """Its containerSpec or pythonPackageSpec, empty if it has neither."""
+        """Return the containerSpec or pythonPackageSpec; empty if the pool has neither."""
         return self.spec.get(self.task_name, {})
 
     @property
     def task_path(self) -> Path:
-        """Path of its task."""
+        """Return the path of the task."""
         return (*self.path, self.task_name)
 
     @property
     def image_field(self) -> str:
-        """Name of the field that holds its image."""
+        """Return the name of the field with the image."""
         return "imageUri" if self.task_name == "containerSpec" else "executorImageUri"
 
     @property
     def image(self) -> str:
-        """Its image, empty if it has none."""
+        """Return the image; empty if missing."""
         return self.task.get(self.image_field, "")
 
     @property
     def env(self) -> list[dict[str, Any]]:
-        """Its environment variables."""
+        """Return the environment variables."""
         return self.task.get("env", [])
 
     def variables(self) -> Iterator[tuple[Path, str, str]]:
-        """Yield path, name and value of its environment variables; empty for what is missing."""
+        """Yield path, name and value of each environment variable; empty if missing."""
         for index, variable in enumerate(self.env):
             path = (*self.task_path, "env", index)
             yield path, str(variable.get("name", "")), str(variable.get("value", ""))
 
     @property
     def is_reduction_server(self) -> bool:
-        """Return whether it runs Google's reduction server."""
+        """Return whether the pool runs Google's reduction server."""
         return REDUCTION_SERVER in self.image
 
     def words(self) -> list[tuple[Path, str]]:
-        """The command line that it runs: command and args, each word with its path."""
+        """Return path and text of each word of the command line: command and args."""
         return [
             ((*self.task_path, field, index), text)
             for field in ("command", "args")
@@ -158,7 +158,7 @@ class Pool:
         ]
 
     def texts(self) -> Iterator[tuple[Path, str]]:
-        """Texts that the code receives: command, args and values of env, each with its path."""
+        """Yield path and text of each item of command and args and each value of env."""
         yield from self.words()
         for index, variable in enumerate(self.env):
             if "value" in variable:
@@ -167,89 +167,89 @@ class Pool:
 
 @dataclass(frozen=True)
 class Job:
-    """One request and its context."""
+    """A request and its context."""
 
     request: Request
     context: Context = FILE_ONLY
     unreadable: tuple[Path, ...] = ()
-    """Paths whose value could not be read: their absence proves nothing."""
+    """Paths of unreadable values, which rules must not treat as missing."""
     tuning: Request | None = None
-    """The HyperparameterTuningJob that ``request`` is a trial of; None of a job of its own."""
+    """The HyperparameterTuningJob, if ``request`` is one of its trials."""
 
     @property
     def kind(self) -> JobKind:
-        """The kind of the resource that its file describes."""
+        """Return the kind of resource that the job file describes."""
         return CUSTOM_JOB if self.tuning is None else TUNING_JOB
 
     @property
     def spec(self) -> dict[str, Any]:
-        """Its jobSpec, empty if it has none."""
+        """Return the jobSpec; empty if missing."""
         return self.request.get("jobSpec", {})
 
     @functools.cached_property
     def pools(self) -> tuple[Pool, ...]:
-        """Worker pools that are not skipped."""
+        """Return the worker pools that are not empty."""
         specs = self.spec.get("workerPoolSpecs", [])
         return tuple(Pool(index, spec) for index, spec in enumerate(specs) if spec)
 
     @property
     def nodes(self) -> int:
-        """Its machines: all replicas of its pools."""
+        """Return the number of machines: the replicas of all pools."""
         return sum(pool.replicas for pool in self.pools)
 
     @property
     def parallel(self) -> int:
-        """Number of runs at once: the trials of a tuning job, else 1."""
+        """Return the number of concurrent runs: parallel trials of a tuning job, else 1."""
         tuning = self.tuning or {}
         counts = (tuning.get("maxTrialCount", 1), tuning.get("parallelTrialCount", 1))
         return max(1, min(counts))
 
     @property
     def region(self) -> str | None:
-        """Region the job is sent to, if known."""
+        """Return the region to which the job is submitted, if known."""
         return self.context.region
 
     @property
     def scheduling(self) -> dict[str, Any]:
-        """Its scheduling, empty if it has none."""
+        """Return the scheduling field; empty if missing."""
         return self.spec.get("scheduling", {})
 
     @property
     def strategy(self) -> str:
-        """STANDARD, SPOT or FLEX_START, also by their deprecated names; ``?`` if unreadable."""
+        """Return STANDARD, SPOT or FLEX_START, also for deprecated names; ``?`` if unreadable."""
         if any(path[1:2] == ("scheduling",) for path in self.unreadable):
             return "?"
-        named = {"LOW_COST": "SPOT", "SPOT": "SPOT", "FLEX_START": "FLEX_START"}
-        return named.get(str(self.scheduling.get("strategy")), "STANDARD")
+        strategies = {"LOW_COST": "SPOT", "SPOT": "SPOT", "FLEX_START": "FLEX_START"}
+        return strategies.get(str(self.scheduling.get("strategy")), "STANDARD")
 
     @property
     def account(self) -> str:
-        """The account it runs as, empty if none is named."""
+        """Return the serviceAccount; empty if missing."""
         return self.spec.get("serviceAccount", "")
 
     @property
     def network(self) -> str:
-        """The network it is peered with, empty if none."""
+        """Return the peered network; empty if missing."""
         return self.spec.get("network", "")
 
     @property
     def attachment(self) -> str:
-        """The network attachment it joins, empty if none."""
+        """Return the network attachment; empty if missing."""
         return self.spec.get("pscInterfaceConfig", {}).get("networkAttachment", "")
 
     @property
     def output(self) -> str:
-        """Its output directory, empty if it has none."""
+        """Return the output directory; empty if missing."""
         return self.spec.get("baseOutputDirectory", {}).get("outputUriPrefix", "")
 
 
-#: Folders below the output directory that the service passes to a job.
+#: Subfolders of the output directory that the service passes to a job.
 FOLDERS: Final = ("model", "checkpoints", "logs")
 REQUEST_ID: Final = "${job.requestId}"
 
 
 def job_facts_of(job: Job) -> JobFacts:
-    """The facts of one job."""
+    """Return the facts of a job."""
     requests = tuple(
         ReservationRequest(
             tuple((pool.affinity or {}).get("values", ())),
@@ -272,7 +272,7 @@ def job_facts_of(job: Job) -> JobFacts:
 
 
 def concerns(mine: JobFacts, others: Mapping[str, JobFacts]) -> bool:
-    """Return whether the other jobs could break a rule of the job with the facts ``mine``."""
+    """Return whether the other jobs can cause findings for the job with the facts ``mine``."""
     return any(
         outputs_clash(mine.output, other.output)
         or (mine.network and other.network)
@@ -283,9 +283,9 @@ def concerns(mine: JobFacts, others: Mapping[str, JobFacts]) -> bool:
 
 
 def outputs_clash(one: str, other: str) -> bool:
-    """Return whether two jobs with these output directories write to the same places.
+    """Return whether two jobs with these output directories write to the same folder.
 
-    A directory that holds the request id differs for every request.
+    A directory with the request id is unique for every request.
 
     >>> outputs_clash("gs://b/x", "gs://b/x/"), outputs_clash("gs://b/x/model", "gs://b/x")
     (True, True)

@@ -1,4 +1,4 @@
-"""The command line against the machines: shells, launchers, their processes and nodes."""
+"""Rules that compare a command line with the machines: shells, launchers, processes, nodes."""
 
 from __future__ import annotations
 
@@ -24,43 +24,43 @@ DISTRIBUTED: Final = GUIDES + "training/distributed-training"
 POSIX: Final = "https://pubs.opengroup.org/onlinepubs/9699919799/utilities/"
 TORCHRUN: Final = "https://docs.pytorch.org/docs/stable/elastic/run.html"
 GCSFUSE: Final = "https://docs.cloud.google.com/storage/docs/cloud-storage-fuse/overview"
-SHELL_HINT: Final = "command: [bash, -c] with the whole line as one word of args"
-#: Words that mean something to a shell only.
+SHELL_HINT: Final = "use command: [bash, -c] with the whole line as one item of args"
+#: Words that only a shell interprets.
 OPERATORS: Final = frozenset(
     ("&&", "||", "|", ";", "&", ">", ">>", "<", "<<", "2>", "2>>", "2>&1", "&>", ">&2", "1>&2")
 )
-#: Programs that take such words themselves.
+#: Programs that accept such words as arguments.
 TAKE_OPERATORS: Final = frozenset(("find", "expr", "test", "[", "parallel", "jq", "awk", "make"))
-#: Commands of shells for which no image has a program.
+#: Commands of shells that are not programs.
 BUILTINS: Final = frozenset(
     ("cd", "source", ".", "export", "set", "unset", "ulimit", "eval", "alias", "exec", "trap")
 )
-#: What a shell replaces anywhere: arithmetic, and commands with arguments.
+#: Text that a shell replaces: arithmetic, and commands with arguments.
 COMMANDS: Final = (
     re.compile(r"\$\(\(.+?\)\)"),
     re.compile(r"\$\([^()\s]+\s[^()]*\)"),
     re.compile(r"`[^`]+`"),
 )
-#: In a word of the command line; another rule reports ``${NAME}``.
+#: Shell syntax in a word of the command line; another rule reports ``${NAME}``.
 IN_WORDS: Final = (
     *COMMANDS,
     re.compile(r"(?:(?<=\A)|(?<==))~/"),
     re.compile(r"(?:(?<=\A)|(?<=[=:/,]))\$[A-Z_][A-Z0-9_]*\b"),
 )
-#: ``$(nproc)``: the service would fill in a variable of this name, and there is none.
+#: A command like ``$(nproc)``, which the service would read as a variable.
 COMMAND: Final = re.compile(r"(?<!\$)\$\(([a-z][\w.-]*)\)")
-#: In values of env; ``$NAME`` also within a text, since the service knows ``$(NAME)`` alone.
+#: Shell syntax in values of env, also within text: the service expands only ``$(NAME)``.
 IN_ENV: Final = (
     *COMMANDS,
     re.compile(r"\A~/"),
     re.compile(r"(?<![$\\])\$(?:\{([A-Z_][A-Z0-9_]*)(?::?[-=+?][^{}]*)?\}|([A-Z_][A-Z0-9_]*)\b)"),
 )
-#: Programs that do nothing by themselves: what they run stands in the words after them.
+#: Programs that run the program in the words after them.
 INTERPRETERS: Final = re.compile(
     r"(?:.*/)?(?:python|pip)[0-9.]*|torchrun|accelerate|deepspeed|mpirun|horovodrun|(?:.*/)?(?:ba)?sh"
 )
 SCRIPTS: Final = re.compile(r"(?:.*/)?[\w.-]+\.(?:sh|py)|\./\S+")
-#: Words after a script that only name it, as ``$0``.
+#: Words after a script that are only its name, ``$0``.
 SCRIPT_NAMES: Final = frozenset(("--", "-", "_", "sh", "bash"))
 PRINTING: Final = frozenset(("echo", "printf"))
 ENGINES: Final = frozenset(("docker", "podman", "nerdctl"))
@@ -69,7 +69,7 @@ TWO_IN_ONE: Final = re.compile(r"--?[A-Za-z][\w-]*\s+\S")
 CUDA: Final = re.compile(
     r"--(?:device|accelerator|device[-_]map)[=\s](?:cuda(?::\d+)?|gpu)\Z", re.IGNORECASE
 )
-#: Launcher -> torchrun's option -> its own for the same.
+#: Launcher -> torchrun's option -> the launcher's name of that option.
 OWN_OPTIONS: Final[Mapping[str, Mapping[str, str]]] = {
     "accelerate": {
         "nnodes": "num-machines",
@@ -93,7 +93,7 @@ def _path(pool: Pool, index: int) -> Path:
 
 @rule("shell-needed", POSIX + "V3_chap02.html", "warning")
 def shell_needed(job: Job) -> Iterator[Finding]:
-    """Words for a shell stand in the script of one: without it, they are arguments as written."""
+    """Shell syntax is in the script of a shell: without a shell it is passed as plain arguments."""
     for pool, line in _lines(job):
         if line.is_read_by_shell or pool.task_name != "containerSpec":
             continue
@@ -105,24 +105,24 @@ def shell_needed(job: Job) -> Iterator[Finding]:
             operators = [(path, word) for path, word in words if word in OPERATORS]
             if operators:
                 path, word = operators[0]
-                what = "is for a shell, and none reads this line"
+                what = "this word needs a shell, and no shell reads this command line"
                 yield Finding(path, what, word, SHELL_HINT, mend=Mend("script", 0))
         yield from _unexpanded(pool, words)
 
 
 def _no_program(pool: Pool, line: CommandLine) -> Finding | None:
-    """Return what is wrong with the first word, if no image has such a program."""
+    """Return a finding if the first word is shell syntax and not a program."""
     first = line.words[0]
     if ASSIGNMENT.fullmatch(first) and "/" not in first.partition("=")[0]:
-        what = "is an assignment of a shell, and no program"
-        return Finding(_path(pool, 0), what, first, "an entry of env, or a shell: " + SHELL_HINT)
+        what = "the first word must be a program; this is a shell assignment"
+        return Finding(_path(pool, 0), what, first, "add an item to env, or " + SHELL_HINT)
     if first in BUILTINS:
-        what = "is a command of shells, and no program"
+        what = "the first word must be a program; this is a shell command"
         return Finding(_path(pool, 0), what, first, SHELL_HINT)
     parts = first.split()
     if len(parts) > 1 and any(form.fullmatch(parts[0]) for form in (INTERPRETERS, SCRIPTS)):
-        what = "names one program with blanks in its name"
-        return Finding(_path(pool, 0), what, first, f"command: [{', '.join(parts)}]")
+        what = "a program and its arguments must be separate items of command"
+        return Finding(_path(pool, 0), what, first, f"write command: [{', '.join(parts)}]")
     return None
 
 
@@ -135,23 +135,23 @@ def _unexpanded(pool: Pool, words: list[tuple[Path, str]]) -> Iterator[Finding]:
             continue
         is_code = word in ("-c", "-e", "--eval")
         if syntax := _shell_syntax(word, IN_WORDS, names):
-            what = "is not expanded: no shell reads this command line"
+            what = "this text is not expanded: no shell reads this command line"
             yield Finding(path, what, syntax.group(), "write the value, or " + SHELL_HINT)
 
 
 def _shell_syntax(
     text: str, forms: Iterable[re.Pattern[str]], variables: Container[str]
 ) -> re.Match[str] | None:
-    """Return what only a shell would replace in a text; the service fills in ``variables``."""
+    """Return the shell syntax in a text; the service itself expands ``variables``."""
     syntax = next((match for form in forms if (match := form.search(text))), None)
-    if syntax is None and (named := COMMAND.search(text)) and named[1] not in variables:
-        return named
+    if syntax is None and (command := COMMAND.search(text)) and command[1] not in variables:
+        return command
     return syntax
 
 
 @rule("shell-script-split", POSIX + "sh.html")
 def shell_script_split(job: Job) -> Iterator[Finding]:
-    """The script of ``bash -c`` is one word: those after it are arguments of the script."""
+    """The script of ``bash -c`` is one item: the items after it are arguments of the script."""
     for pool, line in _lines(job):
         if line.unused is None or line.script is None:
             continue
@@ -159,10 +159,10 @@ def shell_script_split(job: Job) -> Iterator[Finding]:
             continue
         one_word = len(line.script.split()) == 1
         level = None if one_word and INTERPRETERS.fullmatch(line.script.strip()) else "warning"
-        what = f"is no part of the script {line.script.strip()[:60]!r}, which never reads it"
+        what = f"the script {line.script.strip()[:60]!r} ends before this word and ignores it"
         script = line.words[line.unused - 1 :]
         whole = " ".join([line.script, *map(_quoted, script[1:])])
-        hint = f"one word: {whole[:100]!r}"
+        hint = f"write the script as one item: {whole[:100]!r}"
         path, word = pool.words()[line.unused]
         yield Finding(path, what, word, hint, level=level, mend=Mend("script", line.unused - 1))
 
@@ -173,49 +173,49 @@ def _quoted(word: str) -> str:
 
 @rule("argument-of-two", POSIX + "V1_chap12.html", "warning")
 def argument_of_two(job: Job) -> Iterator[Finding]:
-    """An option and its value are words of their own."""
+    """An option and its value are separate items."""
     for pool in job.pools:
         is_code = False
         for path, word in pool.words():
             if not is_code and "\n" not in word and TWO_IN_ONE.match(word):
-                what = "is passed as one argument"
-                yield Finding(path, what, word, f"args: [{', '.join(word.split())}]")
+                what = "an option and its value must be separate items"
+                yield Finding(path, what, word, f"write args: [{', '.join(word.split())}]")
                 break
             is_code = word in ("-c", "-e", "-lc", "-ec")
 
 
 @rule("env-shell", TYPES + "env_var.py", "warning")
 def env_shell(job: Job) -> Iterator[Finding]:
-    """Values of variables have no shell syntax: the service expands ``$(NAME)`` alone."""
+    """Values of variables have no shell syntax: the service expands only ``$(NAME)``."""
     for pool in job.pools:
         known = set[str](RESERVED)
         for path, variable, value in pool.variables():
             if syntax := _shell_syntax(value, IN_ENV, known):
                 name = next((group for group in syntax.groups() if group), "")
                 is_known = name in known or GIVEN.fullmatch(name)
-                hint = f"$({name})" if is_known else "the value itself, or code that sets it"
-                what = "is for a shell, and none reads the value of a variable"
+                hint = f"write $({name})" if is_known else "write the value, or set it in the code"
+                what = "shell syntax has no effect in the value of a variable"
                 yield Finding((*path, "value"), what, syntax.group(), hint)
             known.add(variable)
 
 
 @rule("container-engine", GUIDES + "training/create-custom-container", "warning")
 def container_engine(job: Job) -> Iterator[Finding]:
-    """A job does not start containers: it runs in one, without an engine."""
+    """A job starts no containers: its own container has no container engine."""
     for pool, line in _lines(job):
         for command in line.commands:
             if command.program in ENGINES and command.words[1:2] in (("run",), ("compose",)):
-                what = "the container of a job has no engine that could start another"
-                hint = "imageUri: that image, and command: what runs in it"
+                what = "a job's container has no container engine"
+                hint = "set imageUri to the image, and command to the command to run in it"
                 yield Finding(_place(pool, command), what, " ".join(command.words[:2]), hint)
 
 
 def _place(pool: Pool, command: Command, option: str = "") -> Path:
-    """Return the word of an option, else of the program, else of the script that has it."""
+    """Return the path of an option, else of the program, else of the script with the program."""
     words = pool.words()
-    for wanted in filter(None, (option, command.words[0])):
+    for target in filter(None, (option, command.words[0])):
         for path, word in words:
-            if word.lstrip("-").partition("=")[0].replace("_", "-") == wanted or word == wanted:
+            if word.lstrip("-").partition("=")[0].replace("_", "-") == target or word == target:
                 return path
     for path, word in words:
         if command.words[0] in word:
@@ -224,12 +224,12 @@ def _place(pool: Pool, command: Command, option: str = "") -> Path:
 
 
 def _own(launch: Launch, option: str) -> str:
-    """Return the launcher's own name of an option of torchrun."""
+    """Return a launcher's name for an option of torchrun."""
     return OWN_OPTIONS.get(launch.launcher, {}).get(option, option)
 
 
 def _launches(job: Job) -> Iterator[tuple[Pool, Command, Launch]]:
-    """Yield launchers that certainly run, and whose options no variable gives."""
+    """Yield launchers that certainly run and get no options from variables."""
     for pool, line in _lines(job):
         names = [name for _, name, _ in pool.variables()]
         if any("PET_" in text for text in (*names, *line.words)):
@@ -244,9 +244,9 @@ def gpu_missing(job: Job) -> Iterator[Finding]:
     """A job that requests CUDA has machines with GPUs."""
     for pool, line in _lines(job):
         if pool.gpu or not pool.shape or pool.accelerator:
-            continue  # machines that no table has may have GPUs
-        hint = "acceleratorType and acceleratorCount in machineSpec, or run on processors"
-        what = f"{pool.machine_type} has no GPU here"
+            continue  # unknown machine types may have GPUs
+        hint = "add acceleratorType and acceleratorCount to machineSpec, or run on CPUs"
+        what = f"the command requests a GPU, and {pool.machine_type} has none in this pool"
         for path, name, value in pool.variables():
             if name == "CUDA_VISIBLE_DEVICES" and re.match(r"\d", value):
                 yield Finding((*path, "value"), what, value, hint)
@@ -279,26 +279,23 @@ def processes_per_gpu(job: Job) -> Iterator[Finding]:
         assert count is not None
         gpus = f"{pool.count} GPU{'s' * (pool.count > 1)}"
         if count > pool.count:
-            what, level = f"{count} processes share {gpus}, which NCCL refuses", None
+            what, level = f"{count} processes would share {gpus}; NCCL does not support this", None
         else:
-            what = (
-                f"{count} process{'es' * (count > 1)} for {gpus}: if each uses one, the others are"
-            )
-            what += " paid for only"
+            what = f"only {count} process{'es' * (count > 1)} for {gpus}: some GPUs may be unused"
             level = "note" if count == 1 else None
         path = _place(pool, command, _own(launch, "nproc-per-node"))
-        hint = f"{pool.count} processes on each machine"
+        hint = f"start {pool.count} processes on each machine"
         yield Finding(path, what, str(count), hint, level=level)
 
 
 def _nodes(job: Job) -> int:
-    """Machines of the first two pools, which are the nodes of a training."""
+    """Return the number of machines in the first two pools: the nodes of a training."""
     return sum(pool.replicas for pool in job.pools if pool.index < 2)
 
 
 @rule("launch-nodes", DISTRIBUTED, "warning")
 def launch_nodes(job: Job) -> Iterator[Finding]:
-    """A launcher waits for as many nodes as the worker pools have machines."""
+    """A launcher's number of nodes is the number of machines in the worker pools."""
     nodes = _nodes(job)
     for pool, command, launch in _launches(job):
         if pool.index > 1 or launch.launcher not in ("torchrun", "accelerate"):
@@ -306,23 +303,24 @@ def launch_nodes(job: Job) -> Iterator[Finding]:
         option = _own(launch, "nnodes")
         if launch.nodes is None or launch.nodes == nodes:
             continue
-        what = f"{launch.nodes} nodes, and the pools have {nodes} machine{'s' * (nodes > 1)}"
-        hint = f"--{option}={nodes}, or other replicaCounts"
+        machines = f"{nodes} machine{'s' * (nodes > 1)}"
+        what = f"the launcher expects {launch.nodes} nodes, and the pools have {machines}"
+        hint = f"write --{option}={nodes}, or change replicaCount"
         if launch.nodes == 1:
             if launch.launcher == "accelerate":
                 continue  # its configuration file may say more
-            what = f"each of {nodes} machines trains alone"
-            hint = "python -m vertex_job.launch -- …, which reads CLUSTER_SPEC"
+            what = f"the {nodes} machines would train separately, without each other"
+            hint = "run python -m vertex_job.launch -- …, which reads CLUSTER_SPEC"
         elif launch.nodes > nodes:
-            what += ": they wait for the others until a timeout"
+            what += ": the job would wait for missing nodes until a timeout"
         path = _place(pool, command, option)
         yield Finding(path, what, str(launch.nodes), hint)
 
 
 @rule("node-rank", DISTRIBUTED, "warning")
 def node_rank(job: Job) -> Iterator[Finding]:
-    """Each node of a training has a rank of its own, and the address of the first one."""
-    hint = "derive them from CLUSTER_SPEC, as jobs/lib/vertex_job/launch.py does"
+    """Each node of a training has its own rank and the address of the first node."""
+    hint = "read rank and address from CLUSTER_SPEC, as jobs/lib/vertex_job/launch.py does"
     seen = dict[str, int]()
     for pool, command, launch in _launches(job):
         if pool.index > 1 or not launch.is_static or (launch.nodes or 1) < 2:
@@ -333,19 +331,19 @@ def node_rank(job: Job) -> Iterator[Finding]:
         if rank is not None and rank.isdecimal():
             others = seen.get(rank, 0) + pool.replicas - 1
             if others:
-                what = f"{others + 1} nodes have this rank: each waits for the others"
+                what = f"{others + 1} nodes would have the same rank, and wait forever"
                 yield Finding(_place(pool, command, _own(launch, "node-rank")), what, rank, hint)
             seen[rank] = seen.get(rank, 0) + pool.replicas
         first = pool.index == 0 and pool.replicas == 1
         if not first and launch.address in LOCAL:
-            what = "the first node has another address: this one waits for itself"
+            what = "this must be the address of the first node, which is another machine"
             path = _place(pool, command, _own(launch, "master-addr"))
             yield Finding(path, what, launch.address or "", hint)
 
 
 @rule("launch-by-ssh", "https://www.deepspeed.ai/getting-started/", "warning")
 def launch_by_ssh(job: Job) -> Iterator[Finding]:
-    """No launcher reaches other machines of a job by SSH: each machine starts its own processes."""
+    """A launcher does not use SSH: each machine of a job starts its own processes."""
     for pool, line in _lines(job):
         for command in line.commands:
             launch = launch_of(command) if command.certain else None
@@ -360,12 +358,12 @@ def launch_by_ssh(job: Job) -> Iterator[Finding]:
                 if value and all(host.partition(":")[0] in LOCAL for host in value[0].split(",")):
                     word = ""
             if word and "ssh" not in " ".join(line.words):
-                what = "machines of a job run no SSH server, by which it starts the others"
-                hint = "the same launcher on every machine: python -m vertex_job.launch -- …"
+                what = "this launcher needs SSH, and machines of a job run no SSH server"
+                hint = "run a launcher on every machine: python -m vertex_job.launch -- …"
                 yield Finding(_place(pool, command, word), what, word, hint)
 
 
-#: Variable -> what it needs of its file system.
+#: Variable -> the file system features that its folder needs.
 CACHES: Final = {
     name: needs
     for needs, names in {
@@ -385,16 +383,17 @@ FILE_STORE: Final = re.compile(r"file:///?gcs/\S*")
 
 @rule("mount-locks", GCSFUSE, "warning")
 def mount_locks(job: Job) -> Iterator[Finding]:
-    """Nothing that needs locks, hard links or sockets is below /gcs, which has none."""
+    """A file that needs locks, hard links or sockets is not below /gcs, which supports none."""
     for pool in job.pools:
         names: dict[Path, str] = {(*path, "value"): name for path, name, _ in pool.variables()}
         for path, text in pool.texts():
             needs = CACHES.get(names.get(path, ""), "") if text.startswith("/gcs/") else ""
             shown = text
             if match := DATABASE.search(text):
-                needs, shown = "locks, as a database does", match.group()
+                needs, shown = "locks for its database", match.group()
             elif match := FILE_STORE.search(text):
                 needs, shown = "locks", match.group()
             if needs:
-                what = f"needs {needs}, and a bucket mounted at /gcs has none"
-                yield Finding(path, what, shown, "a folder of the boot disk; copy what is to stay")
+                what = f"this path needs {needs}, which a bucket below /gcs does not support"
+                hint = "use a folder on the boot disk, and copy results to the bucket"
+                yield Finding(path, what, shown, hint)

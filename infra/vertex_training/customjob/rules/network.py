@@ -21,7 +21,7 @@ ATTACHMENT: Final = re.compile(
 PROJECT_ID: Final = re.compile(r"[a-z][a-z0-9.:-]{4,}[a-z0-9]\Z")
 FORM: Final = "projects/PROJECT_NUMBER/global/networks/NAME"
 INTERFACE: Final[Path] = ("jobSpec", "pscInterfaceConfig")
-#: What DNS peering needs, with an example of each.
+#: Required fields of DNS peering, with examples.
 EXAMPLES: Final = {
     "domain": "domain: corp.example.com.",
     "targetProject": "targetProject: my-project",
@@ -31,19 +31,20 @@ EXAMPLES: Final = {
 
 @rule("network-name", PEERING)
 def network_name(job: Job) -> Iterator[Finding]:
-    """A network is named in full."""
+    """A network is written with its full name."""
     network = job.spec.get("network")
     if network is not None and not NETWORK.match(network):
-        yield Finding((*SPEC, "network"), "not the full name of a network", network, FORM)
+        what = "must be the full name of a network"
+        yield Finding((*SPEC, "network"), what, network, f"write {FORM}")
 
 
 @rule("network-number", PEERING)
 def network_number(job: Job) -> Iterator[Finding]:
-    """A network is named with its project's number; a Shared VPC's with the host project's."""
+    """A network name has its project's number; that of a Shared VPC the host project's number."""
     match = NETWORK.match(job.network)
     if match and not match[1].isdecimal():
-        hint = "gcloud projects describe " + match[1] + " --format='value(projectNumber)'"
-        what = "needs the project's number, not its id"
+        hint = f"gcloud projects describe {match[1]} --format='value(projectNumber)'"
+        what = "the network name must have the project's number instead of its id"
         yield Finding((*SPEC, "network"), what, match[1], hint)
 
 
@@ -51,57 +52,58 @@ def network_number(job: Job) -> Iterator[Finding]:
 def network_or_interface(job: Job) -> Iterator[Finding]:
     """A job has a peered network or a PSC interface, not both."""
     if job.network and "pscInterfaceConfig" in job.spec:
-        what = "network is given as well; no page describes both together"
-        yield Finding(INTERFACE, what, "", "remove one of the two")
+        what = "the job has both network and pscInterfaceConfig; Google documents only one of them"
+        yield Finding(INTERFACE, what, "", "remove network or pscInterfaceConfig")
 
 
 @rule("ranges-without-network", TYPES + "custom_job.py")
 def ranges_without_network(job: Job) -> Iterator[Finding]:
-    """reservedIpRanges go with a network."""
+    """A job with reservedIpRanges has a network."""
     if job.spec.get("reservedIpRanges") and not job.network:
-        what, hint = "says nothing without network", f"network: {FORM}"
+        what, hint = "reservedIpRanges has no effect without network", f"add network: {FORM}"
         yield Finding((*SPEC, "reservedIpRanges"), what, "", hint)
 
 
 @rule("range-name", TYPES + "custom_job.py")
 def range_name(job: Job) -> Iterator[Finding]:
-    """Reserved ranges are given by name, not as addresses."""
+    """Reserved ranges are names, not addresses."""
     for index, name in enumerate(job.spec.get("reservedIpRanges", [])):
         if not NAME.match(name):
-            what, hint = "not the name of an allocated range", "for example vertex-ai-range"
+            what = "must be the name of an allocated range"
+            hint = "write a name such as vertex-ai-range"
             yield Finding((*SPEC, "reservedIpRanges", index), what, name, hint)
 
 
 @rule("peering-accelerator", GUIDES + "training/using-private-ip")
 def peering_accelerator(job: Job) -> Iterator[Finding]:
-    """H100 mega, H200 and B200 machines use a PSC interface; they cannot be peered."""
+    """A job on H100 mega, H200 or B200 machines uses a PSC interface instead of peering."""
     for pool in job.pools:
         known = machines.accelerators().get(pool.accelerator)
         if job.network and known and not known.vpc_peering:
-            what = f"{pool.accelerator} does not work with VPC peering"
-            hint = "pscInterfaceConfig: {networkAttachment: ${network.attachment}}"
+            what = f"machines with {pool.accelerator} do not support VPC peering"
+            hint = "use pscInterfaceConfig: {networkAttachment: ${network.attachment}}"
             yield Finding((*SPEC, "network"), what, job.network, hint)
             return
 
 
 @rule("attachment-missing", TYPES + "service_networking.py")
 def attachment_missing(job: Job) -> Iterator[Finding]:
-    """A PSC interface names its network attachment."""
+    """A pscInterfaceConfig has a networkAttachment."""
     interface = job.spec.get("pscInterfaceConfig")
     if interface is not None and not interface.get("networkAttachment"):
-        hint = "networkAttachment: ${network.attachment}"
+        hint = "write networkAttachment: ${network.attachment}"
         what = "networkAttachment is missing"
         yield Finding(INTERFACE, what, "", hint, missing="networkAttachment")
 
 
 @rule("attachment-name", TYPES + "service_networking.py")
 def attachment_name(job: Job) -> Iterator[Finding]:
-    """A network attachment is given by its name, or in full if it is in another project."""
+    """A networkAttachment is a name, or a full name if it is in another project."""
     name = job.attachment
     if name and not NAME.match(name) and not ATTACHMENT.match(name):
-        hint = "NAME, or projects/P/regions/REGION/networkAttachments/NAME"
+        hint = "write NAME, or projects/P/regions/REGION/networkAttachments/NAME"
         path = (*INTERFACE, "networkAttachment")
-        yield Finding(path, "not the name of a network attachment", name, hint)
+        yield Finding(path, "must be the name of a network attachment", name, hint)
 
 
 @rule("attachment-region", PSC)
@@ -109,8 +111,8 @@ def attachment_region(job: Job) -> Iterator[Finding]:
     """The network attachment is in the job's region."""
     match = ATTACHMENT.match(job.attachment)
     if match and job.region and match[1] != job.region:
-        what = f"must be in the job's region {job.region}"
-        hint = "attachments are regional: name one of that region"
+        what = f"the network attachment must be in the job's region {job.region}"
+        hint = f"name a network attachment in {job.region}"
         yield Finding((*INTERFACE, "networkAttachment"), what, match[1], hint)
 
 
@@ -122,11 +124,12 @@ def _peerings(job: Job) -> Iterator[tuple[dict[str, Any], Path]]:
 
 @rule("dns-peering-needs", TYPES + "service_networking.py")
 def dns_peering_needs(job: Job) -> Iterator[Finding]:
-    """DNS peering names its domain, project and network."""
+    """DNS peering has a domain, a project and a network."""
     for config, path in _peerings(job):
         for field in EXAMPLES:
             if not config.get(field):
-                yield Finding(path, f"{field} is missing", "", EXAMPLES[field], field)
+                hint = f"write {EXAMPLES[field]}"
+                yield Finding(path, f"{field} is missing", "", hint, field)
 
 
 @rule("dns-peering-domain", TYPES + "service_networking.py")
@@ -135,17 +138,18 @@ def dns_peering_domain(job: Job) -> Iterator[Finding]:
     for config, path in _peerings(job):
         domain = config.get("domain", "")
         if domain and not domain.endswith("."):
-            yield Finding((*path, "domain"), "must end with a dot", domain, f"{domain}.")
+            what = "the domain must end with a dot"
+            yield Finding((*path, "domain"), what, domain, f"write {domain}.")
 
 
 @rule("dns-peering-target", TYPES + "service_networking.py")
 def dns_peering_target(job: Job) -> Iterator[Finding]:
-    """DNS peering names its project by id and its network by its short name."""
+    """DNS peering has a project id and a short network name."""
     for config, path in _peerings(job):
         project, network = config.get("targetProject"), config.get("targetNetwork")
         if project and not PROJECT_ID.match(project):
-            hint = "for example my-project, not its number"
-            yield Finding((*path, "targetProject"), "must be the project's id", project, hint)
+            hint = "write the id, such as my-project, instead of the number"
+            yield Finding((*path, "targetProject"), "must be a project id", project, hint)
         if network and not NAME.match(network):
-            hint = "the last part of its name"
-            yield Finding((*path, "targetNetwork"), "must be the network's name", network, hint)
+            hint = "write the last part of the network's full name"
+            yield Finding((*path, "targetNetwork"), "must be a short network name", network, hint)

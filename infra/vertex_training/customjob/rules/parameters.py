@@ -1,4 +1,4 @@
-"""Rules for the parameters of a tuning job: ids, ranges, values, scales and conditions."""
+"""Rules for parameters of tuning jobs: ids, ranges, values, scales and conditions."""
 
 from __future__ import annotations
 
@@ -34,38 +34,42 @@ RANGES: Final = ("DOUBLE", "INTEGER")
 def study_parameters(job: Job) -> Iterator[Finding]:
     """A studySpec has at least one parameter."""
     if job.tuning and "studySpec" in job.tuning and not study_of(job).get("parameters"):
-        hint = "parameters: [{parameterId: lr, doubleValueSpec: {minValue: 0.001, maxValue: 0.1}}]"
-        yield Finding(STUDY, "has no parameters", "", hint, missing="parameters")
+        hint = (
+            "write parameters: [{parameterId: lr, doubleValueSpec: {minValue: 0.001, maxValue: "
+            "0.1}}]"
+        )
+        yield Finding(STUDY, "studySpec has no parameters", "", hint, missing="parameters")
 
 
 @rule("parameter-id", STUDY_TYPES)
 def parameter_id(job: Job) -> Iterator[Finding]:
-    """Every parameter has an id, without white space, and no other one has the same.
+    """Every parameter has a unique id without white space.
 
-    Parameters of disjoint conditions of one parent may share one.
+    Parameters in disjoint conditions of one parent may share an id.
     """
     siblings = dict[str, Path]()
     for parameter in parameters_of(job):
-        path, given = (*parameter.path, "parameterId"), parameter.id
-        if not given:
-            hint = "the program gets its value as --ID"
-            yield Finding(parameter.path, "has no parameterId", "", hint, missing="parameterId")
+        path, id_ = (*parameter.path, "parameterId"), parameter.id
+        if not id_:
+            hint = "add parameterId: the program receives the value as the option --ID"
+            what = "the parameter has no parameterId"
+            yield Finding(parameter.path, what, "", hint, missing="parameterId")
             continue
-        if SPACE.search(given):
-            yield Finding(path, "has white space", given, "use _ in its place")
+        if SPACE.search(id_):
+            yield Finding(path, "a parameter id must not have white space", id_, "write _ instead")
         family = parameter.path[:-2] if parameter.path[-1] == "parameterSpec" else ()
-        if given in siblings and (not family or siblings[given] != family):
-            yield Finding(path, "another parameter has this id", given, "rename one")
-        siblings.setdefault(given, family)
+        if id_ in siblings and (not family or siblings[id_] != family):
+            yield Finding(path, "another parameter has the same id", id_, "rename this parameter")
+        siblings.setdefault(id_, family)
 
 
 @rule("parameter-id-argument", TUNING_GUIDE, "warning")
 def parameter_id_argument(job: Job) -> Iterator[Finding]:
-    """An id is the name of an argument without its dashes: the program gets --ID."""
+    """A parameter id has no dashes of an option: the program receives it as --ID."""
     for parameter in parameters_of(job):
         if parameter.id.startswith("-") or "=" in parameter.id:
             path, bare = (*parameter.path, "parameterId"), parameter.id.strip("-=")
-            what = f"the program would get --{parameter.id}"
+            what = f"the program would receive the option --{parameter.id}"
             yield Finding(path, what, parameter.id, f"write {bare or 'a name'}")
 
 
@@ -74,113 +78,122 @@ def parameter_values(job: Job) -> Iterator[Finding]:
     """Every parameter has a range or a list of values."""
     for parameter in parameters_of(job):
         if not parameter.field:
-            hint = "give one of " + ", ".join(VALUE_SPECS)
-            yield Finding(parameter.path, "has no values", "", hint, missing="doubleValueSpec")
+            hint = f"add one of {', '.join(VALUE_SPECS)}"
+            what = "the parameter has no range or values"
+            yield Finding(parameter.path, what, "", hint, missing="doubleValueSpec")
         elif parameter.type not in RANGES and not parameter.options:
-            path, hint = parameter.values_path, "values: [first, second]"
-            yield Finding(path, "has no values", "", hint, missing="values")
+            path, hint = parameter.values_path, "write values: [first, second]"
+            yield Finding(path, "the list of values is empty", "", hint, missing="values")
 
 
 @rule("parameter-range", STUDY_TYPES)
 def parameter_range(job: Job) -> Iterator[Finding]:
-    """A range has both bounds, and its maxValue is not below its minValue.
+    """A range has minValue and maxValue, and maxValue is not below minValue.
 
-    A bound that is left out cannot be told from 0, and one value alone tunes nothing: both warn.
+    A missing bound equals 0, and a range of one value tunes nothing: both are warnings.
     """
     for parameter in parameters_of(job):
         if parameter.type not in RANGES:
             continue
         missing = [name for name in ("minValue", "maxValue") if name not in parameter.values]
         for name in missing:
-            path, what = parameter.values_path, f"has no {name}, which is taken as 0"
+            path, what = parameter.values_path, f"{name} is missing, and defaults to 0"
             yield Finding(path, what, "", f"write {name}: 0", name, "warning")
         lowest, highest = parameter.bounds
-        there = (*parameter.values_path, "maxValue")
+        place = (*parameter.values_path, "maxValue")
         if highest < lowest:
-            hint, what = "exchange them", f"is below minValue, {shown(lowest)}"
+            hint = "exchange minValue and maxValue"
+            what = f"maxValue is below minValue ({shown(lowest)})"
             yield Finding(
-                there if "maxValue" not in missing else there[:-1], what, shown(highest), hint
+                place if "maxValue" not in missing else place[:-1], what, shown(highest), hint
             )
         elif highest == lowest and len(missing) < 2:
-            what, hint = "the range is one value, so nothing is tuned", "put it among the args"
+            what = "minValue equals maxValue, so the parameter is not tuned"
+            hint = "remove the parameter, and pass the value in args"
             yield Finding(parameter.values_path, what, shown(lowest), hint, level="warning")
 
 
 @rule("parameter-scale", STUDY_TYPES)
 def parameter_scale(job: Job) -> Iterator[Finding]:
-    """On a log scale every value is above 0. CATEGORICAL parameters have no scale (a warning)."""
+    """A log scale has only values above 0. CATEGORICAL parameters have no scale (a warning)."""
     for parameter in parameters_of(job):
         scale = parameter.spec.get("scaleType", "SCALE_TYPE_UNSPECIFIED")
         path = (*parameter.path, "scaleType")
         if parameter.type == "CATEGORICAL" and scale != "SCALE_TYPE_UNSPECIFIED":
-            what = "categories have no scale"
-            yield Finding(path, what, scale, "leave it out", level="warning")
+            what = "a CATEGORICAL parameter has no scale"
+            yield Finding(path, what, scale, "remove scaleType", level="warning")
         if scale not in LOG_SCALES or parameter.type == "CATEGORICAL":
             continue
         values = parameter.bounds if parameter.type in RANGES else parameter.options
         wrong = [number(value) for value in values if number(value) <= 0]
         if wrong:
-            hint = "begin above 0, or take UNIT_LINEAR_SCALE"
-            what = f"{scale} needs values above 0"
+            hint = "use only values above 0, or write scaleType: UNIT_LINEAR_SCALE"
+            what = f"{scale} requires values above 0"
             yield Finding(parameter.values_path, what, shown(min(wrong)), hint)
 
 
 @rule("parameter-discrete", STUDY_TYPES)
 def parameter_discrete(job: Job) -> Iterator[Finding]:
-    """Discrete values are at most 1,000, in increasing order, and 1e-10 apart."""
+    """A DISCRETE parameter has at most 1,000 values, in increasing order and 1e-10 apart."""
     for parameter in parameters_of(job):
         if parameter.type != "DISCRETE":
             continue
         path, options = (*parameter.values_path, "values"), parameter.options
         if len(options) > MOST_VALUES:
-            hint = "take a range: doubleValueSpec or integerValueSpec"
-            yield Finding(path, f"has more than {MOST_VALUES:,}", str(len(options)), hint)
+            hint = "use a range instead: doubleValueSpec or integerValueSpec"
+            what = f"a DISCRETE parameter can have at most {MOST_VALUES:,} values"
+            yield Finding(path, what, str(len(options)), hint)
         for index, (one, other) in enumerate(pairwise(options), start=1):
             if other - one < EPSILON:
-                what = f"is not above the value before it, {shown(one)}"
-                yield Finding((*path, index), what, shown(other), "sort them, each once")
+                what = f"each value must be larger than the previous value ({shown(one)})"
+                hint = "sort the values, and remove duplicates"
+                yield Finding((*path, index), what, shown(other), hint)
                 break
 
 
 @rule("parameter-categories", STUDY_TYPES, "warning")
 def parameter_categories(job: Job) -> Iterator[Finding]:
-    """Categories are several, and each is there once."""
+    """A list of values has at least two values, and no category twice."""
     for parameter in parameters_of(job):
         if parameter.type not in ("CATEGORICAL", "DISCRETE"):
             continue
         path, options = (*parameter.values_path, "values"), parameter.options
         if len(options) == 1:
-            what, hint = "is one value, so nothing is tuned", "put it among the args"
+            what = "a list of one value tunes nothing"
+            hint = "remove the parameter, and pass the value in args"
             yield Finding(path, what, str(options[0]), hint)
         twice = [value for index, value in enumerate(options) if value in options[:index]]
         if twice and parameter.type == "CATEGORICAL":
-            yield Finding(path, "has a category twice", str(twice[0]), "remove one")
+            what = "this category occurs twice"
+            yield Finding(path, what, str(twice[0]), "remove the duplicate")
 
 
 @rule("vizier-only", STUDY_TYPES)
 def vizier_only(job: Job) -> Iterator[Finding]:
-    """A tuning job has no defaultValue and no observationNoise: only Vizier's studies do."""
-    hint = "remove it: Google's client says that only Vertex AI Vizier has it"
+    """A tuning job has no defaultValue and no observationNoise: only Vizier supports them."""
+    hint = "remove the field: according to Google's client only Vertex AI Vizier supports it"
     if "observationNoise" in study_of(job):
         value = study_of(job)["observationNoise"]
-        yield Finding((*STUDY, "observationNoise"), "tuning jobs do not have it", value, hint)
+        what = "tuning jobs do not support observationNoise"
+        yield Finding((*STUDY, "observationNoise"), what, value, hint)
     for parameter in parameters_of(job):
         if "defaultValue" in parameter.values:
             path = (*parameter.values_path, "defaultValue")
             value = str(parameter.values["defaultValue"])
-            yield Finding(path, "tuning jobs do not have it", value, hint)
+            yield Finding(path, "tuning jobs do not support defaultValue", value, hint)
 
 
 @rule("parameter-condition", STUDY_TYPES)
 def parameter_condition(job: Job) -> Iterator[Finding]:
-    """A conditional parameter has a spec, and a condition on values that its parent can have."""
+    """A conditional parameter has a spec, and a condition on possible values of its parent."""
     for parent in parameters_of(job):
         claimed = dict[str, list[Any]]()
         for path, child in parent.children():
             spec = child.get("parameterSpec")
             if spec is None:
-                hint = "a parameter like any other"
-                yield Finding(path, "has no parameterSpec", "", hint, missing="parameterSpec")
+                hint = "add parameterSpec, with parameterId and values"
+                what = "the conditional parameter has no parameterSpec"
+                yield Finding(path, what, "", hint, missing="parameterSpec")
             field = next((name for name in CONDITIONS if name in child), "")
             if not field:
                 yield _no_condition(path, parent)
@@ -190,36 +203,38 @@ def parameter_condition(job: Job) -> Iterator[Finding]:
             id_ = (spec or {}).get("parameterId", "")
             before = claimed.setdefault(id_, [])
             if any(_is_among(value, before) for value in values):
-                what = "a condition of the same id has one of these values, too"
-                yield Finding((*path, field), what, id_, "make them disjoint")
+                what = "another condition with this parameter id has one of these values too"
+                yield Finding((*path, field), what, id_, "use different values in each condition")
             before.extend(values)
 
 
 def _no_condition(path: Path, parent: Parameter) -> Finding:
-    wanted = next((name for name, type_ in CONDITIONS.items() if type_ == parent.type), "")
-    hint = f"{wanted}: {{values: […]}}" if wanted else "only values that can be listed have any"
-    return Finding(path, "has no condition", "", hint, missing=wanted or "parentIntValues")
+    field = next((name for name, type_ in CONDITIONS.items() if type_ == parent.type), "")
+    hint = f"add {field}: {{values: […]}}" if field else "make the parent DISCRETE, not DOUBLE"
+    what = "the conditional parameter has no condition"
+    return Finding(path, what, "", hint, missing=field or "parentIntValues")
 
 
 def _wrong_condition(
     path: Path, field: str, condition: dict[str, Any], parent: Parameter
 ) -> Iterator[Finding]:
     if parent.type and CONDITIONS[field] != parent.type:
-        hint = {type_: name for name, type_ in CONDITIONS.items()}.get(
-            parent.type, "a DOUBLE parameter has no conditions: make it DISCRETE"
-        )
-        yield Finding(path, f"the parent '{parent.id}' is {parent.type}", field, hint)
+        fitting = {type_: name for name, type_ in CONDITIONS.items()}.get(parent.type)
+        hint = f"write {fitting}" if fitting else "make the parent DISCRETE, not DOUBLE"
+        what = f"the condition does not fit the type of its parent '{parent.id}', {parent.type}"
+        yield Finding(path, what, field, hint)
         return
     values = condition.get("values", [])
     if not values:
-        yield Finding(path, "has no values", "", "values of the parent", missing="values")
+        hint = "write values of the parent"
+        yield Finding(path, "the condition has no values", "", hint, missing="values")
     known = parent.type in RANGES or parent.options
     for index, value in enumerate(values if known else ()):
         if not _can_have(parent, value):
-            what = f"the parent '{parent.id}' never has this value"
-            hint = "its range is {} to {}".format(*map(shown, parent.bounds))
+            what = f"the parent '{parent.id}' cannot have this value"
+            hint = "write a value from {} to {}".format(*map(shown, parent.bounds))
             if parent.type != "INTEGER":
-                hint = f"it has {', '.join(map(str, parent.options[:10]))}"
+                hint = f"write one of {', '.join(map(str, parent.options[:10]))}"
             yield Finding((*path, "values", index), what, str(value), hint)
 
 

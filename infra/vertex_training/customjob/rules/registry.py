@@ -1,6 +1,6 @@
-"""The registry of rules: id, summary, source, level and check of each.
+"""The registry of rules with id, summary, source, level and check.
 
-Reading a file checks some of them before any rule looks at the request: they have no check here.
+The reader of job files checks some rules itself; those have no check here.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ OURS: Final = "docs/job-files.md"
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A violation at ``path`` of the request (REST form)."""
+    """A violation of a rule at ``path`` of the request (REST form)."""
 
     path: Path
     what: str
     value: str = ""
     hint: str = ""
     missing: str = ""
-    """Name of the field that ``path`` lacks, if it lacks one."""
+    """Name of the missing field at ``path``; empty if no field is missing."""
     level: Level | None = None
-    """Level of this finding, if it is not the rule's."""
+    """Level of this finding; None for the rule's level."""
     mend: Mend | None = None
-    """The certain fix, if there is one."""
+    """The fix, if it is certain."""
 
 
 Check = Callable[[Job], Iterator[Finding]]
@@ -39,7 +39,7 @@ Checked = TypeVar("Checked", bound=Check)
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A rule, its documentation and its check. ``check`` is None if reading the file checks it."""
+    """A rule with documentation and check. ``check`` is None if the file reader checks it."""
 
     id: str
     summary: str
@@ -49,12 +49,12 @@ class Rule:
     check: Check | None = None
 
 
-#: Every rule with a check, in the order of registration.
+#: All rules with a check, in the order of registration.
 RULES: Final[list[Rule]] = []
 
 
 def rule(id_: str, source: str, level: Level = "error") -> Callable[[Checked], Checked]:
-    """Register a rule; the first line of its docstring is its documentation."""
+    """Register a rule. The first line of the docstring is the rule's documentation."""
 
     def register(check: Checked) -> Checked:
         summary = (check.__doc__ or "").strip().splitlines()[0]
@@ -68,52 +68,80 @@ def rule(id_: str, source: str, level: Level = "error") -> Callable[[Checked], C
 YAML: Final = "https://yaml.org/spec/1.1/, as PyYAML 6.0.3 reads it"
 CUSTOM_JOB: Final = TYPES + "custom_job.py"
 TUNING: Final = TYPES + "hyperparameter_tuning_job.py"
-#: A value of an output-only field is ignored, and is no error.
+#: The service ignores values of output-only fields.
 OUTPUT: Final = "https://google.aip.dev/203"
-#: How gcloud turns a file into the message: null resets a field, a list is made of a single value.
+#: Conversion of a file into a message by gcloud: null resets a field, one value becomes a list.
 DECODER: Final = "Google Cloud CLI 528.0.0, apitools/base/protorpclite/protojson.py"
 
 _FILE: Final[list[tuple[str, str, str]]] = [
-    ("too-large", "A job file has at most 500,000 bytes and 20,000 values, aliases expanded.", ""),
-    ("too-deep", "A job file is nested at most 40 levels deep; no value contains itself.", ""),
-    ("not-text", "A job file is text in UTF-8.", YAML),
+    (
+        "too-large",
+        "A job file has at most 500,000 bytes and 20,000 values, with aliases expanded.",
+        "",
+    ),
+    ("too-deep", "A job file has at most 40 levels of nesting, and no value contains itself.", ""),
+    ("not-text", "A job file is UTF-8 text.", YAML),
     ("not-yaml", "A job file is one YAML document.", YAML),
-    ("not-a-mapping", "A job file is a mapping: gcloud's form or REST's.", CUSTOM_JOB),
-    ("duplicate-key", "No key stands twice in a mapping; YAML would keep one silently.", YAML),
-    ("bad-key", "Keys are plain text.", YAML),
-    ("bad-value", "Values are of the kinds YAML knows.", YAML),
-    ("bad-merge", "`<<` merges mappings.", YAML),
+    ("not-a-mapping", "A job file is a mapping in gcloud's or REST's form.", CUSTOM_JOB),
+    (
+        "duplicate-key",
+        "A mapping has no duplicate keys, of which YAML would silently drop one.",
+        YAML,
+    ),
+    ("bad-key", "Keys are text.", YAML),
+    ("bad-value", "Values have standard YAML types.", YAML),
+    ("bad-merge", "The value of `<<` is a mapping or a list of mappings.", YAML),
 ]
 _SHAPE: Final[list[tuple[str, str, str]]] = [
-    ("unknown-field", "Every field is one of the API's.", CUSTOM_JOB),
-    ("misplaced-field", "Every field stands where the API has it.", CUSTOM_JOB),
-    ("duplicate-field", "No field is given in camelCase and snake_case at once.", CUSTOM_JOB),
+    ("unknown-field", "Every field is a field of the API.", CUSTOM_JOB),
+    (
+        "misplaced-field",
+        "Every field is in the message to which it belongs in the API.",
+        CUSTOM_JOB,
+    ),
+    ("duplicate-field", "No field occurs in both camelCase and snake_case.", CUSTOM_JOB),
     ("wrong-type", "Values have the type of their field.", CUSTOM_JOB),
-    ("not-text-value", "Text that YAML takes for something else is quoted.", CUSTOM_JOB),
-    ("yaml-number", "Whole numbers are written plainly, not as 012 or 1_000.", YAML),
-    ("number-range", "Numbers fit into their field.", CUSTOM_JOB),
-    ("duration-format", 'Durations are seconds with an s, like "3600s".', CUSTOM_JOB),
-    ("timestamp-format", "Points in time are written as RFC 3339 has them.", TUNING),
-    ("enum-value", "Names are among those the API has.", TYPES + "accelerator_type.py"),
-    ("other-resource", "A file is the kind of job that its section of the stack has.", CUSTOM_JOB),
-    ("one-of", "Of fields that exclude one another only one is given.", CUSTOM_JOB),
-    ("unknown-reference", "Every ${kind.name} is something the stack has.", "docs/job-files.md"),
-    ("ignore", "An ignored rule is named, can be ignored, and has a reason.", ""),
+    ("not-text-value", "Text that YAML would read as another type is quoted.", CUSTOM_JOB),
+    ("yaml-number", "Whole numbers are decimal digits, not 012 or 1_000.", YAML),
+    ("number-range", "Numbers are within the range of their field.", CUSTOM_JOB),
+    ("duration-format", 'Durations are seconds followed by s, like "3600s".', CUSTOM_JOB),
+    ("timestamp-format", "Timestamps have the format of RFC 3339.", TUNING),
+    (
+        "enum-value",
+        "Values of enum fields are names that the API defines.",
+        TYPES + "accelerator_type.py",
+    ),
+    (
+        "other-resource",
+        "A job file describes the kind of job of its section in the stack file.",
+        CUSTOM_JOB,
+    ),
+    ("one-of", "A message has at most one of several mutually exclusive fields.", CUSTOM_JOB),
+    (
+        "unknown-reference",
+        "Every ${kind.name} references a resource of the stack.",
+        "docs/job-files.md",
+    ),
+    ("ignore", "A comment that ignores a rule has a reason and the id of an ignorable rule.", ""),
     (
         "job-spec",
-        "REST's form has a jobSpec, and a tuning job a trialJobSpec.",
+        "A job in REST's form has a jobSpec, and a tuning job has a trialJobSpec.",
         CUSTOM_JOB,
     ),
 ]
 _LENIENT: Final[list[tuple[str, str, str]]] = [
-    ("no-value", "Every field that is written has a value; null is left out.", DECODER),
-    ("lone-value", "A list is written as one; gcloud makes a list of a single value.", DECODER),
-    ("output-field", "Fields that the service fills in are not written; it ignores them.", OUTPUT),
+    ("no-value", "Every field has a value; null is ignored.", DECODER),
+    (
+        "lone-value",
+        "The value of a list field is a list; gcloud also accepts a single value.",
+        DECODER,
+    ),
+    ("output-field", "A job file has no output-only fields, which the service ignores.", OUTPUT),
 ]
 _FORM: Final[list[tuple[str, str, str]]] = [
     (
         "pool-list",
-        "workerPoolSpecs is a list; gcloud alone takes a single pool.",
+        "workerPoolSpecs is a list; only gcloud accepts a single pool.",
         "https://docs.cloud.google.com/gemini-enterprise-agent-platform/machine-learning/"
         "training/schedule-jobs-dws",
     ),
@@ -132,4 +160,4 @@ FILE_RULES: Final[list[Rule]] = [
     for id_, summary, source in rows
 ]
 #: Level of each rule above, by its id.
-FILE_LEVELS: Final[dict[str, Level]] = {each.id: each.level for each in FILE_RULES}
+FILE_LEVELS: Final[dict[str, Level]] = {entry.id: entry.level for entry in FILE_RULES}

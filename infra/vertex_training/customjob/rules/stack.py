@@ -1,4 +1,4 @@
-"""A job in its stack: accounts, rights, secrets, other jobs' outputs, and limits."""
+"""Rules for a job in its stack: accounts, access, secrets, outputs of other jobs, limits."""
 
 from __future__ import annotations
 
@@ -21,41 +21,45 @@ SECRET: Final = re.compile(r"projects/([a-z0-9-]+)/secrets/([A-Za-z0-9_-]+)")
 
 @rule("output-shared", OURS)
 def output_shared(job: Job) -> Iterator[Finding]:
-    """No two jobs of a stack write to the same output directory."""
+    """Each job of a stack has its own output directory."""
     for name, other in sorted(job.context.others.items()):
         if outputs_clash(job.output, other.output):
-            hint = f"give each job a folder, with ${{job.name}}; or each run, with {REQUEST_ID}"
-            what = f"job '{name}' writes there too"
+            hint = (
+                f"add ${{job.name}} to the path for a folder per job, or {REQUEST_ID} for one per "
+                "run"
+            )
+            what = f"job '{name}' writes to the same output directory"
             yield Finding(OUTPUT, what, job.output, hint)
 
 
 @rule("package-module", OURS)
 def package_module(job: Job) -> Iterator[Finding]:
-    """A module that a job runs is in its packages."""
+    """The packages of a job contain its pythonModule."""
     known = job.context.stack.packages if job.context.stack else {}
     for pool in job.pools:
         uris, module = pool.task.get("packageUris", []), pool.task.get("pythonModule", "")
         if not module or not uris or not all(uri in known for uri in uris):
-            continue  # of a package from elsewhere nothing is known
+            continue  # modules of a foreign package are unknown
         modules = frozenset[str]().union(*(known[uri] for uri in uris))
         if module not in modules:
             hint = did_you_mean(module, modules)
             path = (*pool.task_path, "pythonModule")
-            yield Finding(path, "the package has no such module to run", module, hint)
+            yield Finding(path, "the package does not contain this module", module, hint)
 
 
 @rule("account-foreign", GUIDES + "general/custom-service-account", "warning")
 def account_foreign(job: Job) -> Iterator[Finding]:
-    """The job runs as one of the stack's accounts; of others the rights cannot be checked."""
+    """A job runs as an account of its stack: access of other accounts cannot be checked."""
     stack = job.context.stack
     if stack and job.account and job.account not in stack.accounts:
-        hint = "serviceAccount: ${serviceAccounts.NAME}"
-        yield Finding((*SPEC, "serviceAccount"), "not an account of this stack", job.account, hint)
+        hint = "write serviceAccount: ${serviceAccounts.NAME}"
+        what = "this account does not belong to the stack"
+        yield Finding((*SPEC, "serviceAccount"), what, job.account, hint)
 
 
 @rule("account-reads", OURS)
 def account_reads(job: Job) -> Iterator[Finding]:
-    """The run-as account may read every bucket of the stack that the job names."""
+    """The job's account can read each bucket of the stack that the job references."""
     stack = job.context.stack
     if stack is None or job.account not in stack.accounts:
         return
@@ -63,26 +67,26 @@ def account_reads(job: Job) -> Iterator[Finding]:
         for name in dict.fromkeys(BUCKET.findall(text)):
             bucket = stack.buckets.get(name)
             if bucket and not _may_read(bucket, job.account):
-                hint = f"add the bucket to the account's reads or writes ({job.account})"
-                yield Finding(path, "the job's account may not read this bucket", name, hint)
+                hint = f"add the bucket to reads or writes of the account {job.account}"
+                yield Finding(path, "the job's account cannot read this bucket", name, hint)
 
 
 @rule("account-writes", OURS)
 def account_writes(job: Job) -> Iterator[Finding]:
-    """The run-as account may write to the job's output directory."""
+    """The job's account can write to the job's output directory."""
     stack = job.context.stack
     if stack is None or job.account not in stack.accounts:
         return
     for name in BUCKET.findall(job.output)[:1]:
         bucket = stack.buckets.get(name)
         if bucket and job.account not in bucket.writers:
-            hint = f"add the bucket to the account's writes ({job.account})"
-            yield Finding(OUTPUT, "the job's account may not write to this bucket", name, hint)
+            hint = f"add the bucket to writes of the account {job.account}"
+            yield Finding(OUTPUT, "the job's account cannot write to this bucket", name, hint)
 
 
 @rule("secret-granted", OURS)
 def secret_granted(job: Job) -> Iterator[Finding]:
-    """The run-as account may read every secret of the stack that the job names."""
+    """The job's account can read each secret of the stack that the job references."""
     stack = job.context.stack
     if stack is None or job.account not in stack.accounts:
         return
@@ -92,14 +96,14 @@ def secret_granted(job: Job) -> Iterator[Finding]:
             place = stack.project if own else project
             accessors = stack.secrets.get(f"projects/{place}/secrets/{secret}")
             if accessors is None and not own:
-                continue  # its owner may have granted it
+                continue  # the owner of the secret may have granted access
             if accessors is None:
                 known = ", ".join(sorted(name.rsplit("/", 1)[1] for name in stack.secrets))
-                hint = f"add it to the stack's secrets; known: {known or 'none'}"
-                yield Finding(path, "this stack has no such secret", secret, hint)
+                hint = f"add the secret to secrets of the stack file, which has {known or 'none'}"
+                yield Finding(path, "the stack does not have this secret", secret, hint)
             elif job.account not in accessors:
-                hint = f"add it to the account's secrets ({job.account})"
-                yield Finding(path, "the job's account may not read this secret", secret, hint)
+                hint = f"add the secret to secrets of the account {job.account}"
+                yield Finding(path, "the job's account cannot read this secret", secret, hint)
 
 
 def _may_read(bucket: BucketFacts, account: str) -> bool:
@@ -107,7 +111,7 @@ def _may_read(bucket: BucketFacts, account: str) -> bool:
 
 
 def _texts(job: Job) -> Iterator[tuple[Path, str]]:
-    """Every text of the job that may name what it reads."""
+    """Yield all texts of the job that can reference data."""
     for pool in job.pools:
         yield from pool.texts()
         for index, uri in enumerate(pool.task.get("packageUris", [])):
@@ -120,38 +124,38 @@ TIMEOUT: Final = ("jobSpec", "scheduling", "timeout")
 
 
 def _limits(job: Job) -> Iterator[JobLimits]:
-    """Those of the stack, and those of the team whose account the job runs as."""
-    found = (job.context.limits, job.context.account_limits.get(job.account))
-    yield from (limits for limits in found if limits is not None)
+    """Yield the limits of the stack, and those of the team that owns the job's account."""
+    both = (job.context.limits, job.context.account_limits.get(job.account))
+    yield from (limits for limits in both if limits is not None)
 
 
 @rule("limit-job-cost", DOCS)
 def limit_job_cost(job: Job) -> Iterator[Finding]:
     """A job costs at most limits.maxUsdPerJob if it runs until its timeout."""
-    given = [limits.usd for limits in _limits(job) if limits.usd is not None]
-    if not given or job.strategy == "?" or not job.region:
+    maxima = [limits.usd for limits in _limits(job) if limits.usd is not None]
+    if not maxima or job.strategy == "?" or not job.region:
         return
-    most = min(given)
+    most = min(maxima)
     cost = costs.of_job(job.tuning or job.request, job.region, job.context.backend)
     if cost.worst_case is None or cost.worst_case <= most or cost.trial_hourly is None:
         return
     runs = cost.attempts * (1 if cost.trials is None else cost.trials)
     what = (
-        f"may cost {costs.usd(cost.worst_case)} ({_rate(cost)}), "
-        f"the limit of a job is {costs.usd(most)}"
+        f"the job may cost {costs.usd(cost.worst_case)} ({_rate(cost)}), "
+        f"more than the limit of {costs.usd(most)}"
     )
     seconds = int(most / runs / cost.trial_hourly * 3600)
     fewer = "fewer or cheaper machines" if cost.trials is None else "fewer trials"
-    hint = f'timeout: "{seconds}s" keeps the limit; so do {fewer}'
+    hint = f'set timeout: "{seconds}s", or use {fewer}'
     if cost.default_timeout:
-        given = job.scheduling.get("timeout", "")
-        path = TIMEOUT if given else TIMEOUT[:2] if "scheduling" in job.spec else SPEC
-        none = (
-            "a timeout below a second may count as none, which is"
-            if given
-            else "without a timeout it may run for"
+        timeout = job.scheduling.get("timeout", "")
+        path = TIMEOUT if timeout else TIMEOUT[:2] if "scheduling" in job.spec else SPEC
+        default = (
+            "a timeout below one second may be ignored, and the default is"
+            if timeout
+            else "the default timeout is"
         )
-        yield Finding(path, f"{what}: {none} 7 days", given, hint)
+        yield Finding(path, f"{what}: {default} 7 days", timeout, hint)
     else:
         yield Finding(TIMEOUT, what, job.scheduling["timeout"], hint)
 
@@ -167,47 +171,48 @@ def _rate(cost: costs.JobCost) -> str:
 
 @rule("limit-price-unknown", DOCS)
 def limit_price_unknown(job: Job) -> Iterator[Finding]:
-    """In a stack that limits costs every machine has a price, or limits.allowUnpriced is true."""
+    """If the stack limits costs, every machine type has a known price."""
     priced = any(limits.priced for limits in _limits(job))
     if not priced or job.strategy == "?" or not job.region:
         return
     for pool in costs.of_job(job.request, job.region).unpriced:
         path = ("jobSpec", "workerPoolSpecs", pool.index, "machineSpec")
-        what = "no source has a price for this machine, and the stack limits costs"
-        spot = " as a spot machine" if job.strategy == "SPOT" else ""
-        hint = "take another one (vt catalogue), or set limits.allowUnpriced: true"
+        what = "the price of this machine is unknown, and the stack limits costs"
+        spot = " as a Spot VM" if job.strategy == "SPOT" else ""
+        hint = "use another machine type (vt catalogue), or set limits.allowUnpriced: true"
         if job.strategy == "SPOT" and _has_full_price(pool, job.region):
-            hint = f"strategy: STANDARD has a price; or {hint}"
+            hint = f"use strategy: STANDARD, whose price is known; or {hint}"
         yield Finding((*path, "machineType"), what, f"{pool.machine_type}{spot}", hint)
 
 
 @rule("limit-machine-type", DOCS)
 def limit_machine_type(job: Job) -> Iterator[Finding]:
-    """Every pool runs on a machine type that limits.machineTypes allows."""
+    """limits.machineTypes allows the machine type of every pool."""
     for limits in _limits(job):
         allowed = limits.machine_types
         if allowed is None:
             continue
         for pool in job.pools:
-            if not any(fnmatch.fnmatchcase(pool.machine_type, each) for each in allowed):
-                hint = f"{limits.source}.machineTypes allows {', '.join(allowed)}"
-                what = "the limits do not allow this machine type"
+            if not any(fnmatch.fnmatchcase(pool.machine_type, form) for form in allowed):
+                hint = f"use one of {', '.join(allowed)}"
+                what = f"{limits.source}.machineTypes does not allow this machine type"
                 yield Finding((*pool.machine_path, "machineType"), what, pool.machine_type, hint)
 
 
 @rule("limit-strategy", DOCS)
 def limit_strategy(job: Job) -> Iterator[Finding]:
-    """A job is scheduled with a strategy that limits.strategies allows."""
+    """limits.strategies allows the scheduling strategy of a job."""
     for limits in _limits(job):
         if limits.strategies is None or job.strategy in (*limits.strategies, "?"):
             continue
-        given = "strategy" in job.scheduling
-        place = STRATEGY if given else (STRATEGY[:2] if "scheduling" in job.spec else SPEC)
-        hint = f"{limits.source}.strategies allows {', '.join(limits.strategies)}"
-        yield Finding(place, "the limits do not allow this strategy", job.strategy, hint)
+        is_set = "strategy" in job.scheduling
+        place = STRATEGY if is_set else (STRATEGY[:2] if "scheduling" in job.spec else SPEC)
+        what = f"{limits.source}.strategies does not allow this strategy"
+        hint = f"use one of {', '.join(limits.strategies)}"
+        yield Finding(place, what, job.strategy, hint)
 
 
 def _has_full_price(pool: PoolCost, region: str) -> bool:
-    """Return whether the machine of a pool has a price without SPOT."""
+    """Return whether the price of a pool's machine without SPOT is known."""
     machine = pool.machine_type, pool.accelerator or None, pool.count
     return costs.hourly(*machine, region) is not None

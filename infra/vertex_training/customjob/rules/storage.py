@@ -1,4 +1,4 @@
-"""Rules for the output directory, packages and mounted file systems of a job."""
+"""Rules for output directories, packages and mounted file systems."""
 
 from __future__ import annotations
 
@@ -27,26 +27,26 @@ def output_directory(job: Job) -> Iterator[Finding]:
         return
     prefix = directory.get("outputUriPrefix")
     if prefix is None:
-        hint = "outputUriPrefix: ${buckets.NAME}/folder"
+        hint = "write outputUriPrefix: ${buckets.NAME}/folder"
         what = "outputUriPrefix is missing"
         yield Finding(OUTPUT[:-1], what, "", hint, missing="outputUriPrefix")
     elif not FOLDER_URI.match(prefix):
-        what = "must be gs://, a bucket's name, and a folder"
+        what = "the output directory must be a folder in a bucket"
         if not prefix.startswith("gs://"):
-            what = "must begin with gs://"
-        yield Finding(OUTPUT, what, prefix, "${buckets.NAME}/folder")
+            what = "the output directory must begin with gs://"
+        yield Finding(OUTPUT, what, prefix, "write ${buckets.NAME}/folder")
 
 
 @rule("package-uri", TYPES + "custom_job.py")
 def package_uri(job: Job) -> Iterator[Finding]:
-    """Packages are objects in Cloud Storage."""
+    """A package is an object in Cloud Storage."""
     for pool in job.pools:
         for index, uri in enumerate(pool.task.get("packageUris", [])):
             if not OBJECT_URI.match(uri):
                 path = (*pool.task_path, "packageUris", index)
                 starts = uri.startswith("gs://")
-                what = "must name a bucket and an object" if starts else "must begin with gs://"
-                yield Finding(path, what, uri, "${packages.NAME}")
+                what = "must be the URI of an object" if starts else "the URI must begin with gs://"
+                yield Finding(path, what, uri, "write ${packages.NAME}")
 
 
 @rule("package-count", TYPES + "custom_job.py")
@@ -56,17 +56,18 @@ def package_count(job: Job) -> Iterator[Finding]:
         count = len(pool.task.get("packageUris", []))
         if count > MAX_PACKAGES:
             path = (*pool.task_path, "packageUris")
-            hint = "put several packages into one, or into an image"
-            yield Finding(path, f"has more than {MAX_PACKAGES} items", str(count), hint)
+            hint = "combine packages, or install them in an image"
+            what = f"a pool can have at most {MAX_PACKAGES} packages"
+            yield Finding(path, what, str(count), hint)
 
 
 @rule("package-needs", TYPES + "custom_job.py")
 def package_needs(job: Job) -> Iterator[Finding]:
-    """A package has its URIs, a module to run, and a prebuilt image to run in."""
+    """A pythonPackageSpec has package URIs, a module and a prebuilt image."""
     hints = {
-        "executorImageUri": "a prebuilt image of Google's",
-        "packageUris": '["${packages.NAME}"]',
-        "pythonModule": "for example titanic.task",
+        "executorImageUri": "write the name of a prebuilt training image",
+        "packageUris": 'write ["${packages.NAME}"]',
+        "pythonModule": "write a module such as titanic.task",
     }
     for pool in job.pools:
         for field, hint in hints.items():
@@ -76,23 +77,23 @@ def package_needs(job: Job) -> Iterator[Finding]:
 
 @rule("python-module", TYPES + "custom_job.py")
 def python_module(job: Job) -> Iterator[Finding]:
-    """The module of a package is written as Python imports it."""
+    """A pythonModule is a dotted module name."""
     for pool in job.pools:
         module = pool.task.get("pythonModule")
         if module and not all(part.isidentifier() for part in module.split(".")):
-            hint = f"for example {module.removesuffix('.py').replace('/', '.') or 'titanic.task'}"
+            hint = f"write {module.removesuffix('.py').replace('/', '.') or 'titanic.task'}"
             path = (*pool.task_path, "pythonModule")
-            yield Finding(path, "not the name of a module", module, hint)
+            yield Finding(path, "must be a dotted module name", module, hint)
 
 
 @rule("mount-path", GUIDES + "training/cloud-storage-file-system")
 def mount_path(job: Job) -> Iterator[Finding]:
-    """Mounted buckets are /gcs/BUCKET, without gs://."""
+    """The path of a mounted bucket is /gcs/BUCKET, without gs://."""
     for pool in job.pools:
         for path, text in pool.texts():
             if "/gcs/gs:" in text:
-                hint = "${buckets.NAME.mount} is the folder, ${buckets.NAME} the URI"
-                yield Finding(path, "a URI behind /gcs/", text, hint)
+                hint = "write ${buckets.NAME.mount} for the folder, or ${buckets.NAME} for the URI"
+                yield Finding(path, "a path below /gcs/ must not have a URI", text, hint)
 
 
 RESOURCES: Final = TYPES + "machine_resources.py"
@@ -105,8 +106,8 @@ EXAMPLES: Final = {
     "path": "/export",
     "mountPoint": "data",
     "instanceIp": "10.0.0.2",
-    "volumeHandle": "the volume's unique name",
-    "filesystem": "the file system's name",
+    "volumeHandle": "VOLUME",
+    "filesystem": "FILE_SYSTEM",
 }
 ADDRESS: Final = {"nfsMounts": "server", "lustreMounts": "instanceIp"}
 
@@ -120,40 +121,42 @@ def _mounts(job: Job) -> Iterator[tuple[str, dict[str, Any], Path]]:
 
 @rule("mount-needs", RESOURCES)
 def mount_needs(job: Job) -> Iterator[Finding]:
-    """A mount says where the file system is and where it appears."""
+    """A mount has a file system and a mount point."""
     for kind, mount, path in _mounts(job):
         for field in NEEDS[kind]:
             if not mount.get(field):
-                yield Finding(path, f"{field} is missing", "", f"{field}: {EXAMPLES[field]}", field)
+                hint = f"write {field}: {EXAMPLES[field]}, for example"
+                yield Finding(path, f"{field} is missing", "", hint, field)
 
 
 @rule("mount-source", RESOURCES)
 def mount_source(job: Job) -> Iterator[Finding]:
-    """The path an NFS server exports begins with a slash."""
+    """The exported path of an NFS server begins with a slash."""
     for _, mount, path in _mounts(job):
         source = mount.get("path")
         if source and not source.startswith("/"):
-            yield Finding((*path, "path"), "must begin with /", source, f"/{source}")
+            what = "the exported path must begin with /"
+            yield Finding((*path, "path"), what, source, f"write /{source}")
 
 
 @rule("mount-address", RESOURCES)
 def mount_address(job: Job) -> Iterator[Finding]:
-    """A file system's server is given by its IP address."""
+    """The server of a file system is an IP address."""
     for kind, mount, path in _mounts(job):
         address = mount.get(ADDRESS[kind], "")
         try:
             ipaddress.ip_address(address or "10.0.0.1")
         except ValueError:
-            hint = "the private address of the server, like 10.0.0.2"
+            hint = "write the server's private address, such as 10.0.0.2"
             yield Finding((*path, ADDRESS[kind]), "must be an IP address", address, hint)
 
 
 @rule("mount-network", GUIDES + "training/train-nfs-share")
 def mount_network(job: Job) -> Iterator[Finding]:
-    """A job that mounts a file system is in the network where it is."""
+    """A job that mounts a file system has access to the server's network."""
     if job.network or "pscInterfaceConfig" in job.spec:
         return
     for _kind, _mount, path in _mounts(job):
-        what = "neither network nor pscInterfaceConfig is given: the server cannot be reached"
-        hint = f"network: projects/NUMBER/global/networks/NAME in {job.kind.spec}"
+        what = "the job cannot reach the server without network or pscInterfaceConfig"
+        hint = f"add network: projects/NUMBER/global/networks/NAME to {job.kind.spec}"
         yield Finding(path, what, "", hint)

@@ -1,6 +1,6 @@
-"""A studySpec as the rules read it, and the rules of its metrics.
+"""Read access to a studySpec, and rules for its metrics.
 
-Values of the wrong type never come here: reading the file has reported them.
+All values have the right type: the reader of the file reports others.
 """
 
 from __future__ import annotations
@@ -19,92 +19,92 @@ STUDY: Final[Path] = ("studySpec",)
 STUDY_TYPES: Final = TYPES + "study.py"
 TUNING_TYPES: Final = TYPES + "hyperparameter_tuning_job.py"
 TUNING_GUIDE: Final = GUIDES + "training/using-hyperparameter-tuning"
-#: The field that has a parameter's values -> the type of the parameter.
+#: Field with a parameter's values -> type of the parameter.
 VALUE_SPECS: Final = {
     "doubleValueSpec": "DOUBLE",
     "integerValueSpec": "INTEGER",
     "categoricalValueSpec": "CATEGORICAL",
     "discreteValueSpec": "DISCRETE",
 }
-#: The field that has a condition -> the type of parameter that it is about.
+#: Field of a condition -> type of its parent parameter.
 CONDITIONS: Final = {
     "parentIntValues": "INTEGER",
     "parentCategoricalValues": "CATEGORICAL",
     "parentDiscreteValues": "DISCRETE",
 }
-#: Two values that differ less are one: study.py, DiscreteValueSpec and DiscreteValueCondition.
+#: Minimum difference of two values: study.py, DiscreteValueSpec and DiscreteValueCondition.
 EPSILON: Final = 1e-10
 
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """A parameter of the study. ``path`` is where its ParameterSpec stands."""
+    """A parameter of a study. ``path`` is the path of its ParameterSpec."""
 
     path: Path
     spec: dict[str, Any]
 
     @property
     def id(self) -> str:
-        """Its parameterId, empty if it has none."""
+        """Return the parameterId; empty if missing."""
         return self.spec.get("parameterId", "")
 
     @property
     def field(self) -> str:
-        """The field with its values; empty if it has none."""
+        """Return the name of the field with the values; empty if missing."""
         return next((name for name in VALUE_SPECS if name in self.spec), "")
 
     @property
     def type(self) -> str:
-        """DOUBLE, INTEGER, CATEGORICAL or DISCRETE; empty if it has no values."""
+        """Return DOUBLE, INTEGER, CATEGORICAL or DISCRETE; empty without values."""
         return VALUE_SPECS.get(self.field, "")
 
     @property
     def values_path(self) -> Path:
-        """Path of its values."""
+        """Return the path of the values."""
         return (*self.path, self.field)
 
     @property
     def values(self) -> dict[str, Any]:
-        """The content of :attr:`field`: a range or a list of values."""
+        """Return the content of :attr:`field`: a range or a list of values."""
         return self.spec.get(self.field, {})
 
     @property
     def bounds(self) -> tuple[float, float]:
-        """Bounds of a range. A bound that is left out is 0: the message has no other way."""
+        """Return the bounds of a range. A missing bound is 0, as in protobuf."""
         return number(self.values.get("minValue", 0)), number(self.values.get("maxValue", 0))
 
     @property
     def options(self) -> list[Any]:
-        """The values of a CATEGORICAL or DISCRETE parameter."""
+        """Return the values of a CATEGORICAL or DISCRETE parameter."""
         return self.values.get("values", [])
 
     @property
     def points(self) -> int:
-        """Number of its possible values; 0 if they cannot be counted."""
+        """Return the number of possible values; 0 if unlimited."""
         if self.type == "INTEGER":
             lowest, highest = self.bounds
             return max(0, int(highest - lowest) + 1)
         return len(self.options)
 
     def children(self) -> Iterator[tuple[Path, dict[str, Any]]]:
-        """Its conditionalParameterSpecs, each with its path."""
+        """Yield path and content of each conditionalParameterSpec."""
         for index, condition in enumerate(self.spec.get("conditionalParameterSpecs", [])):
             yield (*self.path, "conditionalParameterSpecs", index), condition
 
 
 def study_of(job: Job) -> dict[str, Any]:
-    """The studySpec of a tuning job; empty of other jobs."""
+    """Return the studySpec of a tuning job; empty for other jobs."""
     return (job.tuning or {}).get("studySpec", {})
 
 
 def metrics_of(job: Job) -> Iterator[tuple[Path, dict[str, Any]]]:
-    """The metrics, each with its path."""
+    """Yield path and content of each metric."""
     for index, metric in enumerate(study_of(job).get("metrics", [])):
         yield (*STUDY, "metrics", index), metric
 
 
 def parameters_of(job: Job) -> Iterator[Parameter]:
-    """The parameters, and after each those that depend on it."""
+    """Yield all parameters; conditional ones follow their parent."""
     for index, spec in enumerate(study_of(job).get("parameters", [])):
         yield from _with_children(Parameter((*STUDY, "parameters", index), spec))
 
@@ -119,12 +119,12 @@ def _with_children(parameter: Parameter) -> Iterator[Parameter]:
 
 
 def number(value: float | str) -> float:
-    """A number; JSON writes int64 as text as well."""
+    """Return a number; JSON also writes int64 as text."""
     return float(value)
 
 
 def shown(value: float) -> str:
-    """A number as people write it: 3, 0.5, 1e-05.
+    """Return a number as short text: 3, 0.5, 1e-05.
 
     >>> shown(3.0), shown(0.5)
     ('3', '0.5')
@@ -142,51 +142,56 @@ def study_metrics(job: Job) -> Iterator[Finding]:
         return
     hint = "metrics: [{metricId: accuracy, goal: MAXIMIZE}]"
     if "studySpec" not in job.tuning:
-        yield Finding((), "studySpec is missing", "", "it has metrics and parameters", "studySpec")
+        study_hint = "add studySpec, with metrics and parameters"
+        yield Finding((), "studySpec is missing", "", study_hint, "studySpec")
     elif not study_of(job).get("metrics"):
-        yield Finding(STUDY, "has no metrics", "", hint, missing="metrics")
+        yield Finding(STUDY, "studySpec has no metrics", "", f"write {hint}", missing="metrics")
 
 
 @rule("metric-id", STUDY_TYPES)
 def metric_id(job: Job) -> Iterator[Finding]:
-    """Every metric has an id, without white space, and no other metric has the same."""
+    """Every metric has a unique id without white space."""
     seen = set[str]()
     for path, metric in metrics_of(job):
-        given = metric.get("metricId", "")
-        if not given:
-            hint = "metricId is the name under which the code reports its value"
-            yield Finding(path, "has no metricId", "", hint, missing="metricId")
-        elif SPACE.search(given):
-            yield Finding((*path, "metricId"), "has white space", given, "use _ in its place")
-        elif given in seen:
-            yield Finding((*path, "metricId"), "another metric has this id", given, "rename one")
-        seen.add(given)
+        id_ = metric.get("metricId", "")
+        if not id_:
+            hint = "add metricId: the name under which the code reports the metric"
+            yield Finding(path, "the metric has no metricId", "", hint, missing="metricId")
+        elif SPACE.search(id_):
+            what = "a metric id must not have white space"
+            yield Finding((*path, "metricId"), what, id_, "write _ instead")
+        elif id_ in seen:
+            what = "another metric has the same id"
+            yield Finding((*path, "metricId"), what, id_, "rename this metric")
+        seen.add(id_)
 
 
 @rule("metric-goal", STUDY_TYPES)
 def metric_goal(job: Job) -> Iterator[Finding]:
     """Every metric has a goal, MAXIMIZE or MINIMIZE.
 
-    GOAL_TYPE_UNSPECIFIED is documented to mean MAXIMIZE, so it is a warning.
+    GOAL_TYPE_UNSPECIFIED means MAXIMIZE according to the documentation, so it is a warning.
     """
-    hint = "write MAXIMIZE or MINIMIZE: without one a loss would be maximized"
+    hint = "write goal: MAXIMIZE or MINIMIZE; without a goal, a loss would be maximized"
     for path, metric in metrics_of(job):
         if "goal" not in metric:
-            yield Finding(path, "has no goal", "", hint, missing="goal")
+            yield Finding(path, "the metric has no goal", "", hint, missing="goal")
         elif metric["goal"] == "GOAL_TYPE_UNSPECIFIED":
-            what = "is taken as MAXIMIZE"
+            what = "an unspecified goal means MAXIMIZE"
             yield Finding((*path, "goal"), what, metric["goal"], hint, level="warning")
 
 
 @rule("metric-safety", STUDY_TYPES)
 def metric_safety(job: Job) -> Iterator[Finding]:
-    """Beside metrics with a safetyConfig there is one to optimize; fractions are 0 to 1."""
+    """At least one metric has no safetyConfig; fractions are from 0 to 1."""
     metrics = list(metrics_of(job))
     if metrics and all("safetyConfig" in metric for _, metric in metrics):
-        what, hint = "no metric is left to optimize", "add one without safetyConfig"
+        what = "all metrics have a safetyConfig, so the study has no metric to optimize"
+        hint = "add a metric without safetyConfig"
         yield Finding((*STUDY, "metrics"), what, "", hint)
     for path, metric in metrics:
         share = metric.get("safetyConfig", {}).get("desiredMinSafeTrialsFraction")
         if share is not None and not 0 <= share <= 1:
-            there = (*path, "safetyConfig", "desiredMinSafeTrialsFraction")
-            yield Finding(there, "is no share of the trials", str(share), "0.0 to 1.0")
+            place = (*path, "safetyConfig", "desiredMinSafeTrialsFraction")
+            what = "the fraction of trials must be from 0.0 to 1.0"
+            yield Finding(place, what, str(share), "write a fraction such as 0.9")

@@ -1,9 +1,9 @@
-"""The ports of models and endpoints over Google's official clients.
+"""Implementations of the ports for models and endpoints, with Google's official clients.
 
 ===============  ===========================================================
-``operations``   names of the clients; long operations, and what their errors mean
-``registry``     models and their versions; jobs by their labels, and their folders
-``endpoints``    endpoints, and what is deployed there
+``operations``   names of the clients; long operations and hints for their errors
+``registry``     models and versions; jobs by label, and their folders
+``endpoints``    endpoints and their deployed models
 ===============  ===========================================================
 """
 

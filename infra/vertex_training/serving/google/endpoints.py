@@ -1,4 +1,4 @@
-"""Endpoints of Vertex AI, and what is deployed there. Each change is sent once."""
+"""Calls on Vertex AI endpoints and their deployed models. Each change is sent once."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from vertex_training.serving.protocol.ports import Deployment, EndpointSnapshot
 
 
 def connect(project: str, region: str, account: str = "") -> GoogleEndpoints:
-    """The endpoints of a project's region, shared by all threads. Raises OperatorError."""
+    """Return the endpoints of a project's region, shared by all threads. Raises OperatorError."""
     return _connected(project, region, account, local_address(project))
 
 
@@ -38,30 +38,30 @@ def _connected(project: str, region: str, account: str, _address: str | None) ->
 
 
 class GoogleEndpoints(GoogleOperations):
-    """``ports.Endpoints`` over the official client."""
+    """``ports.Endpoints`` with the official client."""
 
     _client: operations.EndpointServiceClient
 
     def get(self, name: str) -> EndpointSnapshot | None:
-        """The endpoint, or None if it does not exist."""
+        """Return the endpoint; None if it does not exist."""
         try:
-            found = read(self._client.get_endpoint, name=name)
+            endpoint = read(self._client.get_endpoint, name=name)
         except NotFound:
             return None
         except FailedPrecondition as error:
-            raise OperatorError(f"Vertex AI did not read {name}: {error.message}") from None
+            raise OperatorError(f"Vertex AI cannot read {name}: {error.message}") from None
         return EndpointSnapshot(
             name,
             {
                 deployed_model.id: _deployment(deployed_model)
-                for deployed_model in found.deployed_models
+                for deployed_model in endpoint.deployed_models
             },
-            {id_: share for id_, share in found.traffic_split.items() if share},
-            found.etag,
+            {id_: share for id_, share in endpoint.traffic_split.items() if share},
+            endpoint.etag,
         )
 
     def deploy(self, name: str, deployment: Deployment) -> str:
-        """Deploy a version. Without a split in the call, the endpoint's stays as it is."""
+        """Deploy a version. A call without a split does not change the endpoint's split."""
         message = {
             "id": deployment.id,
             "model": deployment.version,
@@ -79,7 +79,7 @@ class GoogleEndpoints(GoogleOperations):
         )
 
     def resize(self, name: str, deployment: Deployment) -> str:
-        """Change the least and the most replicas of a deployed model."""
+        """Change the minimum and maximum number of replicas of a deployed model."""
         message = {
             "id": deployment.id,
             "dedicatedResources": {
@@ -90,19 +90,19 @@ class GoogleEndpoints(GoogleOperations):
         mask = [f"dedicated_resources.{bound}_replica_count" for bound in ("min", "max")]
         return _begin(
             self._client.mutate_deployed_model,
-            f"other replicas of {deployment.id}",
+            f"the resizing of {deployment.id}",
             endpoint=name,
             deployed_model=_to_proto(message),
             update_mask={"paths": mask},
         )
 
     def undeploy(self, name: str, id_: str) -> str:
-        """Take a deployed model away."""
-        what = f"to undeploy {id_}"
+        """Undeploy a model."""
+        what = f"the undeployment of {id_}"
         return _begin(self._client.undeploy_model, what, endpoint=name, deployed_model_id=id_)
 
     def set_split(self, name: str, split: Mapping[str, int], etag: str) -> None:
-        """Write the whole split, if the endpoint still has ``etag``."""
+        """Write the whole split if the endpoint still has ``etag``."""
         endpoint = {"name": name, "traffic_split": dict(split), "etag": etag}
         try:
             send_once(
@@ -118,15 +118,15 @@ class GoogleEndpoints(GoogleOperations):
             raise
 
 
-#: Hint where the endpoint has another etag; nobody reads it.
+#: Hint for another etag of the endpoint. Only the code reads it.
 _STALE = "another process wrote the endpoint"
 
 
 def _begin(call: Callable[..., Any], what: str, **request: Any) -> str:
-    """Send a call once; the name of its operation."""
+    """Send a call once, and return the name of its operation."""
     operation = send_once(call, what, REFUSALS, request=request)
     if not operation.operation.name:
-        raise InDoubtError("Vertex AI answered without an operation's name")
+        raise InDoubtError("the response of Vertex AI has no operation name")
     return operation.operation.name
 
 
@@ -136,7 +136,7 @@ def _to_proto(message: dict[str, Any]) -> operations.DeployedModel:
         ParseDict(message, type(result).pb(result))
     except ParseError as error:
         raise NotSubmittedError(
-            f"the request is no DeployedModel, nothing was sent: {error}"
+            f"the request is not a valid DeployedModel. Nothing was submitted. {error}"
         ) from None
     return result
 

@@ -1,6 +1,6 @@
 """Names of Google's clients for models and endpoints (see ``vertex_api``), and long operations.
 
-An operation is read by its name, by any process.
+Any process can read an operation by its name.
 """
 
 # ruff: noqa: E402, F401
@@ -29,52 +29,52 @@ from google.cloud.aiplatform_v1.types.endpoint import DeployedModel, Endpoint
 from google.cloud.aiplatform_v1.types.model import Model
 from google.cloud.aiplatform_v1.types.model_service import UploadModelRequest
 
-#: google.rpc.Code of what is refused for a missing permission, and for quota.
+#: google.rpc.Code of a missing permission and of missing quota.
 _PERMISSION_DENIED: Final = 7
 _RESOURCE_EXHAUSTED: Final = 8
 
-#: gRPC codes that prove that a call on models or endpoints had no effect, with hints.
+#: gRPC code that proves that a call on models or endpoints had no effect -> hint.
 REFUSALS: Final = {
     **PROVES_NOT_CREATED,
     "INVALID_ARGUMENT": "correct the model or the endpoint in the stack file",
     "OUT_OF_RANGE": "correct the model or the endpoint in the stack file",
-    "NOT_FOUND": "check the project, the region and what it names",
-    "ALREADY_EXISTS": "somebody else made it meanwhile: run again, which looks for it first",
-    "UNIMPLEMENTED": "the service at this address serves no models",
-    "RESOURCE_EXHAUSTED": "wait, or ask for more quota of aiplatform.googleapis.com: serving has "
-    "quotas of its own, custom_model_serving_…",
+    "NOT_FOUND": "check the project, the region and all resources in the request",
+    "ALREADY_EXISTS": "run the command again to use the resource that another process created",
+    "UNIMPLEMENTED": "use a service that supports models",
+    "RESOURCE_EXHAUSTED": "wait, or request more quota of aiplatform.googleapis.com; the quotas of "
+    "serving are custom_model_serving_…",
 }
-#: What the errors of an operation mean, by google.rpc.Code.
+#: google.rpc.Code of an operation's error -> hint.
 _HINTS: Final = {
-    _PERMISSION_DENIED: "the Vertex AI service agent (service-NUMBER@gcp-sa-aiplatform) reads the "
-    "image and the artifacts: grant it roles/artifactregistry.reader on the repository and "
-    "roles/storage.objectViewer on the bucket; a new grant can take some minutes to have effect",
-    _RESOURCE_EXHAUSTED: "ask for more quota of custom_model_serving_…, or choose another machine",
+    _PERMISSION_DENIED: "grant the Vertex AI service agent (service-NUMBER@gcp-sa-aiplatform) "
+    "roles/artifactregistry.reader on the image repository and roles/storage.objectViewer on the "
+    "bucket of the artifacts; a new grant can take minutes to have effect",
+    _RESOURCE_EXHAUSTED: "request more quota of custom_model_serving_…, or change the machine type",
 }
 
 
 class GoogleOperations:
-    """``ports.Operations`` over a client of Vertex AI; all of them have these methods."""
+    """``ports.Operations`` with any client of Vertex AI."""
 
     def __init__(self, client: Any) -> None:
         self._client = client
 
     def operation(self, name: str) -> OperationSnapshot:
-        """The operation as it is; one that is no longer known has ended."""
+        """Return the current operation. An unknown operation counts as done."""
         try:
-            found = read(self._client.get_operation, request={"name": name})
+            operation = read(self._client.get_operation, request={"name": name})
         except NotFound:
             return OperationSnapshot(name, done=True)
         except FailedPrecondition as error:
-            raise OperatorError(f"Vertex AI did not read {name}: {error.message}") from None
-        code = found.error.code if found.done else 0
+            raise OperatorError(f"Vertex AI cannot read {name}: {error.message}") from None
+        code = operation.error.code if operation.done else 0
         hint = f" Hint: {_HINTS[code]}." if code in _HINTS else ""
-        text = found.error.message or f"it failed with code {code}"
+        text = operation.error.message or f"the operation failed with code {code}"
         error = f"{text.rstrip('.')}.{hint}" if code else ""
-        return OperationSnapshot(name, found.done, error, code == _PERMISSION_DENIED)
+        return OperationSnapshot(name, operation.done, error, code == _PERMISSION_DENIED)
 
     def running(self, resource: str) -> list[str]:
-        """Names of the operations on ``resource`` that have not ended; none if it is not there."""
+        """Return the names of running operations on ``resource``; empty if it does not exist."""
         result: list[str] = []
         token = ""
         while True:
@@ -85,7 +85,7 @@ class GoogleOperations:
                 return []
             except FailedPrecondition as error:
                 raise OperatorError(
-                    f"Vertex AI did not list operations of {resource}: {code_of(error)}: "
+                    f"Vertex AI cannot list operations of {resource}: {code_of(error)}: "
                     f"{error.message}"
                 ) from None
             result += [operation.name for operation in page.operations if not operation.done]

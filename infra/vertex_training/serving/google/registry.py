@@ -1,4 +1,4 @@
-"""The model registry of Vertex AI, and the runs of jobs with the folders that they left.
+"""Calls of the model registry; jobs of runs and their folders.
 
 Reads are retried; an upload is sent once.
 """
@@ -38,14 +38,14 @@ from vertex_training.serving.protocol.run_artifacts import METRICS_FILE
 if TYPE_CHECKING:
     from google.cloud import storage
 
-#: Seconds until a deletion has to have ended.
+#: Time limit of a deletion in seconds.
 DELETE_DEADLINE = 120.0
-#: The alias that exactly one version of a model has: ``Model.version_aliases``.
+#: Alias of exactly one version of a model: ``Model.version_aliases``.
 DEFAULT_ALIAS = "default"
 
 
 def connect(project: str, region: str, account: str = "") -> GoogleRegistry:
-    """The registry of a project's region, shared by all threads. Raises OperatorError."""
+    """Return the registry of a project's region, shared by all threads. Raises OperatorError."""
     return _connected(project, region, account, local_address(project))
 
 
@@ -56,67 +56,69 @@ def _connected(project: str, region: str, account: str, _address: str | None) ->
 
 
 class GoogleRegistry(GoogleOperations):
-    """``ports.ModelRegistry`` over the official client."""
+    """``ports.ModelRegistry`` with the official client."""
 
     _client: operations.ModelServiceClient
 
     def upload(self, request: VersionRequest, body: str, labels: Mapping[str, str]) -> str:
-        """Send the upload once: the model's first version, or one more of it."""
+        """Send the upload once, for the first or a further version of a model."""
         message = json.loads(body)
         message["labels"] = {**message.get("labels", {}), **labels}
         model = operations.Model()
         try:
             ParseDict(message, type(model).pb(model))
         except ParseError as error:
-            raise NotSubmittedError(f"the request is no Model, nothing was sent: {error}") from None
-        there = self._get(request.model) is not None
+            raise NotSubmittedError(
+                f"the request is not a valid Model. Nothing was submitted. {error}"
+            ) from None
+        exists = self._get(request.model) is not None
         sent = operations.UploadModelRequest(
             parent=request.parent,
             model=model,
-            parent_model=request.model if there else "",
-            model_id="" if there else request.model_id,
+            parent_model=request.model if exists else "",
+            model_id="" if exists else request.model_id,
         )
         operation = send_once(
             self._client.upload_model, f"the upload of {request.title}", REFUSALS, request=sent
         )
         if not operation.operation.name:
-            raise InDoubtError("Vertex AI answered without an operation's name")
+            raise InDoubtError("the response of Vertex AI has no operation name")
         return operation.operation.name
 
     def version(self, name: str) -> VersionSnapshot | None:
-        """One version, by number or alias."""
-        found = self._get(name)
-        return _snapshot(found) if found is not None else None
+        """Return a version, by number or alias; None if missing."""
+        model = self._get(name)
+        return _snapshot(model) if model is not None else None
 
     def versions(self, model: str) -> list[VersionSnapshot]:
-        """All versions of a model."""
+        """Return all versions of a model."""
 
         def list_versions(**arguments: Any) -> list[operations.Model]:
             return list(self._client.list_model_versions(**arguments))
 
         try:
-            return [_snapshot(each) for each in read(list_versions, name=model)]
+            return [_snapshot(version) for version in read(list_versions, name=model)]
         except NotFound:
             return []
         except FailedPrecondition as error:
             raise OperatorError(
-                f"Vertex AI did not list versions of {model}: {error.message}"
+                f"Vertex AI cannot list versions of {model}: {error.message}"
             ) from None
 
     def delete_version(self, name: str) -> str:
-        """Delete one version, or its model if it is the only one; why it was not.
+        """Delete a version, or the model of an only version. Return an error, or empty.
 
-        The service deletes no default version: the newest other one becomes it first.
+        The service cannot delete the default version: the newest other version becomes the default.
         """
         model = name.partition("@")[0]
-        there = self.versions(model)
-        if not any(each.name == name for each in there):
+        versions = self.versions(model)
+        if not any(version.name == name for version in versions):
             return ""
         try:
-            if len(there) == 1:
+            if len(versions) == 1:
                 operation = read(self._client.delete_model, name=model)
             else:
-                self._pass_default_on(name, there)
+                self._pass_default_on(name, versions)
                 operation = read(self._client.delete_model_version, name=name)
             operation.result(timeout=DELETE_DEADLINE)
         except NotFound:
@@ -125,11 +127,11 @@ class GoogleRegistry(GoogleOperations):
             return f"{code_of(error)}: {getattr(error, 'message', error)}"
         return ""
 
-    def _pass_default_on(self, name: str, there: Sequence[VersionSnapshot]) -> None:
-        found = self._get(name)
-        if found is None or DEFAULT_ALIAS not in found.version_aliases:
+    def _pass_default_on(self, name: str, versions: Sequence[VersionSnapshot]) -> None:
+        model = self._get(name)
+        if model is None or DEFAULT_ALIAS not in model.version_aliases:
             return
-        newest = max((each for each in there if each.name != name), key=lambda each: each.created)
+        newest = max((v for v in versions if v.name != name), key=lambda v: v.created)
         aliases = [DEFAULT_ALIAS]
         read(self._client.merge_version_aliases, name=newest.name, version_aliases=aliases)
 
@@ -139,7 +141,7 @@ class GoogleRegistry(GoogleOperations):
         except NotFound:
             return None
         except FailedPrecondition as error:
-            raise OperatorError(f"Vertex AI did not read {name}: {error.message}") from None
+            raise OperatorError(f"Vertex AI cannot read {name}: {error.message}") from None
 
 
 def _snapshot(model: operations.Model) -> VersionSnapshot:
@@ -152,29 +154,30 @@ def _snapshot(model: operations.Model) -> VersionSnapshot:
     )
 
 
-#: How many objects of a folder are looked at, and how large a file of metrics may be.
+#: Maximum number of objects to list in a folder.
 MOST_FILES: Final = 1000
+#: Maximum size of a metrics file.
 MOST_METRICS_BYTES: Final = 256 * 1024
 
 
 def connect_runs(project: str, region: str, account: str = "") -> GoogleRuns:
-    """The runs of a project's region. Raises OperatorError."""
+    """Return the runs of a project's region. Raises OperatorError."""
     jobs = job_service.connect(project, region, account=account)
     return GoogleRuns(jobs, storage_client(project, account))
 
 
 class GoogleRuns:
-    """``ports.Runs`` over the official clients."""
+    """``ports.Runs`` with the official clients."""
 
     def __init__(self, jobs: job_service.VertexJobs, objects: storage.Client) -> None:
         self._jobs, self._objects = jobs, objects
 
     def jobs(self, parent: str, labels: Mapping[str, str]) -> list[JobSnapshot]:
-        """CustomJobs with all of these labels."""
+        """Return the CustomJobs with all these labels."""
         return self._jobs.labelled(parent, labels)
 
     def folder(self, uri: str) -> RunFolder:
-        """The files below a URI, by names below it, and its metrics."""
+        """Return the names of the files below a URI, and the metrics."""
         bucket, _, prefix = uri.removeprefix("gs://").partition("/")
         try:
             listed = self._objects.list_blobs(

@@ -1,9 +1,9 @@
-"""Model versions that are uploaded once, and endpoints that are brought to what is declared. Pure.
+"""Uploads each model version once, and updates endpoints to their declaration. Pure.
 
 ===================  =================================================================
-``ports``            what is needed of Vertex AI and the bucket; waits for long operations
-``run_artifacts``    which job a run is, and whether its folder can be a model's version
-``uploads``          one request, one version: the submission of jobs over a registry
-``reconciliation``   one endpoint: look, take the next single step, look again
+``ports``            interfaces to Vertex AI and the bucket; waits for long operations
+``run_artifacts``    finds the job of a run, and checks its artifacts
+``uploads``          uploads each version once, with the submission protocol of jobs
+``reconciliation``   updates an endpoint step by step
 ===================  =================================================================
 """

@@ -1,6 +1,6 @@
 """Ports of models and endpoints, their values, and waits for long operations. Pure.
 
-The modules of ``google`` implement the ports. An operation outlives the process that began it.
+The modules of ``google`` implement the ports. An operation continues after its process has died.
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ from vertex_training.errors import OperatorError
 
 @dataclass(frozen=True, slots=True)
 class VersionRequest(SubmissionRequest):
-    """One upload. ``job`` is the key of the model, ``body`` the ``Model`` as JSON."""
+    """An upload. ``job`` is the key of the model, ``body`` the ``Model`` as JSON."""
 
     model_id: str = ""
     alias: str = ""
 
     @property
     def model(self) -> str:
-        """Resource name of the model."""
+        """Return the resource name of the model."""
         return f"{self.parent}/models/{self.model_id}"
 
     @property
     def turn_key(self) -> str:
-        """Of this run of the model alone: versions of other runs are no earlier requests of it."""
+        """Return a key for this run of the model: versions of other runs are separate requests."""
         return f"{self.parent.rpartition('/')[2]}/{self.job}.run-{self.run}"
 
     @property
@@ -41,17 +41,19 @@ class VersionRequest(SubmissionRequest):
 
     @property
     def renewal(self) -> str:
-        return f"Remove its alias {self.alias} if it is nobody's version, or rename the model."
+        return (
+            f"If that version is unused, remove its alias {self.alias}; otherwise rename the model."
+        )
 
     @property
     def is_repeatable(self) -> bool:
-        """A version that somebody deleted is made anew: that costs nothing and loses nothing."""
+        """Return True: uploading a deleted version again costs nothing and loses nothing."""
         return True
 
 
 @dataclass(frozen=True, slots=True)
 class VersionSnapshot:
-    """One version of a model as Vertex AI returned it."""
+    """A version of a model, as Vertex AI returned it."""
 
     name: str
     """``projects/P/locations/R/models/ID@VERSION``."""
@@ -59,60 +61,60 @@ class VersionSnapshot:
     """Nanoseconds since 1970."""
     labels: Mapping[str, str]
     endpoints: Sequence[str] = ()
-    """Names of the endpoints where it is deployed."""
+    """Names of the endpoints with this version."""
     artifact_uri: str = ""
-    """The folder that it was made of, as ``gs://`` URI."""
+    """Folder of the artifacts, a ``gs://`` URI."""
 
 
 @dataclass(frozen=True, slots=True)
 class OperationSnapshot:
-    """A long operation; ``error`` is empty while it runs and if it succeeded."""
+    """A long operation. ``error`` is empty if the operation is running or has succeeded."""
 
     name: str
     done: bool
     error: str = ""
     is_permission: bool = False
-    """True if it failed for a missing permission."""
+    """True if the operation failed because of a missing permission."""
 
 
 class Operations(Protocol):
-    """Long operations, whoever began them."""
+    """Long operations of all processes."""
 
     def operation(self, name: str) -> OperationSnapshot:
-        """The operation as it is. One that is no longer known counts as done."""
+        """Return the current operation. An unknown operation counts as done."""
         ...
 
     def running(self, resource: str) -> list[str]:
-        """Names of the operations on a model or an endpoint that have not ended."""
+        """Return the names of running operations on a model or an endpoint."""
         ...
 
 
 class ModelRegistry(Operations, Protocol):
-    """The calls on models that an upload needs."""
+    """Calls of the model registry."""
 
     def upload(self, request: VersionRequest, body: str, labels: Mapping[str, str]) -> str:
-        """Send the upload once; the name of its operation.
+        """Send the upload once, and return the name of its operation.
 
         Raises NotSubmittedError or InDoubtError.
         """
         ...
 
     def version(self, name: str) -> VersionSnapshot | None:
-        """The version ``MODEL@VERSION`` or ``MODEL@ALIAS``; None if there is none."""
+        """Return the version ``MODEL@VERSION`` or ``MODEL@ALIAS``; None if missing."""
         ...
 
     def versions(self, model: str) -> list[VersionSnapshot]:
-        """All versions of a model; none if it does not exist."""
+        """Return all versions of a model; empty if the model does not exist."""
         ...
 
     def delete_version(self, name: str) -> str:
-        """Delete one version, or its model if it is the only one. Why it was not; empty if so."""
+        """Delete a version, or the model of an only version. Return an error, or empty."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Deployment:
-    """One version as it is, or is to be, behind an endpoint."""
+    """An observed or declared version behind an endpoint."""
 
     id: str
     version: str
@@ -126,55 +128,55 @@ class Deployment:
 
 @dataclass(frozen=True, slots=True)
 class EndpointSnapshot:
-    """An endpoint as Vertex AI returned it."""
+    """An endpoint, as Vertex AI returned it."""
 
     name: str
     deployed: Mapping[str, Deployment]
-    """By id."""
+    """Deployed models by id."""
     split: Mapping[str, int]
-    """Share by id; those without traffic are left out."""
+    """Shares above 0 by id."""
     etag: str = ""
 
 
 class Endpoints(Operations, Protocol):
-    """The calls on one endpoint. Each but ``get`` raises NotSubmittedError or InDoubtError."""
+    """Calls on an endpoint. All except ``get`` raise NotSubmittedError or InDoubtError."""
 
     def get(self, name: str) -> EndpointSnapshot | None:
-        """The endpoint, or None if it does not exist."""
+        """Return the endpoint; None if it does not exist."""
         ...
 
     def deploy(self, name: str, deployment: Deployment) -> str:
-        """Deploy a version without traffic; the name of the operation."""
+        """Deploy a version without traffic, and return the name of the operation."""
         ...
 
     def resize(self, name: str, deployment: Deployment) -> str:
-        """Change how many replicas there are; the name of the operation."""
+        """Change the limits of replicas, and return the name of the operation."""
         ...
 
     def undeploy(self, name: str, id_: str) -> str:
-        """Take a version away; the name of the operation."""
+        """Undeploy a version, and return the name of the operation."""
         ...
 
     def set_split(self, name: str, split: Mapping[str, int], etag: str) -> None:
-        """Write the whole split in one call. Raises PreconditionFailedError: it has changed."""
+        """Write the whole split in one call. Raises PreconditionFailedError if it has changed."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class RunFolder:
-    """Return the contents of the folder that becomes a version."""
+    """Content of a folder with artifacts."""
 
     files: Sequence[str]
-    """Names below the folder, at most some hundreds."""
+    """Names relative to the folder; the number is limited."""
     metrics: bytes = b""
-    """The content of ``metrics.json``; empty without one."""
+    """Content of ``metrics.json``; empty if missing."""
 
 
 class Runs(Protocol):
     """Read-only access to the records and jobs of runs."""
 
     def jobs(self, parent: str, labels: Mapping[str, str]) -> list[JobSnapshot]:
-        """CustomJobs with all of these labels."""
+        """Return the CustomJobs with all these labels."""
         ...
 
     def folder(self, uri: str) -> RunFolder:
@@ -184,24 +186,24 @@ class Runs(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class OperationWait:
-    """Time limits of one operation, and the receiver of its progress."""
+    """Time limits of an operation, and the receiver of its progress."""
 
     environment: ProcessEnvironment = ProcessEnvironment()
     backoff: PollBackoff = PollBackoff()
     longest: float = 7_800.0
-    """Seconds. A container may take two hours to start (``deploymentTimeout``)."""
+    """Maximum seconds. A container can take two hours to start (``deploymentTimeout``)."""
     doubt: float = 90.0
-    """Seconds to look for the result of a call whose answer was lost."""
+    """Seconds to look for the result of a call after a lost response."""
     report: Callable[[str], None] = lambda _: None
 
 
 def wait_for_operation(
     operations: Operations, name: str, what: str, wait: OperationWait
 ) -> OperationSnapshot:
-    """The operation once it has ended, whatever its end was.
+    """Wait for the end of an operation, and return the operation, also if it failed.
 
     Raises:
-        OperatorError: it runs for longer than ``OperationWait.longest``, and goes on.
+        OperatorError: the operation exceeded ``OperationWait.longest``, and continues.
     """
     clock = wait.environment.monotonic
     began = heard = clock()
@@ -210,11 +212,11 @@ def wait_for_operation(
         now = clock()
         if now - began > wait.longest:
             raise OperatorError(
-                f"{what}: the operation has not ended after {format_duration(now - began)}, and "
-                f"goes on: {name}. Run `pulumi up` again to wait for it."
+                f"{what}: operation {name} is still running after "
+                f"{format_duration(now - began)}. Run `pulumi up` again to wait for the operation."
             )
         if now - heard >= wait.backoff.heartbeat:
-            wait.report(f"{what}: not done after {format_duration(now - began)}")
+            wait.report(f"{what}: still running after {format_duration(now - began)}")
             heard = now
         wait.environment.sleep(pause)
         pause = min(pause * 1.5, wait.backoff.maximum)
@@ -222,11 +224,11 @@ def wait_for_operation(
 
 
 def wait_until_idle(operations: Operations, resource: str, what: str, wait: OperationWait) -> None:
-    """Return when no operation of anybody runs on a model or an endpoint.
+    """Wait until no operation is running on a model or an endpoint.
 
     Raises:
-        OperatorError: one runs for too long.
+        OperatorError: an operation takes too long.
     """
     for name in operations.running(resource):
-        wait.report(f"{what}: waits for an operation that runs already, {name}")
+        wait.report(f"{what}: waiting for the running operation {name}")
         wait_for_operation(operations, name, what, wait)

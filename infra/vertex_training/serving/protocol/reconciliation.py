@@ -1,17 +1,17 @@
-"""Bring one endpoint to what is declared: look, take the next single step, look again.
+"""Updates an endpoint to its declaration, one step at a time, with a look before each step.
 
-Each step may be repeated, and the next one follows from what the endpoint has, not from what this
-process did. So a process that dies anywhere leaves an endpoint that the next one goes on with:
+Each step is repeatable, and the next step depends on the endpoint, not on former steps of this
+process. So after a process dies, the next process can continue with the endpoint:
 
-1. wait    until no operation runs on the endpoint, whoever began it
-2. deploy  what is missing, without traffic; an id of our choosing makes a repeated call harmless
-3. resize  what has other bounds of replicas
-4. split   in one call, once all of it is deployed, which is to say healthy
-5. leave   undeploy what is the stack's, is not declared, and has no traffic
+1. wait    until no operation is running on the endpoint
+2. deploy  missing versions, without traffic; chosen ids make repeated calls harmless
+3. resize  deployed models with other limits of replicas
+4. split   in one call, when all versions are deployed and therefore healthy
+5. leave   undeploy the stack's undeclared deployed models without traffic
 
-What others deployed is left alone, without traffic. A deployment that fails leaves the split as it
-was. Two processes at once take turns step by step, and each ends when the endpoint is as it was
-told, or says that others change it. Imports neither Pulumi nor Google.
+Foreign deployed models remain, without traffic. A failed deployment does not change the split. Two
+concurrent processes alternate steps, and each ends when the endpoint has its declared state, or
+reports concurrent changes. Imports neither Pulumi nor Google.
 """
 
 from __future__ import annotations
@@ -36,44 +36,44 @@ from vertex_training.serving.protocol.ports import (
     wait_until_idle,
 )
 
-#: How often one step is taken before others are blamed.
+#: Maximum repetitions of a step before concurrent changes are reported.
 MAX_TRIES: Final = 4
-#: No endpoint needs more steps than this.
+#: Maximum number of steps.
 MAX_STEPS: Final = 400
 
 
 @dataclass(frozen=True, slots=True)
 class Goal:
-    """Declared state of an endpoint. Without deployments, all of the stack's are undeployed."""
+    """Declared state of an endpoint. Without deployments, the stack's models are undeployed."""
 
     endpoint: str
     """Key of the endpoint, for messages."""
     owner: str
     """Prefix of display names of the stack's deployed models, ``vt STACK/KEY ``."""
     deployments: Mapping[int, Deployment]
-    """By run."""
+    """Deployments by run."""
     split: Mapping[int, int]
     """Share by run; 100 in total."""
 
     @property
     def by_id(self) -> dict[str, Deployment]:
-        """The deployments by the id of the deployed model."""
+        """Return the deployments by the id of the deployed model."""
         return {deployment.id: deployment for deployment in self.deployments.values()}
 
     @property
     def split_by_id(self) -> dict[str, int]:
-        """The shares by id, without those that are 0, as the service has them."""
+        """Return the shares above 0 by id, like the service."""
         return {self.deployments[run].id: share for run, share in self.split.items() if share}
 
     def owns(self, deployment: Deployment) -> bool:
-        """Return whether the stack deployed it; the id in its name distinguishes it from a copy."""
+        """Return whether the stack deployed the model. The id in its name excludes copies."""
         name = deployment.display_name
         return name.startswith(self.owner) and name.endswith(f" {deployment.id}")
 
 
 @dataclass(frozen=True, slots=True)
 class EndpointCall:
-    """One call. ``verb`` is a method of ``Endpoints``."""
+    """A call on an endpoint. ``verb`` is a method of ``Endpoints``."""
 
     verb: str
     id: str = ""
@@ -81,30 +81,30 @@ class EndpointCall:
 
 
 def display_name(owner: str, run: int, id_: str) -> str:
-    """Display name of a deployed model of the stack; see ``Goal.owner``."""
+    """Return the display name of a deployed model of the stack; see ``Goal.owner``."""
     return f"{owner}run {run} {id_}"
 
 
 def run_of(deployment: Deployment) -> int:
-    """The run in a display name of the stack's."""
+    """Return the run in a display name of the stack."""
     number = deployment.display_name.split(" ")[-2]
     return int(number) if number.isascii() and number.isdecimal() else 0
 
 
 def next_step(observed: EndpointSnapshot, goal: Goal) -> EndpointCall | None:
-    """The next step towards the goal; None if it is reached."""
-    wanted = goal.by_id
-    owned = {id_: each for id_, each in observed.deployed.items() if goal.owns(each)}
-    for id_, deployment in wanted.items():
+    """Return the next step to the goal; None if the goal is reached."""
+    declared = goal.by_id
+    owned = {id_: model for id_, model in observed.deployed.items() if goal.owns(model)}
+    for id_, deployment in declared.items():
         if id_ not in observed.deployed:
             return EndpointCall("deploy", id_)
-        there = observed.deployed[id_]
-        if (there.minimum, there.maximum) != (deployment.minimum, deployment.maximum):
+        current = observed.deployed[id_]
+        if (current.minimum, current.maximum) != (deployment.minimum, deployment.maximum):
             return EndpointCall("resize", id_)
-    leaving = sorted(owned.keys() - wanted.keys())
+    leaving = sorted(owned.keys() - declared.keys())
     split = goal.split_by_id
-    if not wanted and len(leaving) > 1:
-        # The split is 100 or nothing, and a version with traffic cannot leave unless it is the last
+    if not declared and len(leaving) > 1:
+        # A split has the sum 100 or is empty: only the last version can leave with traffic.
         last = max(leaving, key=lambda id_: (observed.split.get(id_, 0), id_))
         split = {last: 100}
         leaving.remove(last)
@@ -116,17 +116,18 @@ def next_step(observed: EndpointSnapshot, goal: Goal) -> EndpointCall | None:
 def reconcile(
     name: str, goal: Goal, endpoints: Endpoints, wait: OperationWait = OperationWait()
 ) -> EndpointSnapshot | None:
-    """The endpoint once it has what the goal says; None if it is gone and nothing was wanted.
+    """Update the endpoint to the goal and return it; None if missing and the goal is empty.
 
     Raises:
-        NotSubmittedError: a step was refused or failed; what served before serves on.
-        OperatorError: the endpoint is gone, others change it, or an operation takes too long.
+        NotSubmittedError: a step was refused or failed; the previous versions still serve.
+        OperatorError: the endpoint is missing or changes concurrently, or an operation takes too
+            long.
     """
     return _Reconciliation(name, goal, endpoints, wait).run()
 
 
 class _Reconciliation:
-    """One process's work on one endpoint."""
+    """The work of a process on an endpoint."""
 
     def __init__(self, name: str, goal: Goal, endpoints: Endpoints, wait: OperationWait) -> None:
         self.name, self.goal, self.endpoints, self.wait = name, goal, endpoints, wait
@@ -134,7 +135,7 @@ class _Reconciliation:
         self.tries: Counter[EndpointCall] = Counter()
 
     def run(self) -> EndpointSnapshot | None:
-        """Take steps until none is left."""
+        """Take steps until the goal is reached."""
         first = True
         for _ in range(MAX_STEPS):
             observed = self._observe()
@@ -149,54 +150,55 @@ class _Reconciliation:
             if self.tries[step] > MAX_TRIES:
                 break
             if not self.wait.environment.engine_is_alive():
-                raise OperatorError("the Pulumi engine is gone; no further step was taken.")
+                raise OperatorError("the Pulumi engine has exited. No further step was taken.")
             self._take(step, observed)
         raise OperatorError(
-            f"{self.title} is changed by others at the same time; it does not get to what is "
-            "declared. Run `pulumi up` again once they are done."
+            f"other processes or users are changing {self.title}, so its declared state was not "
+            "reached. Run `pulumi up` again after the other changes."
         )
 
     def _observe(self) -> EndpointSnapshot | None:
-        """The endpoint, once nothing runs on it; None if it is gone and nothing is wanted."""
+        """Wait until the endpoint is idle, and return it; None if missing and the goal is empty."""
         wait_until_idle(self.endpoints, self.name, self.title, self.wait)
         observed = self.endpoints.get(self.name)
         if observed is None and self.goal.deployments:
             raise OperatorError(
                 f"{self.title} ({self.name}) does not exist. Run `pulumi refresh`, then `pulumi "
-                "up`: it is made anew."
+                "up` to create the endpoint again."
             )
         return observed
 
     def _ensure_own(self, observed: EndpointSnapshot, first: bool) -> None:
-        """Say what is others'; refuse what would take it away or be mistaken for it."""
-        others = [each for each in observed.deployed.values() if not self.goal.owns(each)]
-        taken = sorted(each.id for each in others if each.id in self.goal.by_id)
+        """Report foreign deployed models; refuse to remove them or to reuse their ids."""
+        others = [model for model in observed.deployed.values() if not self.goal.owns(model)]
+        taken = sorted(model.id for model in others if model.id in self.goal.by_id)
         if taken or (others and not self.goal.deployments):
-            ids = ", ".join(taken or sorted(each.id for each in others))
+            ids = ", ".join(taken or sorted(model.id for model in others))
             endpoint = self.name.rpartition("/")[2]
             raise NotSubmittedError(
-                f"{self.title} has deployed models that are not the stack's: {ids}. Nothing was "
-                f"changed. Take them away (`gcloud ai endpoints undeploy-model {endpoint} "
-                "--deployed-model-id=ID`), then run this again."
+                f"{self.title} has deployed models that do not belong to the stack: {ids}. Nothing "
+                "was changed. Undeploy these models (`gcloud ai endpoints undeploy-model "
+                f"{endpoint} "
+                "--deployed-model-id=ID`), then run the command again."
             )
         if first:
-            for each in others:
+            for model in others:
                 self.wait.report(
-                    f"{self.title}: deployed model {each.id} is not the stack's; it stays, without "
-                    "traffic"
+                    f"{self.title}: deployed model {model.id} does not belong to the stack, and "
+                    "remains without traffic"
                 )
 
     def _take(self, step: EndpointCall, observed: EndpointSnapshot) -> None:
-        """Take one step and wait for its end. Returns also where another look will tell.
+        """Take a step and wait for its end. Also returns if the next look decides.
 
         Raises:
-            NotSubmittedError: the service refused it, or it failed.
+            NotSubmittedError: the service refused the step, or the step failed.
         """
         self.wait.report(f"{self.title}: {self._words(step)}")
         try:
             operation = self._call(step, observed)
         except PreconditionFailedError:
-            return  # somebody wrote the endpoint in between
+            return  # another process wrote the endpoint in between
         except InDoubtError:
             self._await_outcome(step)
             return
@@ -220,9 +222,9 @@ class _Reconciliation:
         return call(self.name, self.goal.by_id[step.id])
 
     def _await_outcome(self, step: EndpointCall) -> None:
-        """After a lost answer: look for what came of the call, for as long as it may take effect.
+        """After a lost response, wait for an effect of the call.
 
-        Whether it did or not, another look decides; the step may be repeated.
+        The next look decides, with or without an effect; the step is repeatable.
         """
         waited, pause = 0.0, self.wait.backoff.maximum
         while waited < self.wait.doubt and not self._has_outcome(step):
@@ -230,7 +232,7 @@ class _Reconciliation:
             waited += pause
 
     def _has_outcome(self, step: EndpointCall) -> bool:
-        """Return whether the step is obsolete, or a running operation may be the step."""
+        """Return whether the step is obsolete, or a running operation can be the step."""
         if self.endpoints.running(self.name):
             return True
         observed = self.endpoints.get(self.name)
@@ -238,54 +240,56 @@ class _Reconciliation:
 
     def _words(self, step: EndpointCall) -> str:
         if step.verb == "set_split":
-            return f"sets the split to {self._shares(dict(step.split))}"
-        wanted = self.goal.by_id.get(step.id)
-        what = f"run {run_of(wanted)}" if wanted else f"deployed model {step.id}"
-        verbs = {"deploy": "deploys", "resize": "resizes", "undeploy": "undeploys"}
+            return f"setting the split to {self._shares(dict(step.split))}"
+        declared = self.goal.by_id.get(step.id)
+        what = f"run {run_of(declared)}" if declared else f"deployed model {step.id}"
+        verbs = {"deploy": "deploying", "resize": "resizing", "undeploy": "undeploying"}
         return f"{verbs[step.verb]} {what}"
 
     def _shares(self, split: Mapping[str, int]) -> str:
-        runs = {id_: f"run {run_of(each)}" for id_, each in self.goal.by_id.items()}
+        runs = {id_: f"run {run_of(model)}" for id_, model in self.goal.by_id.items()}
         return ", ".join(f"{runs.get(id_, id_)}: {share}" for id_, share in sorted(split.items()))
 
     def _failure(
         self, step: EndpointCall, before: EndpointSnapshot, reason: str
     ) -> NotSubmittedError:
-        """Return the failure, what still serves, and the fix. Undoes this process's additions."""
+        """Return an error with failure, current split and fix. Undeploys this process's models."""
         if step.verb != "deploy":
-            what = f"{self.title}: it {self._words(step)}, and that was refused: {reason}"
+            what = f"{self.title}: {self._words(step)} was refused: {reason}"
             return NotSubmittedError(
-                f"{_sentence(what)} The split is {{{self._split_of(before)}}}. The next `pulumi "
-                "up` goes on from there, or back, if the stack file was put back."
+                f"{_sentence(what)} The split is {{{self._split_of(before)}}}. Run `pulumi up` to "
+                "continue, or revert the stack file and run `pulumi up` to go back."
             )
         deployment = self.goal.by_id[step.id]
         self._take_back(before)
         split = self._split_of(before)
         version = deployment.version.rpartition("/")[2]
         what = f"{self.title}: run {run_of(deployment)} ({version}) was not deployed: {reason}"
-        stays = f"The split stays {{{split}}}." if split else "Nothing serves there yet."
+        serving = f"The split is still {{{split}}}." if split else "The endpoint serves no version."
         return NotSubmittedError(
-            f"{_sentence(what)} {stays} Mend the container or the model, or take the run out of "
+            f"{_sentence(what)} {serving} Fix the container or the model, or remove the run from "
             "the split, then run `pulumi up` again."
         )
 
     def _split_of(self, observed: EndpointSnapshot) -> str:
-        """The split that an endpoint has, by runs where they are the stack's."""
+        """Return the current split as text, with runs of the stack's deployed models."""
         names = {
-            id_: f"run {run_of(each)}" if self.goal.owns(each) else id_
-            for id_, each in observed.deployed.items()
+            id_: f"run {run_of(model)}" if self.goal.owns(model) else id_
+            for id_, model in observed.deployed.items()
         }
         return ", ".join(f"{names.get(id_, id_)}: {n}" for id_, n in sorted(observed.split.items()))
 
     def _take_back(self, before: EndpointSnapshot) -> None:
-        """Undeploy what this process deployed and nobody uses; the next run deploys it anew."""
+        """Undeploy this process's models without traffic; the next run deploys them again."""
         mine = {step.id for step in self.tries if step.verb == "deploy"}
         for id_ in sorted(mine & before.deployed.keys() - before.split.keys()):
             try:
                 operation = self.endpoints.undeploy(self.name, id_)
                 wait_for_operation(self.endpoints, operation, self.title, self.wait)
             except OperatorError as error:
-                self.wait.report(f"{self.title}: deployed model {id_} stays for now: {error}")
+                self.wait.report(
+                    f"{self.title}: deployed model {id_} could not be undeployed: {error}"
+                )
 
 
 def _sentence(text: str) -> str:

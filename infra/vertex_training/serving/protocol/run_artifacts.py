@@ -1,4 +1,4 @@
-"""Job of a run, and checks whether its artifacts can be a model version. Pure."""
+"""Finds the job of a run, and checks its artifacts for a model version. Pure."""
 
 from __future__ import annotations
 
@@ -22,16 +22,17 @@ from vertex_training.errors import JobRefusedError, OperatorError
 from vertex_training.serving.declared import ModelSource
 from vertex_training.serving.protocol.ports import RunFolder, Runs, VersionSnapshot
 
-#: What code writes beside its model, by the convention of this project's jobs.
+#: File with metrics beside a model, by the convention of this project's jobs.
 METRICS_FILE: Final = "metrics.json"
-#: How many metrics a version has at most, and the form of their names: they go into reports.
+#: Maximum number of metrics of a version.
 MOST_METRICS: Final = 50
+#: Form of metric names, which occur in reports.
 _METRIC: Final = re.compile(r"[A-Za-z][A-Za-z0-9_.@/-]{0,63}")
 
 
 @dataclass(frozen=True, slots=True)
 class RunArtifacts:
-    """The job that a run is, and what it left."""
+    """The job of a run, and its artifacts."""
 
     job: str
     state: str
@@ -39,7 +40,7 @@ class RunArtifacts:
     metrics: Mapping[str, float] = field(default_factory=dict)
 
     def inputs(self) -> dict[str, Any]:
-        """As the inputs of a resource."""
+        """Return the values as inputs of a resource."""
         return {
             "job": self.job,
             "state": self.state,
@@ -51,31 +52,31 @@ class RunArtifacts:
 def find_artifacts(
     source: ModelSource, artifacts: str, files: Sequence[str], runs: Runs
 ) -> RunArtifacts:
-    """The artifacts of a run.
+    """Return the artifacts of a run.
 
     Raises:
-        JobRefusedError: the run does not exist or has not succeeded, or its folder lacks something.
-        OperatorError: the service did not answer.
+        JobRefusedError: the run does not exist or has not succeeded, or its folder is incomplete.
+        OperatorError: the service did not respond.
     """
     job = _succeeded(source, _jobs_of(source, runs))
     title = f"run {source.run} of job '{source.job}' ({job.name})"
     if not job.output:
         raise JobRefusedError(
-            f"{title} has no output directory. Give its job file a baseOutputDirectory, and raise "
+            f"{title} has no output directory. Add baseOutputDirectory to the job file, and raise "
             "run."
         )
     uri = f"{job.output.rstrip('/')}/{artifacts}/"
     folder = runs.folder(uri)
     if not folder.files:
         raise JobRefusedError(
-            f"{title} left nothing in {uri}. Its code writes a model to AIP_MODEL_DIR; `artifacts` "
-            "of the model names another folder."
+            f"{title} wrote no files to {uri}. Write the model to AIP_MODEL_DIR in the job's code, "
+            "or set `artifacts` of the model to another folder."
         )
     if missing := [file for file in files if file not in folder.files]:
-        there = ", ".join(sorted(folder.files)[:10])
+        existing = ", ".join(sorted(folder.files)[:10])
         raise JobRefusedError(
-            f"{title} left no {', '.join(missing)} in {uri}. The model's container expects that "
-            f"(files); there is: {there}."
+            f"{title} did not write {', '.join(missing)} to {uri}, which `files` of the model "
+            f"requires. Existing files: {existing}."
         )
     return RunArtifacts(job.name, job.short_state, uri.rstrip("/"), metrics_of(folder))
 
@@ -83,26 +84,24 @@ def find_artifacts(
 def artifacts_of_version(
     source: ModelSource, artifacts: str, version: VersionSnapshot, runs: Runs
 ) -> RunArtifacts:
-    """The artifacts of an existing version; without a job where several may have left them.
+    """Return the artifacts of an existing version; without a job if several jobs are possible.
 
-    Of a run whose job file was edited, only the version's folder shows which job it was.
+    If the job file of the run was edited, only the version's folder identifies the job.
 
     Raises:
-        OperatorError: the service did not answer.
+        OperatorError: the service did not respond.
     """
     uri = version.artifact_uri.rstrip("/")
-    found = [
+    jobs = [
         job
         for job in _jobs_of(source, runs)
         if job.state in SUCCEEDED
         and job.created <= version.created
         and f"{job.output.rstrip('/')}/{artifacts}" == uri
     ]
-    if len(found) != 1:
+    if len(jobs) != 1:
         return RunArtifacts("", "", uri)
-    return RunArtifacts(
-        found[0].name, found[0].short_state, uri, metrics_of(runs.folder(f"{uri}/"))
-    )
+    return RunArtifacts(jobs[0].name, jobs[0].short_state, uri, metrics_of(runs.folder(f"{uri}/")))
 
 
 def _jobs_of(source: ModelSource, runs: Runs) -> list[JobSnapshot]:
@@ -111,44 +110,44 @@ def _jobs_of(source: ModelSource, runs: Runs) -> list[JobSnapshot]:
     return runs.jobs(parent, labels)
 
 
-def _succeeded(source: ModelSource, found: Sequence[JobSnapshot]) -> JobSnapshot:
-    """The latest job of the run that succeeded.
+def _succeeded(source: ModelSource, jobs: Sequence[JobSnapshot]) -> JobSnapshot:
+    """Return the latest succeeded job of the run.
 
-    A job file that was edited is another job of the same run, and leaves other weights: which of
-    them a version is to have, nobody has said.
+    After an edit of the job file, the run has several jobs with different weights, and the choice
+    for a version is ambiguous.
     """
     run = f"run {source.run} of job '{source.job}'"
-    if not found:
+    if not jobs:
         raise JobRefusedError(
-            f"{run} is not in {source.project}, {source.region}: no job has its labels. It was "
+            f"{run} has no job in project {source.project}, region {source.region}: the run was "
             "never submitted, or its record was deleted."
         )
-    latest = max(found, key=lambda job: (job.state in SUCCEEDED, job.created, job.name))
+    latest = max(jobs, key=lambda job: (job.state in SUCCEEDED, job.created, job.name))
     if latest.state in SUCCEEDED:
-        rivals = [job for job in found if job.digest != latest.digest and job.state not in FAILED]
+        rivals = [job for job in jobs if job.digest != latest.digest and job.state not in FAILED]
         if not rivals:
             return latest
-        names = ", ".join(sorted(f"{each.name}: {each.short_state}" for each in (latest, *rivals)))
+        names = ", ".join(sorted(f"{job.name}: {job.short_state}" for job in (latest, *rivals)))
         raise JobRefusedError(
-            f"{run} is more than one job ({names}): its file was edited. Hint: raise `run` on the "
-            "job, and name that run in `models` once it has succeeded."
+            f"{run} has several jobs ({names}), because its file was edited. Hint: raise `run` of "
+            "the job, and use that run in `models` after it has succeeded."
         )
     if latest.state in TERMINAL:
-        hint = f"Set run: {source.run + 1} on the job to train once more."
+        hint = f"Set run: {source.run + 1} on the job to train again."
     else:
-        hint = "Wait for its end, then run this again."
+        hint = "Wait until the job has ended, then run the command again."
     raise JobRefusedError(f"{run} is {latest.short_state} ({latest.name}), not SUCCEEDED. {hint}")
 
 
 def metrics_of(folder: RunFolder) -> dict[str, float]:
-    """The numbers at the top of ``metrics.json``; nothing where it is no such file."""
+    """Return the top-level numbers of ``metrics.json``; empty if invalid."""
     try:
         document = json.loads(folder.metrics)
     except (ValueError, RecursionError):
         return {}
     if not isinstance(document, dict):
         return {}
-    found = {
+    metrics = {
         key: value
         for key, value in document.items()
         if _METRIC.fullmatch(key)
@@ -157,9 +156,9 @@ def metrics_of(folder: RunFolder) -> dict[str, float]:
         and abs(value) < 1e300
         and math.isfinite(value)
     }
-    return dict(sorted(found.items())[:MOST_METRICS])
+    return dict(sorted(metrics.items())[:MOST_METRICS])
 
 
 def unanswered(error: OperatorError | None) -> dict[str, str]:
-    """Inputs in place of artifacts that could not be looked up."""
-    return {"unanswered": str(error) if error else "Google Cloud did not answer in time"}
+    """Return inputs for artifacts that could not be looked up."""
+    return {"unanswered": str(error) if error else "Google Cloud did not respond in time"}

@@ -1,10 +1,10 @@
-"""One request, one model version: the submission of jobs, over a model registry.
+"""Uploads each model version once, with the submission protocol of jobs.
 
-``UploadModel`` names no request, and the service numbers the versions. So the alias ``r-ID`` and
-labels carry the identity of an upload, and a record in the control bucket decides which process
-may send (``customjob.protocol.submission``, used as it is). An upload takes effect when its long
-operation ends, which may be after the lease: so nobody looks for a version before every operation
-on its model has ended. Imports neither Pulumi nor Google.
+``UploadModel`` has no request id, and the service numbers the versions. So the alias ``r-ID`` and
+labels store the identity of an upload, and a record in the control bucket determines which process
+can send (``customjob.protocol.submission``, unchanged). An upload takes effect at the end of its
+long operation, possibly after the lease: so a process looks for a version only after all operations
+on the model have ended. Imports neither Pulumi nor Google.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ from vertex_training.serving.protocol.ports import (
     wait_until_idle,
 )
 
-#: A version exists or does not: to the protocol it is a job that has succeeded.
+#: For the protocol, an existing version is a succeeded job.
 EXISTS = "JOB_STATE_SUCCEEDED"
-#: Digest of a version that has the alias of a request and no digest: nobody's request has it.
+#: Digest of a version with the alias of a request but no digest label; equals no real digest.
 NO_DIGEST = "none"
 
 
@@ -51,12 +51,12 @@ def upload(
     timing: Timing = Timing(),
     wait: OperationWait = OperationWait(),
 ) -> str:
-    """Name of the version of this request, ``MODEL@VERSION``: uploaded now, or adopted.
+    """Upload or adopt the version of this request, and return its name, ``MODEL@VERSION``.
 
     Raises:
-        JobRefusedError: the model, or what has the request's alias, is not this stack's.
-        NotSubmittedError: nothing was made, for certain; with the reason.
-        InDoubtError: the answer was lost, and no version appeared in time.
+        JobRefusedError: the model, or the version with the request's alias, is not this stack's.
+        NotSubmittedError: certainly no version was created; with the reason.
+        InDoubtError: the response was lost, and no version appeared in time.
     """
     if reason := foreign_model(request, registry):
         raise JobRefusedError(reason)
@@ -67,11 +67,11 @@ def upload(
 
 
 def foreign_model(request: VersionRequest, registry: ModelRegistry) -> str:
-    """Return why the stack may not add versions to the model; empty if it may, or none exists."""
+    """Return the reason why the stack cannot add versions to the model; empty if it can."""
     versions = registry.versions(request.model)
     own = {STACK_LABEL: request.stack, MODEL_LABEL: request.job}
     program = request.labels.get(PROGRAM_LABEL)
-    # A version without the label is older than it.
+    # Versions older than the label do not have it.
     if not versions or any(
         own.items() <= dict(version.labels).items()
         and (not program or version.labels.get(PROGRAM_LABEL, program) == program)
@@ -79,17 +79,17 @@ def foreign_model(request: VersionRequest, registry: ModelRegistry) -> str:
     ):
         return ""
     stack, other = (versions[0].labels.get(label) for label in (STACK_LABEL, PROGRAM_LABEL))
-    owner = f"stack '{stack}'" if stack else "somebody outside of this program"
+    owner = f"stack '{stack}'" if stack else "no stack"
     if stack and other:
         owner += f" of program '{other}'"
     return (
-        f"model '{request.job}': {request.model} is there and belongs to {owner}. Nothing was "
-        "uploaded. Give the model another key in the stack file."
+        f"{request.model}, which model '{request.job}' would use, already exists and belongs to "
+        f"{owner}. Nothing was uploaded. Rename the key of the model in the stack file."
     )
 
 
 class _Uploads:
-    """``JobService`` over the versions of one model."""
+    """``JobService`` for the versions of a model."""
 
     def __init__(
         self, request: VersionRequest, registry: ModelRegistry, wait: OperationWait
@@ -107,44 +107,44 @@ class _Uploads:
         if ended.error:
             refused = PermissionDeniedError if ended.is_permission else NotSubmittedError
             raise refused(f"{request.title} was not uploaded: {ended.error}")
-        if found := self._registry.version(f"{request.model}@{request.alias}"):
-            return _snapshot(found)
-        raise InDoubtError(f"{request.title}: the upload ended, and its version is not there")
+        if version := self._registry.version(f"{request.model}@{request.alias}"):
+            return _snapshot(version)
+        raise InDoubtError(f"{request.title}: the upload ended, but its version does not exist")
 
     def get(self, name: str) -> JobSnapshot | None:
-        """The version, or None if it does not exist, or another request has its number now."""
-        found, own = self._registry.version(name), self._request.request_id
-        is_own = found is not None and found.labels.get(REQUEST_ID_LABEL, own) == own
-        return _snapshot(found) if found and is_own else None
+        """Return the version; None if it does not exist, or belongs to another request."""
+        version, own = self._registry.version(name), self._request.request_id
+        is_own = version is not None and version.labels.get(REQUEST_ID_LABEL, own) == own
+        return _snapshot(version) if version and is_own else None
 
     def find(self, parent: str, request_id: str) -> list[JobSnapshot]:  # noqa: ARG002 (the request has it)
-        """The version with the request's alias, and all with its label, once no upload runs."""
+        """Wait for running uploads; return all versions with the request's alias or label."""
         request = self._request
         wait_until_idle(self._registry, request.model, request.title, self._wait)
         by_alias = self._registry.version(f"{request.model}@r-{request_id}")
-        found = [by_alias] if by_alias else []
-        found += [
+        versions = [by_alias] if by_alias else []
+        versions += [
             version
             for version in self._registry.versions(request.model)
             if version.labels.get(REQUEST_ID_LABEL) == request_id
         ]
-        return [_snapshot(version) for version in {each.name: each for each in found}.values()]
+        return [_snapshot(version) for version in {v.name: v for v in versions}.values()]
 
     def cancel(self, name: str) -> None:
-        """Does nothing: a version does not run."""
+        """Do nothing: a version does not run."""
 
     def delete(self, name: str) -> None:
-        """Delete the version, unless something uses it."""
+        """Delete the version, unless it is deployed."""
         self._registry.delete_version(name)
 
-    def delete_all_but(self, kept: str) -> None:
-        """Of several versions of one request keep one; the others have only just been made."""
+    def delete_all_but(self, name: str) -> None:
+        """Delete all other versions of the request, which were just created."""
         try:
             for version in self.find(self._request.parent, self._request.request_id):
-                if version.name != kept and version.digest != NO_DIGEST:
+                if version.name != name and version.digest != NO_DIGEST:
                     self.delete(version.name)
         except OperatorError:
-            return  # the version exists; an error would make the engine forget it
+            return  # the version exists; after an error the engine would not store it
 
 
 def _snapshot(version: VersionSnapshot) -> JobSnapshot:
