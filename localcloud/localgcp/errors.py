@@ -43,7 +43,7 @@ from enum import IntEnum
 
 
 class RpcCode(IntEnum):
-    """The codes that the local cloud answers with."""
+    """gRPC status codes of the local cloud's answers."""
 
     CANCELLED = 1
     INVALID_ARGUMENT = 3
@@ -60,7 +60,7 @@ _INVALID = "Invalid JSON payload received. "
 
 
 class LocalCloudError(Exception):
-    """The local cloud cannot be started, reached or removed: one plain line for a person.
+    """The local cloud cannot be started, reached or removed; the text is one line for users.
 
     ``message`` has what, where and the value; ``hint`` has what to do.
     """
@@ -76,11 +76,11 @@ class StandInError(Exception):
 
 
 class PluginError(StandInError):
-    """The stand-in for the gcp plugin answers a call with this text."""
+    """The stand-in for the gcp plugin answers a call with this error."""
 
 
 class CloudError(PluginError):
-    """An error of the cloud, in the words of the official plugin.
+    """An error of the cloud, in the wording of the official plugin.
 
     ``code`` is the HTTP status, ``status`` the reason Google puts behind the text.
     """
@@ -91,7 +91,7 @@ class CloudError(PluginError):
 
 
 class OperationError(CloudError):
-    """A long-running operation that failed; ``code`` is that of ``google.rpc.Code``."""
+    """A failed long-running operation; ``code`` is that of ``google.rpc.Code``."""
 
     def __init__(self, doing: str, code: int, text: str) -> None:
         self.code = code
@@ -99,31 +99,31 @@ class OperationError(CloudError):
 
 
 class RefusedError(PluginError):
-    """The stand-in itself, not the cloud it stands for, refuses the call: one plain line."""
+    """The stand-in itself, not the service that it imitates, refuses the call."""
 
 
 class NameTooLongError(PluginError):
-    """No name of legal length can be made from the resource's name."""
+    """No valid name can be generated from the resource's name."""
 
 
 class UnsafePathError(StandInError, OSError):
-    """A path that leads through a link or out of its folder, or to what is no file.
+    """A path that leads out of its folder, through a link, or to a special file.
 
     As an OSError: ``strerror`` says what is wrong, ``filename`` is the part of the path.
     """
 
 
 class RefusedRequestError(StandInError):
-    """A request over HTTP that is refused, or does not pass to the emulator, with its status."""
+    """A refused HTTP request, with its status."""
 
     def __init__(self, status: int, message: str, name: str = "") -> None:
-        """``name`` is the code (``ALREADY_EXISTS``) where the status stands for several."""
+        """``name`` is the code (``ALREADY_EXISTS``) if several codes share the status."""
         super().__init__(message)
         self.status, self.name, self.reason = status, name, ""
 
 
 class InvalidRequestError(RefusedRequestError):
-    """A request does not fit its message: place and text of each mistake, in Google's words."""
+    """A request does not fit its message: place and text of each mistake, in Google's wording."""
 
     def __init__(self, mistakes: list[tuple[str, str]]) -> None:
         self.violations = [
@@ -134,7 +134,7 @@ class InvalidRequestError(RefusedRequestError):
 
 
 class BigQueryError(RefusedRequestError):
-    """BigQuery refuses a request, or a job fails, for a reason of its own.
+    """BigQuery refuses a request or fails a job; ``reason`` is one of BigQuery's.
 
     https://docs.cloud.google.com/bigquery/docs/error-messages
     """
@@ -154,18 +154,18 @@ class BigQueryError(RefusedRequestError):
 
 
 class NoPrivateNetworkError(StandInError):
-    """This system gives a process no network of its own; the text says why."""
+    """This system cannot give a process a private network; the text has the reason."""
 
 
 class UnlistableBucketError(StandInError):
-    """The bucket's folder holds a file that was not written through the emulator.
+    """The bucket's folder has a file that the emulator did not write.
 
     It then answers 404 to every listing (measured, fake-gcs-server 1.52).
     """
 
 
 class PolicyConflictError(StandInError):
-    """An IAM policy was changed since it was read: HTTP 409, status ABORTED, as in the cloud."""
+    """An IAM policy was changed after it was read: HTTP 409, status ABORTED, as in the cloud."""
 
     code = 409
     status = "ABORTED"
@@ -179,7 +179,7 @@ class PolicyConflictError(StandInError):
 
 
 class ApiError(StandInError):
-    """An answer of the job service that is not OK: a canonical code and the service's message."""
+    """An error answer of the job service: a canonical code and the service's message."""
 
     def __init__(self, code: grpc.StatusCode, message: str) -> None:
         self.code = code
@@ -188,7 +188,7 @@ class ApiError(StandInError):
 
 
 class FilterError(StandInError, ValueError):
-    """The filter is not valid; the text says where."""
+    """The filter is invalid; the text names the position."""
 
 
 class StartRefusedError(StandInError):
@@ -201,27 +201,27 @@ class StartRefusedError(StandInError):
 
 
 class PreparationError(StandInError):
-    """A requirement of a job cannot be prepared; the text says why."""
+    """A requirement of a job cannot be prepared; the text has the reason."""
 
 
 class ExecutorError(PreparationError):
-    """The environment cannot be had; the text says why."""
+    """The Python environment cannot be installed; the text has the reason."""
 
 
 class PackageError(PreparationError):
-    """A package cannot be fetched or installed; the text says which and why."""
+    """A package cannot be fetched or installed; the text has the name and the reason."""
 
 
 class ImageError(PreparationError):
-    """An image cannot be pulled or runs nothing; the text says which and why."""
+    """An image cannot be pulled, or has no command; the text has the name and the reason."""
 
 
 class UnsupportedBuildError(StandInError):
-    """A build that this stand-in of Cloud Build cannot run. The message says what is in it."""
+    """A build that the local cloud cannot run; the text names the unsupported part."""
 
 
 class CommandNotFoundError(StandInError):
-    """The program cannot be started on this machine; ``replica`` is the one that runs it.
+    """The program of ``replica`` cannot be started on this machine.
 
     ``code`` is what a shell exits with: 127 if there is no such file, 126 if it cannot be executed.
     """
@@ -232,20 +232,20 @@ class CommandNotFoundError(StandInError):
 
 
 class JobCancelledError(StandInError):
-    """The job was cancelled while it was prepared."""
+    """The job was cancelled during its preparation."""
 
 
 class ExchangeEndedError(StandInError):
-    """The exchange is over without a (whole) answer."""
+    """The HTTP exchange ended without a complete answer."""
 
 
 class ContainerDownError(StandInError):
-    """Nothing answers at the port of a model's container: the request did not reach it."""
+    """No process listens at the port of a model's container; the request was not sent."""
 
 
 class NoAnswerError(StandInError):
-    """A model's container had the request, and gave no answer, or none in time."""
+    """A model's container received the request but did not answer in time."""
 
 
 class ServerStoppingError(StandInError):
-    """The server is stopped: the next one takes the operation up again."""
+    """The server is stopping; the next server resumes the operation."""

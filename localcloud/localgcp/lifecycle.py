@@ -45,7 +45,7 @@ Report = Callable[[str], None]
 
 
 def running(home: Home) -> ServerInfo | None:
-    """The server of this home if it is up and ready, else None."""
+    """Return the server of this home if it is ready, else None."""
     return ServerInfo.read(home.server_file) if _locked(home) else None
 
 
@@ -59,7 +59,9 @@ def healthy(info: ServerInfo) -> bool:
 
 
 def start(home: Home, report: Report) -> ServerInfo:
-    """The running server, started if there is none. Raises LocalCloudError if it does not start."""
+    """Return the running server; start it if necessary. Raises LocalCloudError if the
+    start fails.
+    """
     home.create()
     with _starting(home):
         install_tools(home)
@@ -68,7 +70,7 @@ def start(home: Home, report: Report) -> ServerInfo:
             if info and healthy(info):
                 _report_warnings(info, report)
                 return info
-            report("the server does not answer; starting it again")
+            report("the server does not answer; restarting it")
             _end_server(home)
         _report_orphaned_processes(home, report)
         make_private(home.root, keep=(home.containers,))
@@ -79,7 +81,7 @@ def start(home: Home, report: Report) -> ServerInfo:
 
 
 def stop(home: Home) -> bool:
-    """Stop the server and everything it started. False if nothing ran. Repeatable."""
+    """Stop the server and its processes. Return False if no process ran. Repeatable."""
     if not home.is_ours():  # not made yet, or another's folder: no file may be left in it
         return False
     with _starting(home):
@@ -93,7 +95,7 @@ def stop(home: Home) -> bool:
 
 
 def check_removable(home: Home) -> bool:
-    """Return whether there are files that ``remove`` may delete.
+    """Return whether the home has files that ``remove`` may delete.
 
     Raises LocalCloudError if the folder is not ours.
     """
@@ -101,14 +103,14 @@ def check_removable(home: Home) -> bool:
         return False
     if not home.is_ours():
         raise LocalCloudError(
-            f"{home.root} was not made by `vt local`; nothing was removed.",
-            "look at VT_LOCAL_HOME.",
+            f"{home.root} was not created by `vt local`; no file was removed.",
+            "check VT_LOCAL_HOME.",
         )
     return True
 
 
 def remove(home: Home) -> bool:
-    """Delete the files of a stopped local cloud; as ``check_removable`` otherwise."""
+    """Delete the files of a stopped local cloud; return and errors as in ``check_removable``."""
     if not check_removable(home):
         return False
     shutil.rmtree(home.root)
@@ -116,7 +118,7 @@ def remove(home: Home) -> bool:
 
 
 def _locked(home: Home) -> bool:
-    """Return whether a server holds its lock."""
+    """Return whether a server holds the home's lock."""
     if not home.server_lock.exists():
         return False
     with open_private(home.server_lock, "r") as lock:
@@ -135,7 +137,7 @@ def _starting(home: Home) -> Iterator[None]:
 
 
 def _wait_ready(home: Home) -> ServerInfo | None:
-    """A server that holds its lock is ready in a moment, unless it hangs."""
+    """Wait until the server that holds the lock is ready; return None if it hangs."""
     wait_until(lambda: ServerInfo.read(home.server_file) or not _locked(home), _START_SECONDS)
     return running(home)
 
@@ -149,7 +151,7 @@ def _report_orphaned_processes(home: Home, report: Report) -> None:
     if before := ServerInfo.read(home.server_file):
         report(f"the server (process {before.pid}) was killed; starting a new one")
     for child in processes.live_children(home.children):
-        report(f"ending process {child.pid} ({child.role}), which it left behind")
+        report(f"ending process {child.pid} ({child.role}) of the killed server")
 
 
 def _spawn(home: Home) -> ServerInfo:
@@ -192,7 +194,7 @@ def _startup_error(home: Home, begin: int) -> str:
 
 
 def _end_server(home: Home) -> None:
-    """SIGTERM, SIGKILL after a while; returns when it is gone."""
+    """Send SIGTERM, later SIGKILL, and wait for the server's end."""
     info = _wait_ready(home)
     if info is None:
         if _locked(home):
@@ -206,7 +208,7 @@ def _end_server(home: Home) -> None:
         if wait_until(lambda: not _locked(home), _DYING_SECONDS):
             return
         raise LocalCloudError(
-            f"{home.server_file} names process {info.pid}, which is not the server.",
+            f"{home.server_file} contains process id {info.pid}, which is not the server's.",
             f"end the process that has {home.server_lock} open.",
         )
     server = processes.ChildProcess(info.pid, processes.start_time(info.pid) or "gone", "server")
@@ -223,7 +225,7 @@ _PACKAGE_PARENT: Final = Path(__file__).resolve().parents[1]
 
 
 def install_tools(home: Home) -> None:
-    """Write the programs, if they are not there as they should be."""
+    """Write the shims of pulumi and other programs, unless they are current."""
     python = shlex.quote(sys.executable)
     shim = shlex.quote(str(Path(__file__).with_name("access") / "pulumi_shim.py"))
     parent = shlex.quote(str(_PACKAGE_PARENT))
@@ -274,7 +276,7 @@ _GRACE_SECONDS: Final = 3.0
 
 
 def end_orphaned_plugins(home: Home) -> list[int]:
-    """End the orphaned plugins of this home. Returns their process ids."""
+    """End the orphaned plugins of this home and return their process ids."""
     import psutil
 
     plugins = _orphaned_plugins(home)
@@ -300,7 +302,7 @@ def _orphaned_plugins(home: Home) -> list[psutil.Process]:
 
 
 def _processes_of(home: Home) -> dict[int, tuple[psutil.Process, int, str]]:
-    """Each process of the home by its id, with its parent's id and its command line."""
+    """Yield each process of the home: its id, its parent's id and its command line."""
     import psutil
 
     by_pid: dict[int, tuple[psutil.Process, int, str]] = {}

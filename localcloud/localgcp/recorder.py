@@ -1,4 +1,4 @@
-"""Takes what a program sends to Vertex AI and to Batch, and runs nothing of it.
+"""Records the requests of a program to Vertex AI and Batch without running a job.
 
 A ``Recorder`` serves the methods that submit training, and Cloud Storage, at two ports of this
 machine. Every job is accepted as it is and has succeeded at once, so that code that waits goes on.
@@ -49,7 +49,7 @@ _BUCKET_NAME: Final = re.compile(r"[a-z0-9][a-z0-9._-]{1,220}[a-z0-9]")
 
 @dataclass(frozen=True)
 class RecordedRequest:
-    """A request to make a job."""
+    """A request to create a job."""
 
     kind: str
     """``CustomJob``, ``HyperparameterTuningJob``, ``TrainingPipeline``, or ``Job`` of Batch."""
@@ -63,7 +63,7 @@ class RecordedRequest:
 
 @dataclass(frozen=True)
 class _Kind:
-    """A kind of job: its message, and what methods and names call it."""
+    """A kind of job: its message, and its names in methods and paths."""
 
     message: Any
     noun: str
@@ -98,13 +98,13 @@ _BATCH_JOB: Final = _Kind(
 
 @dataclass
 class _Recorded:
-    """Requests in their order, and the answers by name."""
+    """Requests in order, and answers by name."""
 
     requests: list[RecordedRequest] = field(default_factory=list)
     answers: dict[str, Any] = field(default_factory=dict)
 
     def add(self, kind: _Kind, parent: str, sent: Any, id_: str) -> Any:
-        """Record a job and return it as one that has succeeded. No name is given twice."""
+        """Record a job and return it as succeeded. Raises ApiError if the name exists."""
         name = f"{parent}/{kind.collection}/{id_ or kind.id_prefix + new_id()}"
         if name in self.answers:
             text = f'Resource "{name}" already exists'
@@ -126,7 +126,7 @@ class _Recorded:
 
 
 class _Service:
-    """The methods of one of Google's services that make jobs and find them again."""
+    """The methods of one Google service that create and read jobs."""
 
     def __init__(self, recorded: _Recorded, api: Api, requests: ModuleType, *kinds: _Kind) -> None:
         self.api, self._recorded, self._requests = api, recorded, requests
@@ -152,7 +152,7 @@ class _Service:
 
 
 def _services(recorded: _Recorded) -> Sequence[Implementation]:
-    """The services that submit training."""
+    """Return the services with which programs submit training jobs."""
     vertex = "google.cloud.aiplatform_v1"
     pipelines = Api(vertex, "pipeline_service")
     batches = Api("google.cloud.batch_v1", "batch_service")
@@ -165,7 +165,7 @@ def _services(recorded: _Recorded) -> Sequence[Implementation]:
 
 
 class _Storage:
-    """Cloud Storage whose buckets are there as soon as a request names them."""
+    """Cloud Storage that creates each bucket at the first request that names it."""
 
     def __init__(self, folder: Path) -> None:
         emulator = StorageEmulator(
@@ -197,7 +197,9 @@ class _Storage:
 
 
 class Recorder:
-    """Records what a program sends, from ``__enter__`` to ``__exit__``; files lie in ``folder``."""
+    """Records a program's requests from ``__enter__`` to ``__exit__``, with its files in
+    ``folder``.
+    """
 
     def __init__(self, folder: Path) -> None:
         self._folder, self._recorded = folder, _Recorded()
@@ -207,21 +209,21 @@ class Recorder:
 
     @property
     def requests(self) -> list[RecordedRequest]:
-        """Requests to make jobs, in their order."""
+        """The requests to create jobs, in order."""
         return self._recorded.requests
 
     @property
     def buckets(self) -> Path:
-        """``BUCKET/OBJECT``, what was uploaded."""
+        """The folder of uploaded objects: ``BUCKET/OBJECT``."""
         return self._storage.front.emulator.root
 
     @property
     def ports(self) -> tuple[int, int]:
-        """The ports of 127.0.0.1 at which it serves."""
+        """The ports of 127.0.0.1 at which the recorder serves."""
         return self._server.port, self._storage.front.port
 
     def __enter__(self) -> Self:
-        """Serve. Raises LocalCloudError."""
+        """Start to serve. Raises LocalCloudError."""
         (self._folder / "run").mkdir(0o700, parents=True)
         self._storage.front.start(choose_port(0, "storage"))
         apis = _services(self._recorded)
@@ -240,7 +242,7 @@ class Recorder:
         self._storage.front.stop()
 
     def environment(self, env: Mapping[str, str]) -> dict[str, str]:
-        """``env`` for a program whose clients are to come here.
+        """Return ``env`` with variables that send a program's clients to the recorder.
 
         It diverts Google's clients for Python, gcloud and gsutil, and isolates nothing.
         """

@@ -1,4 +1,4 @@
-"""The local cloud's one server process: object storage, the job service and the runner.
+"""The single server process of the local cloud: object storage, job service and runner.
 
 ``python -m localgcp.server --home DIR --repo DIR`` runs until SIGTERM. Its lock
 file is held as long as it lives, and ``server.json`` is there while it is ready.
@@ -46,7 +46,7 @@ def run(home: Home) -> None:
     before = ServerInfo.read(home.server_file)
     home.server_file.unlink(missing_ok=True)
     for child in processes.end_orphaned_children(home.children):
-        print(f"ended process {child.pid} ({child.role}), left behind by a killed server")
+        print(f"ended process {child.pid} ({child.role}) of a killed server")
     for folder in (home.jobs, home.batch, home.serving, home.bigquery):
         processes.end_below(folder)
     for sockets in home.sockets.glob("vertex-*"):
@@ -80,7 +80,7 @@ def _live(
     lock: IO[Any],
     stop: threading.Event,
 ) -> None:
-    """Be found, and look after storage and registry, until the end."""
+    """Publish the server's ports, and restart storage and registry if necessary, until the end."""
     started = time.strftime("%Y-%m-%dT%H:%M:%S%z")
     warnings, registry = _warnings(storage), services.registry
     info = ServerInfo(os.getpid(), port, storage.port, started, registry.port, warnings)
@@ -98,20 +98,23 @@ def _live(
 
 
 def _warnings(storage: StorageFront) -> tuple[str, ...]:
-    """Return the gaps in access control on this system."""
+    """Return warnings about missing access control on this system."""
     warnings: list[str] = []
     if not can_check():
-        warnings.append("this system does not report who owns a connection: other users get in")
+        warnings.append(
+            "this system does not report who owns a connection: other users of this machine can "
+            "connect"
+        )
     if storage.refusal:
         warnings.append(
-            "the storage emulator is within reach of this machine's other users: "
-            f"it gets no network of its own ({storage.refusal})"
+            "other users of this machine can reach the storage emulator: it has no private network "
+            f"({storage.refusal})"
         )
     return tuple(warnings)
 
 
 def _lock(home: Home) -> IO[Any]:
-    """Hold the server lock. Raises LocalCloudError if another server does."""
+    """Acquire the server lock. Raises LocalCloudError if another server has it."""
     lock = open_private(home.server_lock, "a")
     deadline = time.monotonic() + _LOCK_SECONDS
     while True:
@@ -121,12 +124,14 @@ def _lock(home: Home) -> IO[Any]:
         except BlockingIOError:
             # A command that asks whether a server runs holds the lock for an instant.
             if time.monotonic() > deadline:
-                raise LocalCloudError(f"another server already runs in {home.root}.") from None
+                raise LocalCloudError(
+                    f"another server is already running in {home.root}."
+                ) from None
             time.sleep(0.02)
 
 
 def _is_ours(lock: IO[Any], home: Home) -> bool:
-    """Return whether this server's lock is still in the folder.
+    """Return whether this server's lock file still exists in the folder.
 
     If not, the folder was removed (``rm -rf``, ``git clean``) with all state.
 
@@ -139,7 +144,7 @@ def _is_ours(lock: IO[Any], home: Home) -> bool:
 
 
 def main() -> int:
-    """Exit code 1 and a line ``error: …`` if the server cannot start."""
+    """Run the server; return 1 after a line ``error: …`` if it cannot start."""
     parser = argparse.ArgumentParser(prog="python -m localgcp.server")
     parser.add_argument("--home", type=Path, required=True)
     parser.add_argument("--repo", type=Path, required=True)

@@ -1,4 +1,4 @@
-"""The services of the server beside object storage, and what connects them."""
+"""All services of the server except object storage, and their connections."""
 
 from __future__ import annotations
 
@@ -45,12 +45,12 @@ SERVICES: Final = (
 
 
 class Services:
-    """All services but storage. The registry may run already when ``start`` raises."""
+    """All services except storage. The registry may be running when ``start`` raises."""
 
     def __init__(
         self, home: Home, storage: StorageFront, before: Ports | None, stopping: threading.Event
     ) -> None:
-        """``before``: the ports of the server before this one. Raises LocalCloudError."""
+        """``before`` has the ports of the previous server. Raises LocalCloudError."""
         self._home, self._storage, self._stopping = home, storage, stopping
         self._faults, self._store = FaultTable(home.faults), Store(home.database)
         self._jobs, self._tuning = JobTable(home.database), Tuning(home)
@@ -69,12 +69,14 @@ class Services:
         return Registry(program, home.registry, home.registry_log, home.children)
 
     def start(self) -> int:
-        """Serve, go on with the jobs of an earlier server, and return the port of the APIs."""
+        """Start all services, resume the jobs of an earlier server, and return the port of the
+        APIs.
+        """
         home, store, jobs, tuning = self._home, self._store, self._jobs, self._tuning
         faults, storage = self._faults, self._storage.url
         self.registry.start()
         if not self.registry.port:
-            print("no container registry: `make containers` installs one")
+            print("no container registry: run `make containers` to install it")
         self.containers = containers = ContainerHost(home, self.registry.port)
         containers.start()
         cloud = CloudHost(home, store, containers, storage, self._url)
@@ -120,7 +122,7 @@ class Services:
         return self._server.port
 
     def stop(self) -> None:
-        """Take no more calls, then end what still runs."""
+        """Stop accepting calls, then end all running work."""
         self._server.stop(_STOP_GRACE_SECONDS).wait()
         for part in self._parts:
             part.stop()

@@ -91,5 +91,5 @@ def test_a_form_that_is_refused(shell: Shell, gcloud: str, form: str, reason: st
 def test_the_beta_track_is_refused_with_the_page(shell: Shell, gcloud: str) -> None:
     call = f"gcloud beta ai custom-jobs create --region=us-central1 --display-name=beta {HOST}"
     said = shell.run(call, 1).stderr
-    assert "there is no method of the local cloud at POST /v1beta1/" in said
+    assert "the local cloud does not serve the method POST /v1beta1/" in said
     assert "docs/local-stack.md" in said

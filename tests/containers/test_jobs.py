@@ -279,7 +279,7 @@ def test_a_link_that_a_container_makes_leads_the_runner_nowhere(cloud: Cloud, tm
     assert cloud.wait(name, "FAILED", "SUCCEEDED") == "SUCCEEDED"
     assert not bucket.blob("leak.txt").exists()
     assert [path.name for path in tmp_path.iterdir()] == ["secret"]
-    assert "leak.txt is a link: not uploaded" in cloud.log(name)
+    assert "leak.txt is a symbolic link and was not uploaded" in cloud.log(name)
     for path in ("d/authorized_keys", "go.txt"):
         bucket.blob(path).delete()
 

@@ -1,4 +1,4 @@
-"""A team's own resources beside the program's, with the real engine on the local stack.
+"""Tests a team's own resources beside the program's, with the real engine on the local stack.
 
 One story in order: a mistake that registers nothing, a bucket and a grant that come up, are
 reviewed, compared, judged by policies and removed again by taking `extra.py` away.
@@ -31,7 +31,7 @@ def write(stack, text):
 
 
 def review(stack, *options, expect=0):
-    """The report of `vt review`, in the local shell."""
+    """Return the report of `vt review` in the local shell."""
     file = stack.checkout.path / "report.json"
     file.unlink(missing_ok=True)
     command = f"vt review -s {stack.name} --format json -o {file} {' '.join(options)}"
@@ -40,7 +40,7 @@ def review(stack, *options, expect=0):
     return report, done.stdout + done.stderr
 
 
-def test_an_exception_in_declare_registers_nothing_even_without_a_preview(stack):
+def test_exception_in_declare_registers_no_resource(stack):
     write(stack, EXAMPLE + "    raise ValueError('no team')\n")
     said = stack.pulumi("up -y --skip-preview", expect=None)
     line = len(EXAMPLE.splitlines()) + 1
@@ -49,7 +49,7 @@ def test_an_exception_in_declare_registers_nothing_even_without_a_preview(stack)
     assert stack.left() == {}
 
 
-def test_a_review_names_who_gains_which_right(stack):
+def test_review_lists_principals_and_their_new_roles(stack):
     write(stack, EXAMPLE)
     report, _ = review(stack)
     gained = [each for each in report["rights"]["gained"] if "analysts" in each["member"]]
@@ -58,14 +58,14 @@ def test_a_review_names_who_gains_which_right(stack):
     ]
 
 
-def test_it_comes_up_and_the_second_time_changes_nothing(stack):
+def test_stack_with_extra_resources_deploys_and_second_up_changes_nothing(stack):
     stack.up()
     assert "local-extra-reports" in stack.left()
     stack.is_settled()
     assert stack.outputs()["reports"] == "gs://local-extra-reports"
 
 
-def test_members_added_by_hand_are_drift_of_a_teams_resources_and_protection_keeps_them(stack):
+def test_manually_added_members_are_drift_of_extra_resources(stack):
     account = 'gcp.serviceaccount.Account("robot", account_id="report-robot", opts=kept)'
     protected = f"    kept = pulumi.ResourceOptions(protect=True)\n    {account}\n"
     write(stack, EXAMPLE + protected)
@@ -89,7 +89,7 @@ def test_members_added_by_hand_are_drift_of_a_teams_resources_and_protection_kee
     stack.up()
 
 
-def test_a_public_bucket_of_a_team_does_not_pass_the_policies(stack):
+def test_public_extra_bucket_violates_the_policies(stack):
     write(stack, EXAMPLE.replace("group:analysts@example.com", "allUsers"))
     report, said = review(stack, "--policy-pack", str(ROOT / "policy"), expect=None)
     assert "Forbidden by" in said
@@ -98,16 +98,16 @@ def test_a_public_bucket_of_a_team_does_not_pass_the_policies(stack):
     write(stack, EXAMPLE)
 
 
-def test_a_type_that_the_local_cloud_does_not_serve_is_named_with_a_hint(stack):
+def test_unsupported_resource_type_is_reported_with_a_hint(stack):
     write(stack, EXAMPLE + '    gcp.pubsub.Topic("events", name="events")\n')
     said = stack.pulumi("preview", expect=None)
-    assert "does not know the resource type gcp:pubsub/topic:Topic" in said
+    assert "does not support the resource type gcp:pubsub/topic:Topic" in said
     assert "docs/components.md" in said
     assert "Traceback" not in said
     write(stack, EXAMPLE)
 
 
-def test_without_extra_its_resources_go_and_the_review_says_so(stack):
+def test_removal_of_extra_deletes_its_resources_and_is_reviewed(stack):
     (stack.checkout.path / "extra.py").unlink()
     assert {name for op, name in stack.plan() if op == "delete"} == OURS_OF_THE_STORY
     report, _ = review(stack, expect=None)

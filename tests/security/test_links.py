@@ -1,4 +1,4 @@
-"""No link leads what we read or write out of its folder, also one that is swapped in meanwhile."""
+"""Tests that no link leads reads or writes out of a folder, even if swapped in concurrently."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ ATTEMPTS: Final = 1000
 
 @contextmanager
 def swapping(one: Path, other: Path) -> Iterator[None]:
-    """Two names change places all the time, as fast as a thread can."""
+    """Swap two names continuously in a thread while the block runs."""
     renameat2 = ctypes.CDLL(None, use_errno=True).renameat2
     names = (-100, os.fsencode(one), -100, os.fsencode(other), RENAME_EXCHANGE)
     if renameat2(*names):
@@ -50,7 +50,7 @@ def swapping(one: Path, other: Path) -> Iterator[None]:
 
 @pytest.fixture
 def outside(tmp_path: Path) -> Path:
-    """A folder that nothing may be read from, and nothing written to."""
+    """Return a folder that must not be read or written."""
     folder = tmp_path / "outside"
     folder.mkdir()
     (folder / "x").write_bytes(SECRET)
@@ -65,7 +65,7 @@ def root(tmp_path: Path) -> Path:
     return folder
 
 
-def test_a_link_in_any_part_of_a_path_is_refused(root: Path, outside: Path) -> None:
+def test_link_in_any_part_of_a_path_is_refused(root: Path, outside: Path) -> None:
     (root / "folder").symlink_to(outside)
     (root / "file").symlink_to(outside / "x")
     (root / "inside").symlink_to("d")
@@ -87,10 +87,10 @@ def test_a_link_in_any_part_of_a_path_is_refused(root: Path, outside: Path) -> N
 @pytest.mark.parametrize(
     "path", ["../outside/x", "/etc/passwd", "d/../../outside/x", "", ".", "d//x", "d/", "a\0b"]
 )
-def test_a_path_that_does_not_lead_down_is_refused(path: str, root: Path, outside: Path) -> None:
+def test_path_out_of_the_folder_is_refused(path: str, root: Path, outside: Path) -> None:
     below = RootDirectory(root)
     for act in (below.read, below.open, below.remove, lambda p: below.write(p, b"")):
-        with pytest.raises(UnsafePathError, match="no path below"):
+        with pytest.raises(UnsafePathError, match="not a path below"):
             act(path)
     with pytest.raises(UnsafePathError):
         below.take_in(root / "d" / "x", path)
@@ -100,17 +100,17 @@ def test_a_path_that_does_not_lead_down_is_refused(path: str, root: Path, outsid
 @pytest.mark.parametrize(
     "name", [".git", ".GIT", ".git.", ".git ", "git~1", ".g\u200cit", ".git::$INDEX_ALLOCATION"]
 )
-def test_what_git_keeps_for_itself_is_refused_by_all_its_names(name: str, root: Path) -> None:
+def test_git_folder_is_refused_by_all_its_names(name: str, root: Path) -> None:
     assert is_gits(name)
     for path in (f"{name}/hooks/post-commit", f"d/{name}/config", name):
-        with pytest.raises(UnsafePathError, match="git's own"):
+        with pytest.raises(UnsafePathError, match="reserved for git"):
             RootDirectory(root, refuse_git=True).write(path, b"")
-        with pytest.raises(UnsafePathError, match="git's own"):
+        with pytest.raises(UnsafePathError, match="reserved for git"):
             RootDirectory(root, refuse_git=True).read(path)
     RootDirectory(root).write(f"{name}/config", b"")
 
 
-def test_a_pipe_or_a_folder_is_no_file_and_holds_nobody_up(root: Path) -> None:
+def test_pipe_or_folder_in_place_of_a_file_is_refused_at_once(root: Path) -> None:
     os.mkfifo(root / "pipe")
     below = RootDirectory(root)
     for path in ("pipe", "d"):
@@ -118,12 +118,12 @@ def test_a_pipe_or_a_folder_is_no_file_and_holds_nobody_up(root: Path) -> None:
             below.read(path)
     with pytest.raises(UnsafePathError, match="is a folder"):
         below.write("d", b"")
-    with pytest.raises(UnsafePathError, match="is no folder"):
+    with pytest.raises(UnsafePathError, match="is not a folder"):
         below.write("d/x/y", b"")
     assert sorted(path.name for path in root.rglob("*")) == ["d", "pipe", "x"]
 
 
-def test_a_file_is_written_as_a_whole_with_its_rights(root: Path) -> None:
+def test_file_is_written_completely_with_its_mode(root: Path) -> None:
     below = RootDirectory(root)
     below.write("a/b/c", b"one", 0o755)
     assert ((root / "a/b/c").read_bytes(), (root / "a/b/c").stat().st_mode & 0o777) == (
@@ -139,7 +139,7 @@ def test_a_file_is_written_as_a_whole_with_its_rights(root: Path) -> None:
     assert below.read("a/b/c") is None
 
 
-def test_rights_are_not_set_behind_links(root: Path, outside: Path) -> None:
+def test_permissions_behind_links_stay_unchanged(root: Path, outside: Path) -> None:
     os.mkfifo(root / "pipe", 0o666)
     (root / "link").symlink_to(outside)
     (root / "d" / "link").symlink_to(outside / "x")
@@ -153,7 +153,7 @@ def test_rights_are_not_set_behind_links(root: Path, outside: Path) -> None:
     assert set(os.listdir("/dev/fd")) == before  # and nothing is left open
 
 
-def test_a_file_is_moved_to_a_folder_that_is_made_and_appended_to_in_one(root: Path) -> None:
+def test_move_and_append_create_missing_folders(root: Path) -> None:
     below = RootDirectory(root)
     below.move("d/x", "e/f/y")
     with below.append("g/log") as log:
@@ -162,16 +162,16 @@ def test_a_file_is_moved_to_a_folder_that_is_made_and_appended_to_in_one(root: P
 
 
 @pytest.mark.parametrize("is_read", [True, False])
-def test_nothing_is_appended_to_a_pipe(root: Path, is_read: bool) -> None:
+def test_append_to_a_pipe_is_refused(root: Path, is_read: bool) -> None:
     os.mkfifo(root / "d/pipe")
     reader = os.open(root / "d/pipe", os.O_RDONLY | os.O_NONBLOCK) if is_read else None
-    with pytest.raises(UnsafePathError, match="is no file"):
+    with pytest.raises(UnsafePathError, match="is not a regular file"):
         RootDirectory(root).append("d/pipe")
     if reader is not None:
         os.close(reader)
 
 
-def test_a_folder_swapped_with_a_link_never_leads_out(root: Path, outside: Path) -> None:
+def test_folder_swapped_with_a_link_never_leads_out_of_the_root(root: Path, outside: Path) -> None:
     (root / "link").symlink_to(outside)
     below, ours = RootDirectory(root), root.parent / "ours"
     found = set[bytes | None]()
@@ -194,7 +194,7 @@ def test_a_folder_swapped_with_a_link_never_leads_out(root: Path, outside: Path)
     assert [(path.name, path.read_bytes()) for path in outside.iterdir()] == [("x", SECRET)]
 
 
-def test_a_file_swapped_with_a_link_is_never_read_through(root: Path, outside: Path) -> None:
+def test_file_swapped_with_a_link_is_never_followed(root: Path, outside: Path) -> None:
     (root / "link").symlink_to(outside / "x")
     below, found = RootDirectory(root), set[bytes | None]()
     with swapping(root / "d" / "x", root / "link"):
@@ -210,7 +210,7 @@ def refusal(act: Callable[[], object]) -> tuple[int | None, str | None, str | No
     return refused.value.errno, refused.value.strerror, refused.value.filename
 
 
-def test_a_refusal_says_what_is_in_the_way_and_where(root: Path, outside: Path) -> None:
+def test_refusal_contains_the_obstacle_and_its_path(root: Path, outside: Path) -> None:
     (root / "d" / "out").symlink_to(outside)
     (root / "d" / "link").symlink_to("x")
     os.mkfifo(root / "pipe")
@@ -232,9 +232,11 @@ def test_a_refusal_says_what_is_in_the_way_and_where(root: Path, outside: Path) 
         "take in": refusal(lambda: below.take_in(root / "d" / "x", "e")),
     }
     assert {name: text for name, (_, text, _) in told.items()} == {
-        "read link": "is a link", "read folder": "is no file", "read pipe": "is no file",
-        "check link": "is a link", "check folder": "is a folder", "check pipe": "is no file",
-        "behind link": "is a link", "behind file": "is no folder",
+        "read link": "is a link", "read folder": "is not a regular file",
+        "read pipe": "is not a regular file",
+        "check link": "is a link", "check folder": "is a folder",
+        "check pipe": "is not a regular file",
+        "behind link": "is a link", "behind file": "is not a folder",
         "write folder": "is a folder", "append link": "is a link", "append folder": "is a folder",
         "move": "is a folder", "take in": "is a folder",
     }  # fmt: skip
@@ -245,15 +247,15 @@ def test_a_refusal_says_what_is_in_the_way_and_where(root: Path, outside: Path) 
     assert sorted(os.listdir(root)) == ["d", "e", "pipe"]  # no partial file is left
 
 
-def test_a_socket_is_no_file(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_socket_in_place_of_a_file_is_refused(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(root)  # the path of a socket must be short
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind("s")
         for act in (RootDirectory(root).read, RootDirectory(root).append):
-            assert refusal(lambda act=act: act("s")) == (errno.ENXIO, "is no file", "s")
+            assert refusal(lambda act=act: act("s")) == (errno.ENXIO, "is not a regular file", "s")
 
 
-def test_an_error_of_the_system_has_the_whole_path(root: Path) -> None:
+def test_system_error_contains_the_whole_path(root: Path) -> None:
     for path in ("d/none", "none/of/it"):
         with pytest.raises(FileNotFoundError) as missing:
             RootDirectory(root).open(path)
@@ -261,7 +263,7 @@ def test_an_error_of_the_system_has_the_whole_path(root: Path) -> None:
         assert missing.value.strerror == "No such file or directory"
 
 
-def test_the_status_is_of_a_regular_file_alone(root: Path) -> None:
+def test_status_exists_only_for_regular_files(root: Path) -> None:
     below = RootDirectory(root)
     found = below.check("d/x")
     assert found is not None
@@ -273,7 +275,7 @@ def test_the_status_is_of_a_regular_file_alone(root: Path) -> None:
         assert below.status(path) is None
 
 
-def test_all_below_a_folder_is_listed_by_its_path_in_it(root: Path, outside: Path) -> None:
+def test_entries_are_listed_by_relative_path(root: Path, outside: Path) -> None:
     (root / "d" / "e" / "f").mkdir(parents=True)
     (root / "d" / "e" / "f" / "y").write_bytes(b"abc")
     (root / "top").write_bytes(b"")
@@ -292,7 +294,7 @@ def test_all_below_a_folder_is_listed_by_its_path_in_it(root: Path, outside: Pat
         assert list(below.entries(path)) == []
 
 
-def test_what_is_made_here_is_for_this_user_unless_another_mode_is_given(root: Path) -> None:
+def test_new_file_is_private_unless_a_mode_is_given(root: Path) -> None:
     below = RootDirectory(root)
     before = os.umask(0)
     try:
@@ -309,7 +311,7 @@ def test_what_is_made_here_is_for_this_user_unless_another_mode_is_given(root: P
     assert below.read("log") == b"one two"
 
 
-def test_a_partial_file_that_was_left_is_no_obstacle(root: Path) -> None:
+def test_leftover_partial_file_does_not_block_a_write(root: Path) -> None:
     below = RootDirectory(root)
     below.write("d/x", b"new")
     [name] = os.listdir(root / "d")
@@ -321,7 +323,7 @@ def test_a_partial_file_that_was_left_is_no_obstacle(root: Path) -> None:
     assert not (root / "elsewhere").exists()
 
 
-def test_nothing_stays_open(root: Path, outside: Path) -> None:
+def test_no_file_descriptor_stays_open(root: Path, outside: Path) -> None:
     (root / "link").symlink_to(outside)
     below, before = RootDirectory(root), set(os.listdir("/dev/fd"))
     for path in ("d/x", "link/x", "d", "d/none", "a\0b", "d/x/y"):
@@ -336,5 +338,5 @@ def test_nothing_stays_open(root: Path, outside: Path) -> None:
 
 
 @pytest.mark.parametrize("name", [".gitx", "x.git", "git", "git~10", "git~2", ".git x", "a:.git"])
-def test_other_names_are_not_gits(name: str) -> None:
+def test_names_similar_to_git_are_accepted(name: str) -> None:
     assert not is_gits(name)

@@ -1,4 +1,4 @@
-"""What a job puts below ``/gcs`` leads the runner to no file of this machine, in either direction.
+"""Tests that links of a job below ``/gcs`` lead the runner to no file of this machine.
 
 In a container a job has nothing of this machine but that folder; the runner, which has all of it,
 goes through the same folder.
@@ -25,7 +25,7 @@ __all__ = ["cloud_with_storage", "outside"]
 
 @pytest.fixture
 def mount(cloud_with_storage: Cloud, tmp_path: Path) -> Mount:
-    """The folder of a bucket ``out``, as a job gets it."""
+    """Return a job's folder for the bucket ``out``."""
     cloud = cloud_with_storage
     cloud.bucket("out")
     (tmp_path / "job" / "gcs").mkdir(parents=True)
@@ -46,7 +46,7 @@ def contents(mount: Mount) -> dict[str, bytes]:
     return {blob.name: blob.download_as_bytes() for blob in bucket(mount).list_blobs()}
 
 
-def test_a_link_to_a_file_of_this_machine_is_not_uploaded(mount: Mount, outside: Path) -> None:
+def test_link_to_a_file_of_this_machine_is_not_uploaded(mount: Mount, outside: Path) -> None:
     (mount.folder / "leak.txt").symlink_to(outside / "x")
     (mount.folder / "d").symlink_to(outside)
     (mount.folder / "mine").write_bytes(b"mine")
@@ -56,19 +56,19 @@ def test_a_link_to_a_file_of_this_machine_is_not_uploaded(mount: Mount, outside:
     assert contents(mount) == {"mine": b"mine"}
 
 
-def test_link_not_uploaded_is_reported_once(mount: Mount, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_skipped_link_is_reported_once(mount: Mount, monkeypatch: pytest.MonkeyPatch) -> None:
     said = list[str]()
     monkeypatch.setattr(mount, "report", said.append)
     (mount.folder / "latest").symlink_to("mine")
     for final in (False, False, True):
         mount.sync(final=final)
     assert said == [
-        "/gcs/out/latest is a link: not uploaded. On the service it becomes an object without "
-        "content."
+        "/gcs/out/latest is a symbolic link and was not uploaded. The real service stores "
+        "an object without content."
     ]
 
 
-def test_an_object_is_not_written_behind_a_link(mount: Mount, outside: Path) -> None:
+def test_download_of_an_object_follows_no_link(mount: Mount, outside: Path) -> None:
     (mount.folder / "d").symlink_to(outside)
     bucket(mount).blob("d/authorized_keys").upload_from_string("of the attacker")
     bucket(mount).blob("d/x").upload_from_string("of the attacker")
@@ -77,7 +77,7 @@ def test_an_object_is_not_written_behind_a_link(mount: Mount, outside: Path) -> 
     assert [(path.name, path.read_bytes()) for path in outside.iterdir()] == [("x", SECRET)]
 
 
-def test_a_link_in_place_of_the_bucket_itself_leads_nowhere(mount: Mount, outside: Path) -> None:
+def test_link_in_place_of_the_bucket_folder_is_not_followed(mount: Mount, outside: Path) -> None:
     mount.folder.rename(mount.folder.with_name("moved"))
     mount.folder.symlink_to(outside)
     bucket(mount).blob("authorized_keys").upload_from_string("of the attacker")
@@ -87,7 +87,7 @@ def test_a_link_in_place_of_the_bucket_itself_leads_nowhere(mount: Mount, outsid
     assert [path.name for path in outside.iterdir()] == ["x"]
 
 
-def test_an_object_that_goes_removes_nothing_behind_a_link(mount: Mount, outside: Path) -> None:
+def test_deleted_object_removes_no_file_behind_a_link(mount: Mount, outside: Path) -> None:
     bucket(mount).blob("d/x").upload_from_string("old")
     mount.sync(final=False)
     (mount.folder / "d").rename(mount.folder / "e")
@@ -98,7 +98,7 @@ def test_an_object_that_goes_removes_nothing_behind_a_link(mount: Mount, outside
     assert (outside / "x").read_bytes() == SECRET
 
 
-def test_a_folder_swapped_while_the_runner_looks_leaks_nothing(mount: Mount, outside: Path) -> None:
+def test_folder_swapped_with_a_link_during_sync_leaks_no_file(mount: Mount, outside: Path) -> None:
     (outside / "only-outside").write_bytes(SECRET)
     (mount.folder / "d").mkdir()
     (mount.folder / "d" / "x").write_bytes(b"ours")
@@ -114,7 +114,7 @@ def test_a_folder_swapped_while_the_runner_looks_leaks_nothing(mount: Mount, out
     assert (outside / "x").read_bytes() == SECRET
 
 
-def test_container_gets_its_buckets_and_nothing_behind_links(tmp_path: Path, outside: Path) -> None:
+def test_container_sees_its_buckets_but_no_link_targets(tmp_path: Path, outside: Path) -> None:
     (tmp_path / "gcs" / "out").mkdir(parents=True)
     (tmp_path / "gcs" / "out" / "x").write_bytes(b"ours")
     (tmp_path / "gcs" / "out" / "link").symlink_to(outside)
@@ -129,13 +129,13 @@ def test_container_gets_its_buckets_and_nothing_behind_links(tmp_path: Path, out
     assert (tmp_path / "gcs" / "out").stat().st_mode & 0o777 == 0o777
 
 
-def test_link_beside_buckets_is_named_and_not_its_target(tmp_path: Path, outside: Path) -> None:
+def test_link_beside_buckets_is_reported_without_its_target(tmp_path: Path, outside: Path) -> None:
     (tmp_path / "gcs").mkdir()
     (tmp_path / "gcs" / "beside").symlink_to(outside)
     assert buckets.outside_of(tmp_path / "gcs", {"out"}) == ["/gcs/beside"]
 
 
-def test_the_metrics_of_a_trial_are_not_read_through_a_link(tmp_path: Path) -> None:
+def test_metrics_file_of_a_trial_is_not_read_through_a_link(tmp_path: Path) -> None:
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / "elsewhere" / "a.metrics").write_text('{"score": "0.5", "global_step": 1}\n')
     (tmp_path / "gcs").mkdir()

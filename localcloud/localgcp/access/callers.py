@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     import psutil
 
 #: What a refused caller reads, after the name of the service.
-REFUSAL: Final = "only processes of the user who started the local cloud get in."
+REFUSAL: Final = "only processes of the user who started the local cloud may connect."
 #: One line of the log in so many seconds: refused callers must not fill the disk.
 _LOG_SECONDS: Final = 1.0
 _ROOT: Final = 0
@@ -81,7 +81,7 @@ _changes = 0
 
 @dataclass(frozen=True)
 class Caller:
-    """The process at the other end of a connection."""
+    """The process at the client's end of a connection."""
 
     allowed: bool
     """True if the process may call."""
@@ -93,7 +93,7 @@ class Caller:
 
 
 def caller(connection: socket.socket) -> Caller:
-    """The process at the other end of an accepted TCP connection; see the module.
+    """Return the process at the client's end of an accepted TCP connection.
 
     A connection that ended before its owner was looked up is refused.
     """
@@ -121,7 +121,7 @@ def can_check() -> bool:
 
 @cache
 def _lookup() -> Lookup | None:
-    """The first way to look up owners that finds this process at both ends of a connection."""
+    """Return the first lookup that finds this process as the owner of both ends of a connection."""
     if _is_ambiguous(os.geteuid()):
         return None
     with (
@@ -139,7 +139,7 @@ def _lookup() -> Lookup | None:
 
 
 def _is_ambiguous(uid: int, proc: Path = Path("/proc")) -> bool:
-    """Return whether the kernel shows users of other namespaces as ``uid`` (``nobody`` in one)."""
+    """Return whether the kernel shows users of other user namespaces as ``uid``."""
     try:
         overflow = int((proc / "sys/kernel/overflowuid").read_text())
         mapped = (proc / "self/uid_map").read_text().split()
@@ -149,33 +149,39 @@ def _is_ambiguous(uid: int, proc: Path = Path("/proc")) -> bool:
 
 
 class RefusalLog:
-    """Lines of the server's log about refused callers."""
+    """Writes refused callers to the server's log."""
 
     def __init__(self, service: str) -> None:
         self._service, self._lock = service, threading.Lock()
         self._next, self._unwritten = 0.0, 0
 
     def refused(self, who: Caller) -> None:
-        """Write a line, unless one was written a moment ago."""
+        """Write a line, at most one a second."""
         now = time.monotonic()
         with self._lock:
             if now < self._next:
                 self._unwritten += 1
                 return
-            more = f" (and {self._unwritten} connections before)" if self._unwritten else ""
+            more = (
+                (f" (and {self._unwritten} connections since the last line)")
+                if self._unwritten
+                else ""
+            )
             self._next, self._unwritten = now + _LOG_SECONDS, 0
         print(f"{self._service}: refused a connection of {who}{more}")
 
 
 def plain_address(address: tuple[object, ...]) -> Address:
-    """An address of a socket: IPv4 also where an IPv6 socket has it (``::ffff:127.0.0.1``)."""
+    """Return host and port of a socket address; an IPv4-mapped IPv6 address becomes IPv4."""
     host, port = ipaddress.ip_address(str(address[0]).partition("%")[0]), address[1]
     mapped = host.ipv4_mapped if isinstance(host, ipaddress.IPv6Address) else None
     return str(mapped or host), int(str(port))
 
 
 def ask_kernel(client: Address, server: Address) -> int | None:
-    """By netlink. Raises OSError if this system has no such question."""
+    """Return the owner's uid by netlink. Raises OSError if this system does not support the
+    request.
+    """
     family = socket.AF_INET6 if ":" in client[0] else socket.AF_INET
     hosts = b"".join(socket.inet_pton(family, end[0]).ljust(16, b"\0") for end in (client, server))
     asked = _PORTS.pack(client[1], server[1]) + hosts
@@ -201,7 +207,7 @@ def ask_kernel(client: Address, server: Address) -> int | None:
 
 @contextmanager
 def job_process(pid: int, account: str = "") -> Iterator[None]:
-    """While this lasts, the process and its descendants are a job's, which runs as ``account``."""
+    """Register the process as a job's while the block runs; its descendants count too."""
     global _changes
     with _REPLICAS_LOCK:
         _REPLICAS[pid] = Guest(account)
@@ -215,12 +221,12 @@ def job_process(pid: int, account: str = "") -> Iterator[None]:
 
 
 def guest_changes() -> int:
-    """Return how often a replica began or ended: each may change the owner of a connection."""
+    """Return how often a replica started or ended: each time, connection owners may change."""
     return _changes
 
 
 def find_guest(client: Address, server: Address) -> Guest | None:
-    """The job whose process has the client's end of this connection."""
+    """Return the job whose process has the client's end of this connection, or None."""
     with _REPLICAS_LOCK:
         replicas = dict(_REPLICAS)
     if not replicas:
@@ -238,7 +244,7 @@ def find_guest(client: Address, server: Address) -> Guest | None:
 
 
 def search_processes(client: Address, server: Address) -> int | None:
-    """This user's uid if one of its processes has the client's socket."""
+    """Return this user's uid if one of its processes has the client's socket, else None."""
     import psutil  # 30 ms, and most systems have another way
 
     own = os.geteuid()

@@ -1,4 +1,4 @@
-"""A network of its own for ``pulumi``, its plugins and its program, with ports of ours in it.
+"""A private network for ``pulumi``, its plugins and its program, with some ports of the host.
 
 The engine listens on loopback TCP and answers whoever connects, and a call to it runs code. In a
 network of its own (Linux) only its own processes connect. A second process stays outside and passes
@@ -28,7 +28,7 @@ _RESET: Final = struct.pack("ii", 1, 0)
 
 
 def enter(ports: Collection[int]) -> bool:
-    """Move this process into a network of its own, in which ``ports`` lead to those of the machine.
+    """Move this process into a new network in which ``ports`` lead to those of the host.
 
     They do while this process lives, and whatever it becomes. Returns False, with nothing changed,
     if this system gives no such network.
@@ -55,7 +55,7 @@ def enter(ports: Collection[int]) -> bool:
 
 
 def _is_possible() -> bool:
-    """Return whether a child gets such a network: a process that failed does not get out again."""
+    """Return whether a child process can get such a network: a failed attempt cannot be undone."""
     child = os.fork()
     if child == 0:
         code = 1
@@ -67,7 +67,9 @@ def _is_possible() -> bool:
 
 
 def _pass_on(control: socket.socket, process: int) -> None:
-    """Serve the listeners that come by ``control`` until ``process`` and all connections ended."""
+    """Serve the listeners received over ``control`` until ``process`` and all connections have
+    ended.
+    """
     os.setsid()  # Ctrl-C is for the engine, which still has to save its state
     null = os.open(os.devnull, os.O_RDWR)
     for stream in (0, 1, 2):
@@ -98,7 +100,9 @@ def _accept(listener: socket.socket, open_ones: list[socket.socket]) -> None:
 
 
 def _connect(inner: socket.socket, port: int, open_ones: list[socket.socket]) -> None:
-    """Copy both ways between a connection of the network and one to the machine's ``port``."""
+    """Copy in both directions between a connection of the network and one to the
+    host's ``port``.
+    """
     try:
         with inner, suppress(OSError), socket.create_connection((_LOOPBACK, port)) as outer:
             for connection in (inner, outer):
@@ -112,7 +116,7 @@ def _connect(inner: socket.socket, port: int, open_ones: list[socket.socket]) ->
 
 
 def _copy(source: socket.socket, sink: socket.socket) -> None:
-    """Copy to the end of ``source``, and end ``sink`` in the same manner."""
+    """Copy until ``source`` ends, then close ``sink`` in the same way."""
     try:
         while data := source.recv(_BLOCK):
             sink.sendall(data)

@@ -1,4 +1,4 @@
-"""Accepts the connections of a gRPC server, and passes on those that get in.
+"""Accepts the connections of a gRPC server, and forwards those of allowed callers.
 
 Calls of other users and of web pages end with PERMISSION_DENIED.
 
@@ -39,7 +39,7 @@ CONNECTION: Final = "vt-connection"
 #: What a client of HTTP/2 sends first (RFC 9113, 3.4); no page in a browser can.
 _PREFACE: Final = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 _BLOCK: Final = 1 << 16
-_PAGE: Final = "local cloud: calls of web pages are refused."
+_PAGE: Final = "local cloud: calls from web pages are refused."
 #: Longest path of a Unix socket on every system (macOS: 104 bytes with the end).
 _LONGEST_PATH: Final = 100
 #: For connections of other users: how many at once, and how long one may be silent.
@@ -62,7 +62,8 @@ _GUESTS: Final[WeakKeyDictionary[socket.socket, tuple[int, Guest | None]]] = Wea
 
 @contextmanager
 def known_by_name(connection: socket.socket) -> Iterator[str]:
-    """While this lasts, the connection has a name that ``guest_behind`` takes as metadata.
+    """Register the connection while the block runs, under a name that ``guest_behind`` accepts as
+    metadata.
 
     For a connection whose calls reach the gRPC server over another one.
     """
@@ -75,22 +76,22 @@ def known_by_name(connection: socket.socket) -> Iterator[str]:
 
 
 def guest_behind(context: grpc.ServicerContext) -> Guest | None:
-    """The job whose process made this call; None for a program of the owner."""
+    """Return the job whose process made this call; None for a program of the owner."""
     metadata = {key: value for key, value in context.invocation_metadata() or ()}
     named = metadata.get(CONNECTION)
     connection = connection_of(context.peer()) if named is None else named_connection(str(named))
     if connection is None:
-        raise ApiError(grpc.StatusCode.UNAVAILABLE, "the connection is over.")
+        raise ApiError(grpc.StatusCode.UNAVAILABLE, "the connection has ended.")
     return guest_at(connection)
 
 
 def named_connection(name: str) -> socket.socket | None:
-    """The connection that ``known_by_name`` named; None if it is over."""
+    """Return the connection registered by ``known_by_name``; None if it has ended."""
     return _NAMED.get(name)
 
 
 def guest_at(connection: socket.socket) -> Guest | None:
-    """The job whose process has the other end of a connection; None for a program of the owner."""
+    """Return the job at the client's end of a connection; None for a program of the owner."""
     changes = callers.guest_changes()
     known = _GUESTS.get(connection)
     if known is None or known[0] != changes:
@@ -101,12 +102,12 @@ def guest_at(connection: socket.socket) -> Guest | None:
 
 
 def connection_of(peer: str) -> socket.socket | None:
-    """The client's connection behind ``ServicerContext.peer()``; None if it is over."""
+    """Return the client's connection behind ``ServicerContext.peer()``; None if it has ended."""
     return _OPEN.get(peer.removeprefix("unix:"))
 
 
 class PageInterceptor(grpc.ServerInterceptor):
-    """Refuses calls with ``origin``: each call of gRPC-Web has it, and no other client."""
+    """Refuses calls with ``origin`` metadata: only gRPC-Web clients send it."""
 
     def intercept_service(
         self,
@@ -129,7 +130,7 @@ class _RefusingHandler(grpc.GenericRpcHandler):
 
 
 class GatedServer:
-    """A gRPC server at a port of 127.0.0.1, for processes of this user."""
+    """A gRPC server at a port of 127.0.0.1, only for processes of this user."""
 
     def __init__(
         self,
@@ -139,7 +140,7 @@ class GatedServer:
         folder: Path | None = None,
         rest: Callable[[Path, int], HttpServer] | None = None,
     ) -> None:
-        """Start ``server``, which has its handlers and no port. Raises LocalCloudError.
+        """Start ``server``, which has handlers but no port. Raises LocalCloudError.
 
         Make it with ``interceptors=[PageInterceptor()]``. ``at`` is a port (0: any free one) or a
         socket that listens. ``service`` is its name in the log. Its sockets lie in ``folder`` if
@@ -150,7 +151,7 @@ class GatedServer:
         try:
             self._listener = socket.create_server(("127.0.0.1", at)) if isinstance(at, int) else at
         except OSError as error:
-            raise LocalCloudError(f"port {at} is taken by another program.") from error
+            raise LocalCloudError(f"port {at} is in use by another program.") from error
         self.port: int = self._listener.getsockname()[1]
         self._numbers, self._log = itertools.count(), RefusalLog(service)
         self._refused = threading.BoundedSemaphore(_REFUSED_AT_ONCE)
@@ -165,7 +166,9 @@ class GatedServer:
         make_thread(self._accept).start()
 
     def stop(self, grace: float | None) -> threading.Event:
-        """Accept no more, end after ``grace`` seconds as ``grpc.Server.stop``; set when over."""
+        """Stop accepting calls and end after ``grace`` seconds; return an event that is set at the
+        end.
+        """
         with suppress(OSError):
             self._listener.shutdown(socket.SHUT_RDWR)  # wakes the thread that accepts
         self._listener.close()
@@ -205,7 +208,9 @@ class GatedServer:
         self._pass_on(connection, self._refusal, None)
 
     def _pass_on(self, connection: socket.socket, server: Path, http: HttpServer | None) -> None:
-        """Copy both ways until one side ends, or let ``http`` answer. Without it HTTP gets 403."""
+        """Copy in both directions until one side ends. Pass HTTP to ``http``; without it, answer
+        403.
+        """
         begin = b""
         while begin != _PREFACE and _PREFACE.startswith(begin):
             if not (more := connection.recv(_BLOCK)):
@@ -215,7 +220,7 @@ class GatedServer:
             http(connection, begin)
             return
         if not begin.startswith(_PREFACE):
-            refuse(connection, "this is a gRPC server; requests of web pages are refused.")
+            refuse(connection, "this is a gRPC server; requests from web pages are refused.")
             return
         name = str(self._folder / f"c{next(self._numbers)}")
         with socket.socket(socket.AF_UNIX) as inner:
@@ -234,7 +239,7 @@ class GatedServer:
 
 
 def _private_folder(wanted: Path | None, service: str) -> Path:
-    """A new folder that is 0700."""
+    """Create a folder with mode 0700."""
     longest = len("/plugin-12345678/c1234567")
     if wanted is not None and wanted.is_dir() and len(bytes(wanted)) + longest < _LONGEST_PATH:
         return Path(tempfile.mkdtemp(prefix=f"{service}-", dir=wanted))
@@ -249,7 +254,7 @@ def _refusal(text: str) -> grpc.RpcMethodHandler[Any, Any]:
 
 
 def _copy(source: socket.socket, sink: socket.socket) -> None:
-    """Copy until one of the two ends; then end both."""
+    """Copy until either end closes, then close both."""
     try:
         while data := source.recv(_BLOCK):
             sink.sendall(data)
@@ -261,7 +266,7 @@ def _copy(source: socket.socket, sink: socket.socket) -> None:
 
 
 def reset_peer(peer: str) -> bool:
-    """Close the connection of a gRPC peer (``ServicerContext.peer()``); False if it is over.
+    """Close the connection of a gRPC peer (``ServicerContext.peer()``); False if it has ended.
 
     gRPC has no call for it.
     """
@@ -276,6 +281,6 @@ def reset_peer(peer: str) -> bool:
 
 
 def reset_connection(connection: socket.socket) -> None:
-    """End a connection at once, for both sides."""
+    """End a connection at once, in both directions."""
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _NO_LINGER)
     connection.shutdown(socket.SHUT_RDWR)

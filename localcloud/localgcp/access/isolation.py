@@ -1,4 +1,4 @@
-"""``isolation.py FD PORTS PROGRAM ARGUMENT…``: run PROGRAM with no network but PORTS (Linux).
+"""``isolation.py FD PORTS PROGRAM ARGUMENT…``: run PROGRAM without network except PORTS (Linux).
 
 ``start`` runs this file. PROGRAM and all that it starts have namespaces of their own:
 
@@ -53,7 +53,7 @@ _NAMESPACES: Final = (
 def start(
     command: Sequence[str], env: Mapping[str, str], ports: Collection[int], output: int
 ) -> subprocess.Popen[bytes]:
-    """Start ``command`` (a path and arguments), which writes to the file ``output``.
+    """Start ``command`` (a path and arguments) with its output in the file ``output``.
 
     The process leads a session: SIGTERM to its group reaches the command and what it started,
     SIGKILL ends all of it. Raises NoPrivateNetworkError if this system has no such namespaces.
@@ -67,7 +67,7 @@ def start(
 
 
 def main() -> int:
-    """Return the exit code of the program; 1 if there are no such namespaces here."""
+    """Return the exit code of the program; 1 if this system has no such namespaces."""
     control, ports = socket.socket(fileno=int(sys.argv[1])), sys.argv[2].split(",")
     signal.signal(signal.SIGTERM, signal.SIG_IGN)  # for the program, which ends this process
     try:
@@ -86,10 +86,10 @@ def main() -> int:
 
 
 def _isolate(ports: Collection[int]) -> None:
-    """Give this process, and its children, the namespaces. Raises OSError."""
+    """Move this process and its children into new namespaces. Raises OSError."""
     sockets = _sockets()
     if not engine_network.enter(ports):
-        raise OSError("no network namespace can be made")
+        raise OSError("cannot create a network namespace")
     user, group = os.geteuid(), os.getegid()
     call("unshare", _NAMESPACES)
     namespaces.keep_user(user, group)
@@ -112,7 +112,8 @@ def _isolate(ports: Collection[int]) -> None:
 
 
 def _sockets() -> set[str]:
-    """Return the paths of Unix sockets: mounted, bound in this network, or beside a bound one.
+    """Return the paths of Unix sockets: mounted, bound in this network, or in the folder of a bound
+    one.
 
     Beside: a server may rename its socket in its folder, as ssh does.
     """
@@ -140,7 +141,7 @@ def _is_socket(path: str) -> bool:
 
 
 def _empty(folder: str) -> None:
-    """Cover a folder by one with nothing but its links, as NixOS has to its programs."""
+    """Hide a folder's content, except its symbolic links, which NixOS needs to find programs."""
     links = {link.path: os.readlink(link) for link in os.scandir(folder) if link.is_symlink()}
     mount("none", folder, _MS_HARMLESS, "tmpfs")
     for path, target in links.items():
@@ -148,7 +149,7 @@ def _empty(folder: str) -> None:
 
 
 def _prepare_first() -> None:
-    """Prepare the first process of the namespace, with which all others end. Raises OSError."""
+    """Set up the namespace's first process, whose end ends all others. Raises OSError."""
     call("prctl", _PR_SET_PDEATHSIG, signal.SIGKILL)
     with suppress(OSError):  # of a container that covers parts of it: those of outside are closed
         mount("proc", "/proc", _MS_HARMLESS, "proc")
@@ -158,11 +159,11 @@ def _prepare_first() -> None:
             call("prctl", _PR_CAPBSET_DROP, number)
             number += 1
     if number == 0:
-        raise OSError("capabilities cannot be dropped")
+        raise OSError("cannot drop capabilities")
 
 
 def _run(command: Sequence[str]) -> int:
-    """Run the program, wait also for what it left behind, and return its exit code."""
+    """Run the program, wait for it and for its remaining children, and return its exit code."""
     program = os.fork()
     if program == 0:
         for number in _RESTORED:

@@ -1,4 +1,4 @@
-"""A network of a child process of its own: its ports are reached only through this object.
+"""A private network for a child process, whose ports are reachable only through an object.
 
 For servers that listen on TCP and check nothing. A network namespace of Linux has addresses and
 ports of its own. A socket belongs to the namespace that it was made in, whoever connects it: so a
@@ -40,7 +40,7 @@ class PrivateNetwork:
         """It gives no sockets any more: the child is to be started again."""
 
     def connect(self, port: int, timeout: float | None) -> socket.socket:
-        """A connection to 127.0.0.1:``port`` of the network. Raises OSError."""
+        """Return a connection to 127.0.0.1:``port`` of the network. Raises OSError."""
         with self._lock:
             try:
                 self._control.sendall(b"c")
@@ -50,7 +50,7 @@ class PrivateNetwork:
                 raise
         if not files:
             self.broken = True
-            raise ConnectionError("the network of the process is gone")
+            raise ConnectionError("the network of the process has ended")
         made = socket.socket(fileno=files[0])
         try:
             made.settimeout(timeout)
@@ -62,7 +62,7 @@ class PrivateNetwork:
         return made
 
     def close(self) -> None:
-        """End the helper; the child is ended by who started it. Repeatable."""
+        """End the helper process, not the child process. Repeatable."""
         self._control.close()
 
 
@@ -83,7 +83,7 @@ def start(
 def launch(
     script: Path, arguments: Sequence[str], **options: Any
 ) -> tuple[subprocess.Popen[bytes], socket.socket]:
-    """Start a script of this package, which leads a session, and return its process and its FD.
+    """Start a script of this package in a new session; return its process and file descriptor.
 
     ``options`` are those of Popen. Raises NoPrivateNetworkError if the script's answer is not
     ``y``, or this system has no namespaces.
@@ -108,11 +108,11 @@ def launch(
     ours.close()
     process.kill()
     process.wait()
-    raise NoPrivateNetworkError(answer[1:].decode(errors="replace") or "the launcher ended")
+    raise NoPrivateNetworkError(answer[1:].decode(errors="replace") or "the launcher process ended")
 
 
 def main() -> int:
-    """Return 1 if there is no such network here; else the process becomes the program.
+    """Return 1 if this system has no such network; else replace this process by the program.
 
     A second process stays beside the program. It hands out a socket of the network for each byte
     that it reads, until the other end closes.

@@ -1,4 +1,4 @@
-"""``pulumi`` of the local shell: runs the real one with a stack file that is not the committed one.
+"""``pulumi`` of the local shell: runs the real ``pulumi`` with a copy of the committed stack file.
 
 A committed stack file may name a cloud key (``secretsprovider``), which cannot be reached here, and
 the engine writes ``encryptionsalt`` into the stack file it uses. So commands that load a stack's
@@ -36,7 +36,7 @@ _PROJECT = re.compile(r"^\s+[\"']?gcp:project[\"']?\s*:\s*[\"']?([\w-]+)", re.MU
 
 
 class Request:
-    """The parsed arguments; None for absent ones."""
+    """The parsed command line; None for absent options."""
 
     def __init__(self, args: list[str]) -> None:
         self.command: str | None = None
@@ -81,7 +81,7 @@ class Request:
 
 
 def real_pulumi(own: str, path: str) -> str | None:
-    """The first ``pulumi`` on PATH that is not in the folder ``own``."""
+    """Return the first ``pulumi`` on PATH outside of the folder ``own``."""
     for folder in path.split(os.pathsep):
         candidate = os.path.join(folder, "pulumi")
         if folder and not _same(folder, own) and os.access(candidate, os.X_OK):
@@ -94,7 +94,7 @@ def _same(one: str, other: str) -> bool:
 
 
 def find_project(cwd: str) -> tuple[str, str] | None:
-    """(folder, project name) of the Pulumi.yaml in ``cwd`` or above it."""
+    """Return folder and project name of the nearest Pulumi.yaml in ``cwd`` or above it."""
     folder = os.path.abspath(cwd)
     while True:
         try:
@@ -108,7 +108,7 @@ def find_project(cwd: str) -> tuple[str, str] | None:
 
 
 def without_encryption(text: str) -> str:
-    """The stack file's text without its top-level encryption settings."""
+    """Return the stack file's text without its top-level encryption settings."""
     kept: list[str] = []
     dropping = False
     for line in text.splitlines():
@@ -120,7 +120,7 @@ def without_encryption(text: str) -> str:
 
 
 def own_salt(text: str) -> str | None:
-    """The salt in the stack file of a local project; None in others, whose passphrase is not here.
+    """Return the salt in the stack file of a local project; None for other projects.
 
     The engine writes one where it encrypts a value in a file without.
     """
@@ -134,12 +134,12 @@ def own_salt(text: str) -> str | None:
 
 
 def _find_package() -> None:
-    """Let this script import modules of its package."""
+    """Put the package's folder on the import path of this script."""
     sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
 
 
 def salt_of(home: str, project: str, stack: str) -> str | None:
-    """The salt of the local stack, from its state; None if the stack does not exist."""
+    """Return the salt of the local stack from its state; None if the stack does not exist."""
     import json
 
     state = os.path.join(home, "pulumi", ".pulumi", "stacks", project, f"{stack}.json")
@@ -154,7 +154,8 @@ def salt_of(home: str, project: str, stack: str) -> str | None:
 def make_stack(
     pulumi: str, folder: str, project: str, stack: str, env: "dict[str, str] | None" = None
 ) -> str:
-    """``pulumi stack init`` in a folder of its own; of two at once, one makes it.
+    """Run ``pulumi stack init`` in a temporary folder; of two processes at once, one creates the
+    stack.
 
     Returns what it said on stderr: why there is no stack, if there is none afterwards.
     """
@@ -174,7 +175,7 @@ def make_stack(
 
 
 def selected_stack(pulumi: str, cwd: str) -> str | None:
-    """The stack that commands without ``--stack`` work on, or None."""
+    """Return the stack that commands without ``--stack`` use, or None."""
     import subprocess
 
     if named := os.environ.get("PULUMI_STACK"):
@@ -189,7 +190,7 @@ def selected_stack(pulumi: str, cwd: str) -> str | None:
 
 
 def with_local_stack_file(args: list[str], pulumi: str, home: str) -> list[str]:
-    """The arguments with ``--config-file``, or as they are where there is nothing to do."""
+    """Return the arguments with ``--config-file``, or unchanged if the command needs none."""
     request = Request(args)
     if request.command not in COMMANDS or request.has_config_file or request.asks_help:
         return args
@@ -222,7 +223,7 @@ def with_local_stack_file(args: list[str], pulumi: str, home: str) -> list[str]:
 
 
 def enter_network(args: list[str]) -> None:
-    """For a command that loads a program: leave the machine's network, where the system can."""
+    """Leave the host's network before a command that loads a program, where the system can."""
     request = Request(args)
     if request.command not in COMMANDS or request.asks_help or request.has_client:
         return
@@ -237,33 +238,33 @@ def enter_network(args: list[str]) -> None:
 
 
 _CHANGE = "change-secrets-provider"
-#: The way back of a local stack whose passphrase was changed.
+#: The command that restores the passphrase of a local stack.
 PASSPHRASE_UNDO = f"""\
 If an earlier change made the passphrase empty, run in `vt local shell`:
   printf 'local\\nlocal\\n' | {_PASSPHRASE}='' pulumi stack {_CHANGE} passphrase
-If it is another text, write that text between the quotes of the variable."""
+If the passphrase is another text, write that text between the quotes of the variable."""
 #: Another passphrase makes a local stack unreadable for every later command of ``vt``.
 _KEPT_PASSPHRASE = f"""\
 vt: `pulumi stack {_CHANGE}` would make this local stack unreadable: its passphrase stays "local".
-Hint: leave it. {PASSPHRASE_UNDO}
+Hint: keep the passphrase. {PASSPHRASE_UNDO}
 """
 
 
 def changes_passphrase(args: list[str]) -> bool:
-    """Return whether the arguments replace the passphrase of the local cloud's stacks."""
+    """Return whether the arguments change the passphrase of the local cloud's stacks."""
     request = Request(args)
     is_change = request.command == "stack" and _CHANGE in args
     return is_change and not request.asks_help and os.environ.get(_PASSPHRASE) == "local"
 
 
 def main() -> int:
-    """Become the real pulumi; return 127 if there is none, 1 if the command is refused."""
+    """Run the real pulumi in place of this process; return 127 if PATH has none, 1 if refused."""
     home = os.environ.get("VT_LOCAL_HOME")
     args = sys.argv[1:]
     own = os.path.join(home, "bin") if home else ""
     pulumi = real_pulumi(own, os.environ.get("PATH", os.defpath))
     if pulumi is None:
-        print("vt: there is no pulumi on PATH. Hint: run `vt setup`.", file=sys.stderr)
+        print("vt: PATH has no pulumi. Hint: run `vt setup`.", file=sys.stderr)
         return 127
     if home and changes_passphrase(args):
         sys.stderr.write(_KEPT_PASSPHRASE)

@@ -1,4 +1,4 @@
-"""For HTTP servers: processes of other users and web pages are refused with 403."""
+"""HTTP servers that refuse other users' processes and web pages with 403."""
 
 from __future__ import annotations
 
@@ -31,26 +31,28 @@ _NEVER: Final = ("access-control-", "x-forwarded-")
 
 
 def is_forwarded(name: str) -> bool:
-    """Return whether a proxy forwards the header as it is."""
+    """Return whether a proxy forwards the header unchanged."""
     return name.lower() not in _NOT_FORWARDED and not name.lower().startswith(_NEVER)
 
 
 def check_page(headers: Mapping[str, list[str]], port: int) -> None:
-    """Raise RefusedRequestError for a request of a web page; names of ``headers`` in lower case.
+    """Raise RefusedRequestError for a request from a web page; ``headers`` have lower-case names.
 
     A page in a browser reaches ports of this machine, with ``Origin`` where it may write. A page
     whose name was pointed at 127.0.0.1 sends that name as ``Host``.
     """
     if "origin" in headers or headers.get("sec-fetch-site", ["none"]) != ["none"]:
-        raise RefusedRequestError(403, "requests of web pages are refused.")
+        raise RefusedRequestError(403, "requests from web pages are refused.")
     hosts = [f"{name}:{port}" for name in ("127.0.0.1", "localhost", "[::1]")]
     sent = headers.get("host", [])
     if len(sent) != 1 or sent[0].lower() not in hosts:
-        raise RefusedRequestError(403, f"the Host of a request is one of {', '.join(hosts)}.")
+        raise RefusedRequestError(
+            403, f"the Host header of a request must be one of {', '.join(hosts)}."
+        )
 
 
 def refuse(connection: socket.socket, text: str) -> None:
-    """Answer 403 to whatever is sent, and end the connection."""
+    """Answer 403 to any request and end the connection."""
     body = json.dumps({"error": {"code": 403, "message": f"local cloud: {text}"}}).encode()
     head = "HTTP/1.1 403 Forbidden\r\nContent-Type: application/json\r\nConnection: close\r\n"
     deadline, left = time.monotonic() + _DRAIN_SECONDS, _DRAIN_BYTES
@@ -72,25 +74,25 @@ class LocalServer(ThreadingHTTPServer):
     request_queue_size = 128
 
     def __init__(self, port: int, handler: type[LocalHandler], front: Any = None) -> None:
-        """``front``: what handlers serve."""
+        """Create a server; ``front`` is the object that its handlers serve."""
         self.front = front
         super().__init__(("127.0.0.1", port), handler)
         # `shutdown` waits for the end of an interval: half a second, unless it is told otherwise.
         make_thread(self.serve_forever, 0.05).start()
 
     def stop(self) -> None:
-        """Listen no more."""
+        """Stop listening."""
         self.shutdown()
         self.server_close()
 
     def handle_error(self, request: object, client_address: object) -> None:
-        """A client that went away is no news; a mistake of ours goes to server.log."""
+        """Log an error of this server; ignore a client that disconnected."""
         if not isinstance(sys.exc_info()[1], OSError):
             super().handle_error(request, client_address)  # pyright: ignore[reportArgumentType]
 
 
 class LocalHandler(BaseHTTPRequestHandler):
-    """A handler whose connections are those of this user's processes.
+    """A handler that serves connections of this user's processes only.
 
     ``refusals`` is the log of its service. Each request is still to be checked by ``check_page``.
     """
@@ -102,7 +104,7 @@ class LocalHandler(BaseHTTPRequestHandler):
     disable_nagle_algorithm = True
 
     def log_message(self, format: str, *args: object) -> None:
-        """Quiet: what stands behind has a log."""
+        """Log nothing: the servers behind this one have logs."""
 
     def handle(self) -> None:
         """Serve the connection, or refuse it."""
@@ -127,11 +129,11 @@ class LocalHandler(BaseHTTPRequestHandler):
     do_GET = do_POST = do_PUT = do_PATCH = do_DELETE = do_HEAD = do_OPTIONS = _exchange
 
     def sent_headers(self) -> dict[str, list[str]]:
-        """All values of each header of the request, by its name in lower case."""
+        """Return all values of each request header, by lower-case name."""
         return {name.lower(): self.headers.get_all(name, []) for name in self.headers}
 
     def answer(self, status: int, headers: Mapping[str, str], body: bytes) -> None:
-        """Send an answer as a whole."""
+        """Send a complete answer."""
         self.send_response_only(status)
         for name, value in headers.items():
             self.send_header(name, value)
@@ -143,7 +145,9 @@ class LocalHandler(BaseHTTPRequestHandler):
             self.wfile.write(body)
 
     def body_blocks(self) -> Iterator[bytes]:
-        """The request's body, as it comes. Raises ExchangeEndedError if the client is gone."""
+        """Yield the request's body as it arrives. Raises ExchangeEndedError if the client
+        disconnected.
+        """
         if "chunked" in self.headers.get("Transfer-Encoding", "").lower():
             if "Content-Length" in self.headers:  # whoever comes next could believe the other one
                 raise ExchangeEndedError
@@ -159,7 +163,9 @@ class LocalHandler(BaseHTTPRequestHandler):
             yield from self._blocks(int(text))
 
     def _blocks(self, left: int) -> Iterator[bytes]:
-        """So many bytes: a client's word for their number reserves no memory."""
+        """Yield a number of bytes in blocks; the number comes from the client, so nothing is
+        allocated for it.
+        """
         while left:
             block = self.rfile.read(min(left, _BLOCK))
             if not block:
@@ -168,7 +174,9 @@ class LocalHandler(BaseHTTPRequestHandler):
             yield block
 
     def _chunk_size(self) -> int:
-        """Of the next chunk; 0 for the last. Raises ExchangeEndedError if it is no number."""
+        """Return the size of the next chunk; 0 for the last. Raises ExchangeEndedError for a bad
+        number.
+        """
         text = self.rfile.readline(_LONGEST_LINE).partition(b";")[0].strip()
         if not re.fullmatch(rb"[0-9A-Fa-f]{1,15}", text):
             raise ExchangeEndedError

@@ -1,4 +1,4 @@
-"""Alerts of Cloud Monitoring that match lines of jobs' logs, and the notifications they would send.
+"""Alerts of Cloud Monitoring that match lines of jobs' logs, and their notifications as files.
 
 ================  ====================================================================
 ``policies``      which declared alerts can be judged here, and why the others cannot

@@ -1,4 +1,4 @@
-"""Looks at the lines of jobs that ended, and writes the notifications that they call for.
+"""Evaluates alert policies against the logs of finished jobs, and writes notifications.
 
 Once a second, if an alert is declared that can be judged. A line of a job is looked at when the job
 has ended; Google looks at it when it is written.
@@ -37,7 +37,7 @@ Entries = Callable[[str, LogFilter, str], Iterator["types.LogEntry"]]
 
 
 class Alerting:
-    """The thread that looks."""
+    """Evaluates alert policies against the logs of finished jobs once a second, in a thread."""
 
     def __init__(
         self,
@@ -47,7 +47,9 @@ class Alerting:
         is_trial: Callable[[str], bool],
         entries: Entries,
     ) -> None:
-        """``jobs`` of all kinds; ``entries`` of a project and a job for which a filter holds."""
+        """``jobs`` returns jobs of all kinds; ``entries`` returns log entries of a job that match a
+        filter.
+        """
         self._home, self._store, self._jobs, self._entries = home, store, jobs, entries
         self._is_trial = is_trial
         self._over = threading.Event()
@@ -55,11 +57,11 @@ class Alerting:
         self._thread = make_thread(self._run)
 
     def start(self) -> None:
-        """Begin to look; jobs that an earlier server did not look at are first."""
+        """Start the thread; it begins with jobs that an earlier server did not evaluate."""
         self._thread.start()
 
     def stop(self) -> None:
-        """Look a last time, and end."""
+        """Evaluate once more, then end the thread."""
         self._over.set()
         self._thread.join()
 
@@ -76,7 +78,7 @@ class Alerting:
                 return
 
     def look(self) -> None:
-        """Write the notifications about jobs that ended since the last look."""
+        """Write the notifications for jobs that ended since the last evaluation."""
         alerts, _ = policies.read(self._store.list(ALERT_POLICY))
         if not alerts:
             return
@@ -88,7 +90,7 @@ class Alerting:
             end = datetime.fromisoformat(str(job.end_time))
             of_job = [a for a in alerts if a.project == job.project and a.created <= end]
             if of_job and end >= since - _SLACK and not self._is_trial(job.job_id):
-                for alert in of_job:  # a trial is told as a part of its tuning job
+                for alert in of_job:  # a trial is last_notified as a part of its tuning job
                     written += self._judge(alert, job, written)
             self._looked.add(job.job_id)
         self._home.notifications.mkdir(0o700, exist_ok=True)
@@ -98,8 +100,8 @@ class Alerting:
     def _judge(
         self, alert: LogAlert, job: JobRecord, before: list[Notification]
     ) -> list[Notification]:
-        """Return the notifications of one alert for one job's lines."""
-        told = {
+        """Return the notifications of one alert for the log of one job."""
+        last_notified = {
             frozenset(notification.labels.items()): notification.time
             for notification in before
             if notification.alert == alert.id
@@ -115,9 +117,9 @@ class Alerting:
                     for name, field in extractors.items()
                 }
                 key = frozenset(labels.items())
-                if key in told and time < told[key] + alert.pause:
+                if key in last_notified and time < last_notified[key] + alert.pause:
                     continue
-                told[key] = time
+                last_notified[key] = time
                 notifications += self._notify(alert, entry, time, labels)
         return notifications
 
@@ -132,17 +134,25 @@ class Alerting:
             identity = f"{alert.id} {channel} {entry.insert_id}"
             digest = hashlib.sha256(identity.encode()).hexdigest()[:12]
             spool.write(self._home.notifications, note, f"{time:%Y%m%dT%H%M%S}-{digest}")
-            print(f"alert (stand-in, nothing is sent): {alert.title!r} to {to}")
+            print(f"alert (stand-in, no notification is sent): {alert.title!r} to {to}")
             yield note
 
 
 def _where(store: Store, channel: str) -> str:
-    """Type and address of a channel."""
+    """Return type and address of a notification channel."""
     resource = store.get(CHANNEL, channel)
     if resource is None:
-        return f"nobody: {channel} is not there" if channel else "nobody: it names no channel"
+        return (
+            (f"no recipient: channel {channel} does not exist")
+            if channel
+            else ("no recipient: the alert policy has no channel")
+        )
     values: dict[str, Any] = resource.inputs.get("labels") or {}
-    off = "" if resource.inputs.get("enabled") is not False else "nobody, it is off: "
+    off = (
+        ""
+        if resource.inputs.get("enabled") is not False
+        else ("no recipient, channel is disabled: ")
+    )
     return f"{off}{resource.inputs.get('type')} {' '.join(map(str, values.values()))}"
 
 

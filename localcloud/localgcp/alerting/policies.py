@@ -1,4 +1,4 @@
-"""Declared alert policies: those that can be judged here, and why the others cannot (pure).
+"""Alert policies that the local cloud can evaluate, and reasons for the rest (pure).
 
 https://docs.cloud.google.com/monitoring/api/ref_v3/rest/v3/projects.alertPolicies
 """
@@ -45,19 +45,19 @@ class LogAlert:
 
 
 def read(declared: Iterable[StoredResource]) -> tuple[list[LogAlert], dict[str, str]]:
-    """Alerts that can be judged, and by title why another alert, or a budget, is not."""
+    """Return alerts to evaluate, and for other alerts and budgets the reason by title."""
     alerts, others = list[LogAlert](), dict[str, str]()
     for declaration in declared:
         title = str(declaration.inputs.get("displayName") or declaration.id)
         if declaration.type == BUDGET:
-            others[title] = "nothing costs anything here"
+            others[title] = "the local cloud has no costs"
         elif declaration.type == ALERT_POLICY and declaration.inputs.get("enabled") is not False:
             try:
                 alerts.append(_alert(declaration, title))
             except FilterError as error:
                 others[title] = str(error)
             except (AttributeError, LookupError, TypeError, ValueError):
-                others[title] = "its stored form cannot be read"
+                others[title] = "the stored alert policy cannot be read"
     return alerts, others
 
 
@@ -80,16 +80,18 @@ def _alert(policy: StoredResource, title: str) -> LogAlert:
 
 
 def _condition(condition: Mapping[str, Any]) -> tuple[LogFilter, Mapping[str, str]]:
-    """Raises FilterError for one that cannot be judged."""
+    """Return filter and label extractors. Raises FilterError if the local cloud cannot
+    evaluate it.
+    """
     if not (match := condition.get("conditionMatchedLog")):
-        raise FilterError("there are no metrics here")
+        raise FilterError("the local cloud has no metrics")
     labels = dict[str, str]()
     for label, extractor in (match.get("labelExtractors") or {}).items():
         field = _EXTRACTOR.fullmatch(str(extractor))
         if field is None:
-            raise FilterError(f"the extractor {extractor} is none that the local cloud knows")
+            raise FilterError(f"the local cloud does not support the extractor {extractor}")
         labels[label] = field[1]
     log_filter = log_filters.parse(str(match.get("filter")), KNOWN)
     if (kind := log_filter.equal.get("resource.type", OF_JOBS)) != OF_JOBS:
-        raise FilterError(f"lines of {OF_JOBS} alone are judged, not of {kind}")
+        raise FilterError(f"the local cloud evaluates only log lines of {OF_JOBS}, not of {kind}")
     return log_filter, labels

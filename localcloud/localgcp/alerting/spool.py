@@ -1,4 +1,4 @@
-"""Notifications as files, one a channel, in the form of mail. Nothing is sent.
+"""Notifications as mail files, one for each channel. No notification is sent.
 
 A file is written whole under another name first: who reads the folder sees no half of one.
 """
@@ -17,7 +17,7 @@ from typing import Final
 
 from localgcp.home import open_private
 
-STAND_IN: Final = "stand-in of the local cloud: nothing was sent"
+STAND_IN: Final = "stand-in of the local cloud: no notification is sent"
 _SUFFIX: Final = ".eml"
 #: What the headers of labels begin with.
 _LABEL: Final = "X-Label-"
@@ -25,7 +25,7 @@ _LABEL: Final = "X-Label-"
 
 @dataclass(frozen=True)
 class Notification:
-    """A notification for one channel, written instead of sent."""
+    """A notification for one channel, written to a file instead of sent."""
 
     time: datetime
     alert: str
@@ -39,7 +39,7 @@ class Notification:
 
 
 def write(folder: Path, note: Notification, name: str) -> None:
-    """Keep a notification; one of the same name is replaced."""
+    """Write a notification; replaces one of the same name."""
     message = EmailMessage(policy=default)
     message["Subject"] = _line(f"[ALERT] {note.title}")
     message["Date"] = note.time
@@ -57,7 +57,7 @@ def write(folder: Path, note: Notification, name: str) -> None:
 
 
 def read(folder: Path) -> list[Notification]:
-    """All notifications without their texts, oldest first."""
+    """Return all notifications without their texts, oldest first."""
     notifications = list[Notification]()
     for file in folder.glob(f"*{_SUFFIX}"):
         with file.open("rb") as content:
@@ -83,5 +83,5 @@ def read(folder: Path) -> list[Notification]:
 
 
 def _line(text: str) -> str:
-    """Text as one line of a header."""
+    """Return the text as one header line."""
     return " ".join(text.split())

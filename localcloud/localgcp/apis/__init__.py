@@ -1,4 +1,4 @@
-"""Google's APIs over gRPC and REST, by the messages and rules of Google's own clients.
+"""Google's APIs over gRPC and REST, based on messages and rules of Google's own clients.
 
 ================  ======================================================================
 ``messages``      message types of Vertex AI, without the rest of its client

@@ -47,7 +47,7 @@ class Api:
     module: str
 
     def methods(self, implementation: object) -> list[Method]:
-        """The methods of the API that a class, or an object, has."""
+        """Return the methods of the API that a class or an object implements."""
         transport = self._transport("grpc", "GrpcTransport")
         made, channel = transport.__new__(transport), _RecordingChannel()
         made._stubs, made._logged_channel = {}, channel
@@ -60,7 +60,7 @@ class Api:
         ]
 
     def http_options(self, name: str) -> list[Mapping[str, str]]:
-        """The rules of a method as the client has them."""
+        """Return the REST rules of a method as the client defines them."""
         rest = self._transport("rest_base", "RestTransport", "_Base")
         return getattr(rest, f"_Base{name}")._get_http_options()
 
@@ -97,11 +97,11 @@ class Method:
 
     @property
     def name(self) -> str:
-        """``CreateCustomJob``."""
+        """The method's short name, such as ``CreateCustomJob``."""
         return self.path.rpartition("/")[2]
 
     def read(self, data: bytes) -> Any:
-        """The request, of what was sent."""
+        """Parse a serialized request."""
         kind = self.request
         return kind.FromString(data) if _is_plain(kind) else kind.deserialize(data)
 
@@ -112,11 +112,11 @@ class Method:
         return self.response.serialize(response)
 
     def plain_request(self) -> Message:
-        """An empty request, of protobuf."""
+        """Return an empty protobuf request."""
         return _plain(self.request)()
 
     def plain_response(self) -> Message:
-        """An empty response, of protobuf."""
+        """Return an empty protobuf response."""
         return _plain(self.response)()
 
     def rules(self) -> list[HttpRule]:
@@ -129,7 +129,7 @@ class Method:
 
 
 class _RecordingChannel:
-    """Notes which messages the client's stubs send and receive."""
+    """Records the message types that the client's stubs send and receive."""
 
     def __init__(self) -> None:
         self.recorded: list[tuple[str, Any, Any]] = []
@@ -178,7 +178,7 @@ class HttpRule:
 
     @cached_property
     def fields(self) -> tuple[str, ...]:
-        """Paths of the fields that the template has."""
+        """Paths of the message fields in the template."""
         return tuple(variable[1] for variable in _VARIABLE.finditer(self.template))
 
     @cached_property
@@ -193,7 +193,7 @@ class HttpRule:
         return re.compile(text + re.escape(self.template[end:]))
 
     def match(self, verb: str, path: str) -> dict[str, str] | None:
-        """Values of the template's fields; None if the request is another one."""
+        """Return the values of the template's fields; None if the path does not match."""
         path_match = self._pattern.fullmatch(path) if verb == self.verb else None
         if path_match is None:
             return None
@@ -209,14 +209,14 @@ def _segments(pattern: str) -> str:
 
 
 def _decoded(value: str) -> str:
-    """Decoded, but for encoded slashes: they are no borders of segments."""
+    """Decode a path, except encoded slashes: they do not separate segments."""
     return "%2F".join(unquote(part) for part in re.split("%2[Ff]", value))
 
 
 def find_rule(
     rules: Iterable[HttpRule], verb: str, path: str
 ) -> tuple[HttpRule, dict[str, str]] | None:
-    """The first rule that fits, with the fields of its path.
+    """Return the first matching rule with the fields of its path.
 
     ``:read`` at the end of a path is a verb where a rule has it, and else part of a name.
     """

@@ -1,4 +1,4 @@
-"""Methods of REST as Google's discovery documents describe them: paths, parameters and messages.
+"""REST methods as Google's discovery documents describe them: paths, parameters and messages.
 
 ``discovery.json`` has those that ``localgcp.reads`` answers; ``python -m tools.generate.discovery``
 writes it. A method is named by its document and its place in it:
@@ -37,7 +37,7 @@ _SCALARS: Final = {
 
 @dataclass(frozen=True)
 class DescribedMethod:
-    """One method of a document."""
+    """One method of a discovery document."""
 
     id: str
     verb: str
@@ -63,20 +63,20 @@ class DescribedMethod:
         return verb == self.verb and self._pattern.fullmatch(path) is not None
 
     def parts(self, path: str) -> tuple[str, str]:
-        """Name of the resource in the path of a request, and what follows it."""
+        """Return the resource name in a request's path, and the rest of the path."""
         match = self._pattern.fullmatch(path)
         assert match is not None, path
         return unquote(match["name"]), match["rest"]
 
     def variables(self, path: str) -> tuple[str, ...]:
-        """The variables in the path of a request, in the order of the template."""
+        """Return the variables in a request's path, in the order of the template."""
         segments = zip(path.split("/"), self.template.split("/"), strict=True)
         return tuple(
             unquote(segment.partition(":")[0]) for segment, name in segments if "{" in name
         )
 
     def check_query(self, query: str, taken: Collection[str] = ()) -> None:
-        """Raises InvalidRequestError with every parameter that it does not have, or not so.
+        """Raise InvalidRequestError that lists each unknown or malformed query parameter.
 
         Those of ``taken`` are taken, though no description has them.
         """
@@ -94,25 +94,29 @@ class DescribedMethod:
             raise InvalidRequestError(mistakes)
 
     def check_body(self, document: Mapping[str, Any]) -> None:
-        """Raises InvalidRequestError with everything that does not fit the request's message."""
+        """Raise InvalidRequestError that lists each mismatch with the request's message."""
         shape = _shape({"$ref": self.request}) if self.request else Shape(fields={}.get)
         at = "resource" if self.id.startswith("compute.") else ""
         if errors := list(check(document, shape, at)):
             raise InvalidRequestError(errors)
 
     def fit(self, answer: Mapping[str, Any]) -> dict[str, Any]:
-        """An answer with what its message has: 64-bit numbers as text, and no other fields."""
+        """Convert an answer to the method's message: 64-bit numbers as text, without unknown
+        fields.
+        """
         return _fit(answer, {"$ref": self.response}) if self.response else {}
 
 
 def _segments(template: str) -> str:
-    """A pattern of a template's part. Every resource here lies in a project."""
+    """Return the regular expression of a template variable, which matches names within
+    a project.
+    """
     pattern = re.sub(r"\\{v\d\w*Id\\}", "projects", re.escape(template))
     return re.sub(r"\\{\w+\\}", "[^/:]+", pattern)
 
 
 def find(verb: str, path: str) -> DescribedMethod | None:
-    """The method that a request calls."""
+    """Return the method that a request calls, or None."""
     return next((method for method in methods().values() if method.takes(verb, path)), None)
 
 
@@ -122,12 +126,12 @@ def _document() -> dict[str, Any]:
 
 
 def shape_errors(schema: str, document: Any) -> list[tuple[str, str]]:
-    """Return place and text of what does not fit a message: unknown fields, wrong types."""
+    """Return place and text of each mismatch with a message: unknown fields, wrong types."""
     return list(check(document, _shape({"$ref": schema})))
 
 
 def fields_of(schema: str) -> Mapping[str, Mapping[str, Any]]:
-    """Return the fields of a message, by name; none of a message that the file does not have."""
+    """Return the fields of a message by name; empty for a message that the document lacks."""
     return _document()["schemas"].get(schema, {}).get("properties", {})
 
 
@@ -138,7 +142,7 @@ def _system() -> frozenset[str]:
 
 @cache
 def methods() -> Mapping[str, DescribedMethod]:
-    """Every method of the file, by its id."""
+    """Return all methods of the document, by id."""
     return {
         id_: DescribedMethod(id_, **description)
         for id_, description in _document()["methods"].items()
@@ -156,7 +160,7 @@ def _message(name: str) -> Shape:
 
 
 def _shape(schema: Mapping[str, Any]) -> Shape:
-    """A schema of a document, as what JSON may be there."""
+    """Convert a schema of a discovery document to a JSON shape."""
     resolved = _resolved(schema)
     if "enum" in resolved:
         return Shape(scalar=Scalar.ENUM, values=frozenset(resolved["enum"]))

@@ -43,7 +43,7 @@ _CHANNEL_LABELS: Final[Mapping[str, Mapping[str, str]]] = {
 
 @dataclass(frozen=True)
 class Row:
-    """One rule of one field of a message."""
+    """One rule for one field of a message."""
 
     field: str
     check: Callable[[Document], Iterator[str]]
@@ -52,7 +52,7 @@ class Row:
 
 
 def _value(field: str, wrong: Callable[[Any], str]) -> Callable[[Document], Iterator[str]]:
-    """Return a check of a field's value, if it is set; ``wrong`` returns the sentence, or ""."""
+    """Return a check of a field's value if it is set; ``wrong`` returns the error text or ""."""
 
     def check(document: Document) -> Iterator[str]:
         value = document.get(field)
@@ -63,7 +63,7 @@ def _value(field: str, wrong: Callable[[Any], str]) -> Callable[[Document], Iter
 
 
 def pattern(field: str, form: str, source: str = DOC) -> Row:
-    """The whole text must match a regular expression."""
+    """Check that the whole text matches a regular expression."""
     bad = f"does not match {form}."
     return Row(
         field,
@@ -73,7 +73,7 @@ def pattern(field: str, form: str, source: str = DOC) -> Row:
 
 
 def length(field: str, least: int, most: int, unit: str, source: str = DOC) -> Row:
-    """A text has a number of characters, a list a number of elements, within bounds."""
+    """Check the number of characters of a text or of elements of a list."""
 
     def wrong(value: Any) -> str:
         text = f"{least} to {most} {unit} are allowed, got {len(value)}."
@@ -83,7 +83,7 @@ def length(field: str, least: int, most: int, unit: str, source: str = DOC) -> R
 
 
 def number(field: str, least: float, source: str = DOC) -> Row:
-    """A number is at least as large as a bound."""
+    """Check that a number is not below a minimum."""
     return Row(
         field,
         _value(field, lambda v: "" if float(v) >= least else f"Must be at least {least}, got {v}."),
@@ -92,17 +92,17 @@ def number(field: str, least: float, source: str = DOC) -> Row:
 
 
 def one_of(field: str, *values: str, source: str = DOC) -> Row:
-    """The value is one of a few."""
+    """Check that the value is in a list."""
     listed = ", ".join(values)
     return Row(
         field,
-        _value(field, lambda v: "" if v in values else f"{v!r} is none of {listed}."),
+        _value(field, lambda v: "" if v in values else f"{v!r} is not one of {listed}."),
         source,
     )
 
 
 def duration(field: str, least: int, most: int = 0, multiple: int = 1, source: str = DOC) -> Row:
-    """A duration such as ``300s`` lies within bounds and is a multiple of some seconds."""
+    """Check that a duration such as ``300s`` is within bounds and a multiple of some seconds."""
 
     def wrong(value: Any) -> str:
         if not re.fullmatch(r"\d{1,12}(\.\d{1,9})?s", str(value)):
@@ -117,7 +117,7 @@ def duration(field: str, least: int, most: int = 0, multiple: int = 1, source: s
 
 
 def exclusive(field: str, other: str, source: str = DOC) -> Row:
-    """Two fields cannot both be set."""
+    """Check that two fields are not both set."""
 
     def check(document: Document) -> Iterator[str]:
         if document.get(field) and document.get(other) is not None:
@@ -127,7 +127,7 @@ def exclusive(field: str, other: str, source: str = DOC) -> Row:
 
 
 def log_filter(field: str, most: int, source: str = DOC) -> Row:
-    """A filter in the Logging query language."""
+    """Check a filter in the Logging query language."""
 
     def wrong(value: Any) -> str:
         try:
@@ -140,7 +140,7 @@ def log_filter(field: str, most: int, source: str = DOC) -> Row:
 
 
 def metric_filter(field: str) -> Row:
-    """A filter in the language of Monitoring, which must name a metric type."""
+    """Check a Monitoring filter, which must contain a metric type."""
     form = r"\bmetric\.type\s*=\s*|\bmetric\.types?\s*=\s*\w+\(|\bselect_slo_"
 
     def wrong(value: Any) -> str:
@@ -152,7 +152,7 @@ def metric_filter(field: str) -> Row:
 
 
 def extractors(field: str) -> Row:
-    """One extractor, or a map of them."""
+    """Check one extractor, or a map of extractors."""
 
     def wrong(value: Any) -> str:
         texts = value.values() if isinstance(value, Mapping) else [value]
@@ -186,7 +186,7 @@ def _channel(channel: Document) -> Iterator[str]:
     kind, labels = channel.get("type"), channel.get("labels") or {}
     wanted = _CHANNEL_LABELS.get(str(kind))
     if wanted is None:
-        yield f"{kind or ''!r} is no channel type; types are {', '.join(_CHANNEL_LABELS)}."
+        yield f"{kind or ''!r} is not a channel type; types are {', '.join(_CHANNEL_LABELS)}."
         return
     for name, form in wanted.items():
         if not re.fullmatch(form, str(labels.get(name, ""))):
@@ -202,7 +202,7 @@ def _money(budget: Document) -> Iterator[str]:
 
 def _dataset_location(name: str) -> str:
     known = name.upper() in ("US", "EU") or is_region(name.lower())
-    return "" if known else f"{name!r} is no location of BigQuery."
+    return "" if known else f"{name!r} is not a BigQuery location."
 
 
 _NAME_128: Final = length("displayName", 1, 128, "characters")
@@ -210,7 +210,7 @@ _LONG_NAME: Final = length("displayName", 0, 512, "characters")
 
 
 def _machine(field: str) -> Row:
-    """A machine type with accelerators that exist and fit, in the message or in its field."""
+    """Check that a machine type's accelerators exist and are supported."""
 
     def check(document: Document) -> Iterator[str]:
         spec = document if field == "machineType" else document.get(field) or {}

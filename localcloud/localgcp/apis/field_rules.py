@@ -1,4 +1,4 @@
-"""Rules of fields that every service checks alike, on a resource in the API's JSON form (pure).
+"""Field rules that all services share, for a resource in the API's JSON form (pure).
 
 ``errors`` walks a document along its description in ``discovery.json``. There the generator marks
 fields that Google's discovery documents call required, and labels. ``documented`` adds rows for
@@ -24,7 +24,9 @@ _MAX_LABELS: Final = 64
 def errors(
     schema: str, document: Mapping[str, Any], at: str = "", only: Collection[str] | None = None
 ) -> FieldErrors:
-    """Yield field and message of each mistake in a document; ``only``: top fields to look at."""
+    """Yield field and message of each mistake in a document; ``only`` limits the
+    top-level fields.
+    """
     described = discovery.fields_of(schema)
     for name, field in described.items():
         if only is not None and name not in only:
@@ -44,7 +46,7 @@ def errors(
 
 
 def _nested(field: Mapping[str, Any], value: Any, at: str) -> FieldErrors:
-    """Yield mistakes in the messages that a field has: one, a list or a map of them."""
+    """Yield mistakes in a field's nested messages: one message, a list or a map."""
     if "$ref" in field and isinstance(value, Mapping):
         yield from errors(field["$ref"], value, at)
     elif "items" in field and isinstance(value, list):
@@ -67,7 +69,7 @@ def is_empty(value: Any) -> bool:
 
 
 def label_errors(at: str, labels: Mapping[str, str]) -> FieldErrors:
-    """Yield what is wrong with labels."""
+    """Yield mistakes in labels."""
     if len(labels) > _MAX_LABELS:
         yield at, "No more than 64 labels can be associated with one resource."
     for key, value in labels.items():
@@ -77,10 +79,10 @@ def label_errors(at: str, labels: Mapping[str, str]) -> FieldErrors:
 
 
 def snake(name: str) -> str:
-    """Return the name that a field has in its message: ``display_name``."""
+    """Return a JSON field name in its snake-case form, such as ``display_name``."""
     return re.sub(r"[A-Z]", lambda capital: f"_{capital[0].lower()}", name)
 
 
 def json_name(field: str) -> str:
-    """Return a field's name in the API's JSON form."""
+    """Return a field's JSON name, such as ``displayName``."""
     return re.sub(r"_([a-z])", lambda letter: letter[1].upper(), field)

@@ -1,4 +1,4 @@
-"""Check that a JSON document fits a message and report every mistake in Google's words (pure).
+"""Checks that a JSON document fits a message; reports every mistake in Google's wording (pure).
 
 Google's front end words them so for all of its APIs
 (https://protobuf.dev/programming-guides/json/ has the forms of values).
@@ -20,7 +20,7 @@ _DEEPEST: Final = 100
 
 
 class Scalar(StrEnum):
-    """A type of value, as the errors name it."""
+    """A scalar type with its name in error messages."""
 
     STRING = "TYPE_STRING"
     BOOL = "TYPE_BOOL"
@@ -47,7 +47,7 @@ _RANGES: Final = {
 
 @dataclass(frozen=True)
 class Shape:
-    """The JSON accepted at a place: a message, a list, a map or a value."""
+    """The JSON accepted at a place: a message, a list, a map or a scalar."""
 
     fields: Callable[[str], Shape | None] | None = None
     """Of a message: the field of a name, None if it has none."""
@@ -63,7 +63,7 @@ class Shape:
 
 
 def check(found: Any, shape: Shape, path: str = "") -> Iterator[tuple[str, str]]:
-    """Place and text of each mistake; ``path`` names the document within its request."""
+    """Yield place and text of each mistake; ``path`` names the document within its request."""
     if path.count(".") + path.count("[") > _DEEPEST:
         yield path, f"Message too deep. Max recursion depth reached for key '{path[-40:]}'"
     elif found is None:
@@ -131,7 +131,7 @@ def _is_one(value: Any, shape: Shape) -> bool:
 
 
 def _number(value: Any) -> int | float | None:
-    """A number, or a text of one; no infinity."""
+    """Return whether the value is a finite number or a text of one."""
     if isinstance(value, str) and re.fullmatch(r"-?\d{1,400}", value):
         return int(value)
     if isinstance(value, str) and re.fullmatch(r"-?\d+(\.\d+)?([eE][-+]?\d+)?", value):

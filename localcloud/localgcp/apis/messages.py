@@ -18,7 +18,7 @@ _lock: Final = threading.RLock()
 
 
 class _LazyPackage(ModuleType):
-    """A package whose own code runs when a name is read that is none of its modules."""
+    """A package that runs its own code only when an attribute other than a submodule is read."""
 
     def __getattr__(self, name: str) -> Any:
         if importlib.util.find_spec(f"{self.__name__}.{name}") is not None:
@@ -41,7 +41,7 @@ class _LazyPackage(ModuleType):
 
 
 def load_lazily(name: str) -> None:
-    """Make a package importable without running its code; nothing if it was imported before."""
+    """Make a package importable without running its code; no effect if it is imported already."""
     with _lock:
         parent, _, own = name.rpartition(".")
         # To find a package is to import the one that it lies in.

@@ -1,4 +1,4 @@
-"""Errors of the job service, as the service words them."""
+"""Errors of the job service in Google's wording."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def not_found(name: str, kind: str = "CustomJob") -> ApiError:
 
 
 def invalid_fields(found: list[tuple[str, str]]) -> ApiError:
-    """Several bad fields at once, in the form the service prints them (seen in public threads)."""
+    """Return one error for several bad fields, in the service's format (seen in public threads)."""
     listed = "\t ".join(
         f"{number}.Field: {field}; Message: {message}"
         for number, (field, message) in enumerate(found, start=1)

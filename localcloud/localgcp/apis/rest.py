@@ -1,4 +1,4 @@
-"""Answers a connection of HTTP by calls to the gRPC server beside it, as one more client of it.
+"""Serves REST by calls to the local gRPC server.
 
 So a request over REST meets the same checks, faults and answers as over gRPC. Web pages are
 refused as at every port (``localgcp.access.web``).
@@ -66,7 +66,7 @@ class RestFront:
     def __init__(
         self, methods: Iterable[Method], also: Also = lambda *_: None, *, takes_beta: bool = False
     ) -> None:
-        """``also`` answers what is no method of the gRPC server; None if nothing is called so.
+        """Create a front; ``also`` answers other requests, or returns None for an unknown method.
 
         ``takes_beta``: requests of ``v1beta1`` are answered as those of ``v1`` are.
         """
@@ -94,7 +94,7 @@ class RestFront:
     def answer(
         self, verb: str, target: str, body: bytes, connection: str = "", kind: str = ""
     ) -> tuple[bytes, str]:
-        """The answer of a method and its type of content: JSON, or what the method says.
+        """Return the method's answer and its content type, which is JSON unless the method sets it.
 
         ``connection`` names where the request came from, ``kind`` is its type of content.
         Raises RefusedRequestError, RpcError or DecodeError.
@@ -127,7 +127,7 @@ class RestFront:
 
 
 class _Exchange(LocalHandler):
-    """The requests of one connection."""
+    """Serves the requests of one connection."""
 
     refusals = RefusalLog("vertex")
 
@@ -136,7 +136,7 @@ class _Exchange(LocalHandler):
         super().__init__(connection, connection.getpeername(), None)  # pyright: ignore[reportArgumentType]
 
     def setup(self) -> None:
-        """Read the bytes that were read already once more."""
+        """Prepend the bytes that were read before."""
         super().setup()
         self.rfile = io.BufferedReader(_Rest(self._begin, self.connection))
 
@@ -179,7 +179,7 @@ class _Exchange(LocalHandler):
 
 
 class _Rest(io.RawIOBase):
-    """Bytes that were read of a socket, then the socket."""
+    """Reads buffered bytes first, then the socket."""
 
     def __init__(self, begin: bytes, connection: socket.socket) -> None:
         self._begin, self._connection = begin, connection
@@ -196,9 +196,9 @@ class _Rest(io.RawIOBase):
 
 
 def unserved(call: str) -> str:
-    """Return the sentence about a call that nothing answers, over REST and gRPC."""
-    text = f"there is no method of the local cloud at {call}."
-    return f"{text} docs/local-stack.md lists what there is."
+    """Return the error text for an unserved call, over REST and gRPC."""
+    text = f"the local cloud does not serve the method {call}."
+    return f"{text} docs/local-stack.md lists the served methods."
 
 
 def _told(error: grpc.RpcError) -> tuple[grpc.StatusCode, str]:
@@ -224,7 +224,7 @@ def _error(
     kind: str = "",
     reason: str = "",
 ) -> bytes:
-    """As every API of Google's words an error over REST (google.aip.dev/193).
+    """Return the JSON of an error in the form of all Google APIs (google.aip.dev/193).
 
     A ``reason`` stands where clients of older APIs look for it (google/api_core/exceptions.py).
     """

@@ -1,4 +1,4 @@
-"""Serves Google's APIs by objects that have their methods, over gRPC and REST at one port.
+"""Serves Google's APIs at one port, over gRPC and REST, from objects with the API's methods.
 
 ``Hook`` is the one seam for what goes wrong on the way: a hook wraps every call, and may raise
 before it (429, 503), after it (accepted, answer lost) or wait past the caller's deadline.
@@ -43,7 +43,7 @@ _UNPREFIXED: Final = frozenset({"*", "custom_job", "hyperparameter_tuning_job"})
 
 @dataclass(frozen=True)
 class Call:
-    """One call on its way; ``method`` is the short name (``CreateCustomJob``)."""
+    """One call in progress; ``method`` is the short name (``CreateCustomJob``)."""
 
     method: str
     request: Any
@@ -52,13 +52,13 @@ class Call:
 
 @dataclass(frozen=True)
 class TruncatedResponse:
-    """A response whose last byte never arrives; a hook returns it in place of the response."""
+    """A response without its last byte, which a hook returns in place of the real response."""
 
     response: Any
 
 
 class Hook(Protocol):
-    """Wraps a call: ``proceed()`` makes it.
+    """Wraps a call; ``proceed()`` executes it.
 
     Returns the response or a TruncatedResponse. May raise ApiError.
     """
@@ -76,7 +76,7 @@ def serve(
     *,
     takes_beta: bool = False,
 ) -> gate.GatedServer:
-    """Start a server on 127.0.0.1, at a port (0: any free one) or a socket that listens.
+    """Start a server at a port of 127.0.0.1 (0: any free port), or at a listening socket.
 
     Only processes of this user get in (``localgcp.access``); ``folder`` is for its sockets.
     ``also`` answers what is asked over REST alone, where ``takes_beta`` lets ``v1beta1`` in.
@@ -108,7 +108,7 @@ def serve(
 
 
 class _Unserved(grpc.GenericRpcHandler):
-    """Comes last: answers any method with UNIMPLEMENTED, and reports the call."""
+    """Answers every unserved method with UNIMPLEMENTED and reports the call."""
 
     def __init__(self, report: Callable[[str], None]) -> None:
         self._report = report
@@ -171,7 +171,9 @@ def schema_of(descriptor: Descriptor) -> str:
 
 
 def checker(method: Method) -> Callable[[Any], None]:
-    """Return a function that raises ApiError for a request of the method that breaks a rule."""
+    """Return a function that raises ApiError for a request of the method that breaks a
+    field rule.
+    """
     body = next((rule.body for rule in method.rules() if rule.body), "")
     request: Any = method.plain_request().DESCRIPTOR
     field = request.fields_by_name.get(body)

@@ -1,4 +1,4 @@
-"""A request of HTTP as the message of its method, by the message's descriptor (pure).
+"""Converts HTTP requests to the method's message, using the message's descriptor (pure).
 
 Source: google/api/http.proto. Fields of the path and of the body are taken out of the query; names
 are those of JSON or of the message; a field that the message does not have is refused.
@@ -101,7 +101,7 @@ def _mistakes(
 
 @cache
 def _message_shape(descriptor: Descriptor) -> Shape:
-    """Return the shape of JSON that is accepted as a message."""
+    """Return the JSON shape that a message accepts."""
     name = descriptor.full_name
     if name in _WELL_KNOWN:
         return Shape(name=name, parses=lambda document: _parses(document, descriptor))
@@ -138,7 +138,7 @@ def _parses(document: Any, descriptor: Descriptor) -> bool:
 def _add(
     document: dict[str, Any], key: str, value: str, descriptor: Descriptor, taken: set[str]
 ) -> None:
-    """Add a parameter of the query; ``a.b`` is a field of the message in field ``a``."""
+    """Add a query parameter; ``a.b`` is field ``b`` of the message in field ``a``."""
     *parents, last = key.split(".")
     target, kind = document, descriptor
     for name in parents:
@@ -147,10 +147,10 @@ def _add(
             raise _unknown(key)
         target, kind = target.setdefault(field.json_name, {}), field.message_type
         if not isinstance(target, dict):
-            raise _refused(f'"{key}" is in a field that has a value of its own.', key)
+            raise _refused(f'"{key}" belongs to a field that already has a value.', key)
     field = _field(kind, last, key)
     if "*" in taken or _field(descriptor, key.split(".")[0], key).name in taken:
-        raise _refused(f'"{key}" is part of the path or the body.', key)
+        raise _refused(f'"{key}" is already set by the path or the body.', key)
     if field.type == FieldDescriptor.TYPE_BOOL and value not in BOOLEANS:
         raise _refused(f"Invalid value at '{key}' (TYPE_BOOL), {json.dumps(value)}", key)
     argument = BOOLEANS[value] if field.type == FieldDescriptor.TYPE_BOOL else value
@@ -161,7 +161,7 @@ def _add(
 
 
 def is_repeated(field: FieldDescriptor) -> bool:
-    """Protobuf 5 has the label alone, which later ones warn of."""
+    """Return whether a field is repeated, in protobuf 5 and in later versions."""
     if hasattr(field, "is_repeated"):
         return field.is_repeated
     return field.label == FieldDescriptor.LABEL_REPEATED  # pyright: ignore[reportAttributeAccessIssue]
@@ -193,5 +193,5 @@ def _refused(text: str, field: str = "") -> InvalidRequestError:
 
 
 def response_body(message: Message) -> bytes:
-    """The answer as JSON."""
+    """Return the response's JSON."""
     return json_format.MessageToJson(message, ensure_ascii=False).encode() + b"\n"

@@ -1,4 +1,4 @@
-"""Batch: jobs of equal tasks, run by the machinery of the job service.
+"""Stand-in for Batch: jobs of equal tasks, executed by the code that runs CustomJobs.
 
 ================  ====================================================================
 ``service``       the methods of ``google.cloud.batch.v1.BatchService`` served here

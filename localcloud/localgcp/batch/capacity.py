@@ -1,4 +1,4 @@
-"""Capacity that a Batch job lacks: it stays QUEUED, and its events report what is missing.
+"""Missing capacity of a Batch job: the job stays QUEUED, and an event reports what is missing.
 
 Quota is that of Compute Engine, as ``regions.get`` answers it: a fault (``compute patch``) takes
 some away. Texts are as reported (github.com/nextflow-io/nextflow/issues/3061, DataBiosphere/dsub
@@ -26,14 +26,14 @@ Ask = Callable[[str, str, bytes], bytes | None]
 
 
 class Capacity:
-    """Asked while a job waits."""
+    """Checks quota, reservations and stock-outs for waiting jobs."""
 
     def __init__(self, store: Store, jobs: BatchTable, faults: FaultTable, ask: Ask) -> None:
         self._store, self._jobs, self._faults, self._ask = store, jobs, faults, ask
         self._stockouts: dict[str, tuple[int, float]] = {}
 
     def wanting(self, job: BatchJob) -> str:
-        """Return the missing capacity; empty if all is available."""
+        """Return the first missing capacity; empty if all capacity is available."""
         return next(self._missing(job), "")
 
     def _missing(self, job: BatchJob) -> Iterator[str]:
@@ -46,7 +46,7 @@ class Capacity:
         yield from self._reservation(job)
 
     def _is_over(self, job: BatchJob) -> bool:
-        """True if the job's stock-out has ended or was cleared."""
+        """Return whether the job's stock-out has ended or was cleared."""
         if job.uid not in self._stockouts:
             return True
         id_, until = self._stockouts[job.uid]
@@ -68,7 +68,9 @@ class Capacity:
                 yield f"{_WANTED} {job.uid} due to inadequate quotas {text}."
 
     def _reservation(self, job: BatchJob) -> Iterator[str]:
-        """Of a reservation that the job names: its machines are for one job each."""
+        """Yield problems of the reservation that the job names; one machine serves one job at a
+        time.
+        """
         name = job.policy.get("reservation", "")
         if name in ("", "NO_RESERVATION"):
             return
@@ -91,14 +93,20 @@ class Capacity:
             }
         )
         if resource.shape != shape:
-            yield f"The reservation {name} is of {resource.shape}, the job asks for {shape}."
+            yield (
+                f"The reservation {name} has machines of {resource.shape}; the job requests "
+                f"{shape}."
+            )
         used = sum(
             _machines(other)
             for other in self._jobs.list(states=ACTIVE)
             if other.state is not State.QUEUED and other.policy.get("reservation") == name
         )
         if _machines(job) > resource.count - used:
-            yield f"The reservation {name} is used up: {used} of {resource.count} machines."
+            yield (
+                f"The reservation {name} has no free machines: {used} of {resource.count} are in "
+                "use."
+            )
 
 
 def _machines(job: BatchJob) -> int:
@@ -106,7 +114,7 @@ def _machines(job: BatchJob) -> int:
 
 
 def _quotas(job: BatchJob) -> dict[str, float]:
-    """Metric -> how much all machines of a job take of it."""
+    """Return the quota that all machines of a job use, by metric."""
     count, policy = _machines(job), job.policy
     demand: dict[str, float] = {"CPUS": count * int(job.spec["computeResource"]["cpuMilli"]) / 1000}
     gpus: list[tuple[str, Any]] = [

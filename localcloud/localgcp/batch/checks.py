@@ -1,4 +1,4 @@
-"""Requests that Batch rejects at once, and the permissions of callers.
+"""Request checks that fail a Batch call at once, and permissions of callers.
 
 Rules: google-cloud-batch 0.22.4 (``types/job.py``, ``task.py``, ``volume.py``, ``batch.py``),
 doc:batch/quotas and release notes (``allowedLocations`` is of the job's region since 2026-07-31).
@@ -48,19 +48,21 @@ _ACT_AS: Final = frozenset({"roles/iam.serviceAccountUser", "roles/owner"})
 
 
 def resolve_parent(store: Store, parent: str, *, any_region: bool = False) -> tuple[str, str]:
-    """(project id, region). Raises ApiError: bad form, no such project, or the API is off."""
+    """Return project id and region. Raises ApiError: bad form, unknown project, or API
+    not enabled.
+    """
     match = _PARENT.fullmatch(parent)
     if match is None:
         raise invalid_argument(f"Invalid resource name: {parent[:200]!r}.")
     region = match["region"]
     if not is_region(region) and not (any_region and region == "-"):
-        raise invalid_argument(f"Location {region[:80]!r} is no region of Batch.")
+        raise invalid_argument(f"Location {region[:80]!r} is not a region of Batch.")
     apis = ((API, "Batch API"), (_COMPUTE, "Compute Engine API"))
     return usable_project(store, match["project"], *apis), region
 
 
 def check_caller(store: Store, guest: Guest | None, project: str, permission: str, on: str) -> None:
-    """Raise ApiError unless a job that calls has the permission; the owner's programs all have."""
+    """Raise ApiError if the call comes from a job whose account lacks the permission."""
     if guest is None:
         return
     roles = READERS if permission.endswith((".get", ".list")) else EDITORS
@@ -70,7 +72,7 @@ def check_caller(store: Store, guest: Guest | None, project: str, permission: st
 
 
 def check_account(store: Store, guest: Guest | None, project: str, email: str) -> None:
-    """Raise ApiError if there is no such account, or the caller may not act as it."""
+    """Raise ApiError if the account does not exist or the caller may not act as it."""
     if email == default_account(project):
         return
     if store.account(email) is None:
@@ -83,16 +85,16 @@ def check_account(store: Store, guest: Guest | None, project: str, email: str) -
 
 
 def default_account(project: str) -> str:
-    """Compute Engine's own, which machines have if a job names none."""
+    """Return the address of Compute Engine's default service account."""
     return f"{project_number(project)}-compute@developer.gserviceaccount.com"
 
 
 def check_ids(job_id: str, request_id: str) -> None:
-    """Raise ApiError for a bad ``job_id`` or ``request_id``; both may be left out."""
+    """Raise ApiError for a bad ``job_id`` or ``request_id``; both are optional."""
     if job_id and not _RFC_1035.fullmatch(job_id):
         raise invalid_argument(
-            f"job_id {job_id[:80]!r} is invalid: at most 63 of a-z, 0-9 and '-', a letter first "
-            "and no '-' last."
+            f"job_id {job_id[:80]!r} is invalid: use at most 63 characters of a-z, 0-9 and '-', "
+            "begin with a letter and do not end with '-'."
         )
     if request_id:
         try:
@@ -100,18 +102,20 @@ def check_ids(job_id: str, request_id: str) -> None:
         except ValueError:
             good = False
         if not good:
-            raise invalid_argument(f"request_id {request_id[:80]!r} is no UUID, or the zero UUID.")
+            raise invalid_argument(
+                f"request_id {request_id[:80]!r} must be a UUID other than the zero UUID."
+            )
 
 
 def check_job(job: dict[str, Any], region: str) -> None:
-    """Raise ApiError if Batch, or this machine, does not take the Job (in JSON form)."""
+    """Raise ApiError if Batch or the local cloud rejects the Job (in JSON form)."""
     if bad := [*_fields(job, region)]:
         raise invalid_fields(bad)
     if unserved := next(_unserved(job["taskGroups"][0]), ""):
-        text = f"job.task_groups[0].{unserved}: the local cloud has no such jobs."
+        text = f"job.task_groups[0].{unserved}: the local cloud does not support this field."
         raise ApiError(grpc.StatusCode.UNIMPLEMENTED, text)
     if missing := next(_not_here(job), ""):
-        raise failed_precondition(f"{missing} (The local cloud.)")
+        raise failed_precondition(f"{missing} (This is a limit of the local cloud.)")
 
 
 def _fields(job: dict[str, Any], region: str) -> FieldErrors:
@@ -132,7 +136,7 @@ def _fields(job: dict[str, Any], region: str) -> FieldErrors:
     yield from _location(policy.get("location", {}).get("allowedLocations", []), region)
     instances = policy.get("instances", [])
     if len(instances) > 1:
-        yield "job.allocation_policy.instances", "Only one is supported."
+        yield "job.allocation_policy.instances", "Only one instance policy is supported."
     for instance in instances[:1]:
         yield from _instance(
             "job.allocation_policy.instances[0].policy", instance.get("policy", {})
@@ -207,10 +211,11 @@ def _runnable(at: str, runnable: dict[str, Any]) -> FieldErrors:
 def _environment(at: str, environment: dict[str, Any]) -> FieldErrors:
     for name, value in environment.get("variables", {}).items():
         if not _VARIABLE.fullmatch(name) or "\0" in value:
-            yield f"{at}.variables", f"{name[:80]!r} is no variable that a program can have."
+            text = f"{name[:80]!r} is an invalid environment variable: name, or a NUL in its value."
+            yield f"{at}.variables", text
     for name, secret in environment.get("secretVariables", {}).items():
         if not _VARIABLE.fullmatch(name) or not _SECRET.fullmatch(secret):
-            text = f"{name[:80]}: projects/P/secrets/S/versions/V expected, got {secret[:200]!r}."
+            text = f"{name[:80]}: expected projects/P/secrets/S/versions/V, got {secret[:200]!r}."
             yield f"{at}.secret_variables", text
 
 
@@ -218,10 +223,10 @@ def _volume(at: str, volume: dict[str, Any]) -> FieldErrors:
     path = volume.get("mountPath", "")
     parts = path.split("/")[1:]
     if not path.startswith("/") or not parts[0] or ".." in parts or "\0" in path:
-        yield f"{at}.mount_path", f"An absolute path expected, got {path[:200]!r}."
+        yield f"{at}.mount_path", f"Expected an absolute path, got {path[:200]!r}."
     remote = volume.get("gcs", {}).get("remotePath", "")
     if "gcs" in volume and (not _BUCKET.fullmatch(remote) or ".." in remote.split("/")):
-        yield f"{at}.gcs.remote_path", f"BUCKET or BUCKET/FOLDER expected, got {remote[:200]!r}."
+        yield f"{at}.gcs.remote_path", f"Expected BUCKET or BUCKET/FOLDER, got {remote[:200]!r}."
     if not {"gcs", "nfs", "deviceName"} & volume.keys():
         yield at, "One of gcs, nfs and device_name is required."
 
@@ -236,19 +241,22 @@ def _location(allowed: list[str], region: str) -> FieldErrors:
 
 def _instance(at: str, policy: dict[str, Any]) -> FieldErrors:
     if policy.get("bootDisk", {}).get("snapshot"):
-        yield f"{at}.boot_disk.snapshot", "Is not supported for boot disks."
+        yield f"{at}.boot_disk.snapshot", "A snapshot is not supported for boot disks."
     for accelerator in policy.get("accelerators", []):
         if not accelerator.get("type") or int(accelerator.get("count", 0)) < 1:
             yield f"{at}.accelerators", "Both type and count are required."
     model, reservation = policy.get("provisioningModel", ""), policy.get("reservation", "")
     if model in ("SPOT", "PREEMPTIBLE", "FLEX_START") and reservation not in ("", "NO_RESERVATION"):
-        yield f"{at}.reservation", f"Machines of {model} use no reservation."
+        yield (
+            f"{at}.reservation",
+            (f"Machines of provisioning model {model} cannot use a reservation."),
+        )
     if model == "RESERVATION_BOUND" and reservation in ("", "NO_RESERVATION"):
-        yield f"{at}.reservation", "RESERVATION_BOUND needs the reservation."
+        yield f"{at}.reservation", "RESERVATION_BOUND requires a reservation."
 
 
 def _unserved(group: dict[str, Any]) -> Iterator[str]:
-    """Yield fields that no job of a stack has, and that are not carried out."""
+    """Yield job fields that the local cloud does not implement."""
     if group.get("taskEnvironments"):
         yield "task_environments"
     if group.get("schedulingPolicy") == "IN_ORDER":
@@ -261,24 +269,27 @@ def _unserved(group: dict[str, Any]) -> Iterator[str]:
 
 
 def _not_here(job: dict[str, Any]) -> Iterator[str]:
-    """Yield features that Batch supports and this machine does not."""
+    """Yield features of the job that Batch supports and this machine does not."""
     group = job["taskGroups"][0]
     spec, count = group["taskSpec"], int(group.get("taskCount", 0)) or 1
     if group.get("requireHostsFile") and count > WIDTH:
         yield (
-            f"{count} tasks that wait for each other cannot run here: {WIDTH} run at once. "
-            "Rehearse the job with a lower taskCount."
+            f"{count} interdependent tasks (requireHostsFile) cannot run here: at most {WIDTH} "
+            "tasks run at once. Rehearse the job with a lower taskCount."
         )
     for volume in spec.get("volumes", []):
         if "gcs" not in volume:
-            yield f"The volume at {volume['mountPath']} is no bucket: there are no other volumes."
+            yield (
+                f"The volume at {volume['mountPath']} is not a Cloud Storage bucket; only buckets "
+                "can be mounted."
+            )
     environments = [owner.get("environment", {}) for owner in (spec, *spec["runnables"])]
     if any(environment.get("encryptedVariables") for environment in environments):
-        yield "encryptedVariables cannot be read: nothing is decrypted here. Use secretVariables."
+        yield "encryptedVariables cannot be decrypted. Use secretVariables."
 
 
 def as_job_spec(job: dict[str, Any]) -> dict[str, Any]:
-    """The images of a job where a CustomJob has them."""
+    """Return the job's containers in the form of a CustomJob's ``jobSpec``."""
     containers = [
         runnable.get("container", {}) for runnable in job["taskGroups"][0]["taskSpec"]["runnables"]
     ]
@@ -286,5 +297,5 @@ def as_job_spec(job: dict[str, Any]) -> dict[str, Any]:
 
 
 def seconds(duration: str) -> float:
-    """Of a duration in the API's JSON form: ``90s``."""
+    """Convert a duration in the API's JSON form (``90s``) to seconds."""
     return float(duration.removesuffix("s"))

@@ -1,4 +1,4 @@
-"""The logs of jobs of Batch as Cloud Logging has them: ``batch_task_logs``, ``batch_agent_logs``.
+"""Batch logs in the form of Cloud Logging: ``batch_task_logs``, ``batch_agent_logs``.
 
 They are there if ``logsPolicy.destination`` is CLOUD_LOGGING and the job's account may write logs
 (doc:batch/analyze-job-using-logs). The files are there in any case.
@@ -26,7 +26,9 @@ RESOURCE: Final = "batch.googleapis.com/Job"
 def entries_of(
     home: Home, store: Store, jobs: BatchTable
 ) -> Callable[[str, dict[str, str]], Iterator[types.LogEntry]]:
-    """Return a reader of the log entries of a project's jobs, by the labels of a filter."""
+    """Return a reader of the log entries of a project's jobs, selected by the labels
+    of a filter.
+    """
 
     def read(project: str, equal: dict[str, str]) -> Iterator[types.LogEntry]:
         uid = equal.get("labels.job_uid") or equal.get("resource.labels.job_id")

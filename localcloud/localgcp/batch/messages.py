@@ -1,4 +1,4 @@
-"""Messages of Pub/Sub about states: files beside those of alerts, for nothing is published here.
+"""Pub/Sub messages about state changes, written as files beside alert notifications.
 
 A file is written before the state is, and named after the job and what it is about: a server that
 is killed in between writes the same file again, and no change is without one.
@@ -39,7 +39,7 @@ def write(
     time: str,
     task: int | None = None,
 ) -> None:
-    """Keep what each topic would have got of a change, the ``change``-th of the job or the task.
+    """Write the message of each topic for the ``change``-th state change of the job or task.
 
     ``job`` is the job's name. A topic that two notifications name gets one message of each.
     """
@@ -61,4 +61,4 @@ def write(
         )
         identity = hashlib.sha256(f"{name} {change} {number}".encode()).hexdigest()[:12]
         spool.write(folder, note, f"batch-{identity}")
-        print(f"message (stand-in, nothing is published): {note.title!r} to {note.channel}")
+        print(f"message (stand-in, no message is published): {note.title!r} to {note.channel}")

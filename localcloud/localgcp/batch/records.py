@@ -1,4 +1,4 @@
-"""Jobs and tasks of Batch as rows of SQLite: they outlive the server.
+"""Batch jobs and tasks as rows of SQLite, which persist across restarts of the server.
 
 A job is deleted 60 days after its end (doc:batch/create-run-job); then its name is free.
 """
@@ -33,7 +33,7 @@ CREATE TABLE IF NOT EXISTS batch_requests (
 
 
 class State(StrEnum):
-    """States of a job (google.cloud.batch.v1.JobStatus.State)."""
+    """Job states (google.cloud.batch.v1.JobStatus.State)."""
 
     QUEUED = "QUEUED"
     SCHEDULED = "SCHEDULED"
@@ -46,7 +46,7 @@ class State(StrEnum):
 
     @property
     def word(self) -> str:
-        """The state as people say it; see ``vertex.records.JobState``."""
+        """The state for people, such as ``RUNNING``; see ``vertex.records.JobState``."""
         return self.value
 
     @property
@@ -62,7 +62,7 @@ LIVE: Final = (*ACTIVE, State.CANCELLING, State.DELETING)
 
 
 class TaskState(StrEnum):
-    """States of a task (google.cloud.batch.v1.TaskStatus.State)."""
+    """Task states (google.cloud.batch.v1.TaskStatus.State)."""
 
     PENDING = "PENDING"
     ASSIGNED = "ASSIGNED"
@@ -74,7 +74,7 @@ class TaskState(StrEnum):
 
 @dataclass(frozen=True)
 class BatchJob:
-    """One job. Times are RFC 3339 in UTC with microseconds, so they sort as text."""
+    """One Batch job. Times are RFC 3339 in UTC with microseconds, so they sort as text."""
 
     name: str
     """With the project's number."""
@@ -94,38 +94,38 @@ class BatchJob:
 
     @property
     def job_id(self) -> str:
-        """The last part of its name."""
+        """The last part of the job's name."""
         return self.name.rpartition("/")[2]
 
     @property
     def display_name(self) -> str:
-        """Its id: jobs of Batch have no other name."""
+        """The job's id: Batch jobs have no display name."""
         return self.job_id
 
     @property
     def last_event(self) -> str:
-        """The description of the newest event; empty before there is one."""
+        """The description of the newest event; empty if the job has no events."""
         return str(self.events[-1].get("description", "")) if self.events else ""
 
     @property
     def error_message(self) -> str | None:
-        """Return the reason of the failure; None in another state."""
+        """The reason of the failure; None unless the job failed."""
         return self.last_event or None if self.state is State.FAILED else None
 
     @property
     def output_prefix(self) -> str | None:
-        """The folder that ``AIP_MODEL_DIR`` is in, without a slash at the end, or None."""
+        """The folder of ``AIP_MODEL_DIR`` without a trailing slash, or None."""
         variables = self.spec.get("environment", {}).get("variables", {})
         return str(variables.get("AIP_MODEL_DIR", "")).removesuffix("/model/") or None
 
     @property
     def group(self) -> dict[str, Any]:
-        """Its one task group."""
+        """The job's only task group."""
         return self.body["taskGroups"][0]
 
     @property
     def spec(self) -> dict[str, Any]:
-        """The specification of each task."""
+        """The task specification."""
         return self.group["taskSpec"]
 
     @property
@@ -134,19 +134,19 @@ class BatchJob:
 
     @property
     def policy(self) -> dict[str, Any]:
-        """Of its machines; empty with an instance template."""
+        """The instance policy; empty if the job uses an instance template."""
         instances = self.body.get("allocationPolicy", {}).get("instances") or [{}]
         return instances[0].get("policy", {})
 
     @property
     def account(self) -> str:
-        """The address that its machines have."""
+        """The email address of the machines' service account."""
         return self.body["allocationPolicy"]["serviceAccount"]["email"]
 
 
 @dataclass(frozen=True)
 class BatchTask:
-    """One task of a job."""
+    """One task of a Batch job."""
 
     uid: str
     """The job's."""
@@ -161,7 +161,7 @@ _SCHEMA: Final = _JOBS.schema + _TASKS.schema + _REQUESTS
 
 
 class BatchTable:
-    """All jobs; safe across threads and processes (a connection for each call)."""
+    """All Batch jobs; safe across threads and processes (a connection for each call)."""
 
     def __init__(self, home: Home) -> None:
         self.path, self._told = home.database, home.notifications
@@ -171,15 +171,15 @@ class BatchTable:
         self.ahead = timedelta()
 
     def now(self) -> datetime:
-        """The time of Batch, in UTC."""
+        """Return the current time in UTC."""
         return datetime.now(UTC) + self.ahead
 
     def time(self, ago: timedelta = timedelta()) -> str:
-        """A time as records hold it."""
+        """Return a time in the format of the records."""
         return (self.now() - ago).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
     def insert(self, job: BatchJob) -> bool:
-        """Add a job with its tasks. False if its name is used, which it is until it is deleted."""
+        """Add a job with its tasks. False if a job of this name exists."""
         with self._connect() as db:
             db.execute("BEGIN IMMEDIATE")
             if not _JOBS.insert(db, job, "INSERT OR IGNORE"):
@@ -191,26 +191,28 @@ class BatchTable:
         return True
 
     def get(self, name: str) -> BatchJob | None:
-        """The job, or None."""
+        """Return the job, or None."""
         return next(iter(self._select("name = ?", name)), None)
 
     def of_uid(self, uid: str) -> BatchJob | None:
-        """The job with this uid, or None."""
+        """Return the job with this uid, or None."""
         return next(iter(self._select("uid = ?", uid)), None)
 
     def list(self, project: str | None = None, states: Iterable[State] = State) -> list[BatchJob]:
-        """Jobs of a project (id; None: of any) in these states, newest first."""
+        """Return a project's jobs in these states, newest first; without a project, of all
+        projects.
+        """
         marks = ", ".join(f"'{state}'" for state in states)
         where = f"(?1 IS NULL OR project = ?1) AND state IN ({marks})"
         return self._select(where, project)
 
     def expired(self) -> builtins.list[BatchJob]:
-        """Jobs that Google would have deleted by now."""
+        """Return jobs past Google's retention time."""
         marks = ", ".join(f"'{state}'" for state in ENDED)
         return self._select(f"end_time < ? AND state IN ({marks})", self.time(KEPT))
 
     def move(self, name: str, to: State, only_from: Collection[State], why: str = "") -> bool:
-        """Change the state if it is one of these, with an event. False if it was another.
+        """Change the state if it is one of ``only_from``, and add an event. False if it is another.
 
         The one place where a state changes, so a job that was cancelled cannot succeed later.
         """
@@ -233,7 +235,7 @@ class BatchTable:
         return True
 
     def note(self, name: str, text: str) -> None:
-        """Add an event that changes no state, unless it is the last one already."""
+        """Add an event without a state change, unless it repeats the last event."""
         job = self.get(name)
         if job is None or (job.events and job.events[-1]["description"] == text):
             return
@@ -243,7 +245,7 @@ class BatchTable:
             db.execute(query, (event, name))
 
     def set_operation(self, name: str, operation: str) -> None:
-        """Note the operation that cancels or deletes a job."""
+        """Store the name of the operation that cancels or deletes a job."""
         with self._connect() as db:
             query = "UPDATE batch_jobs SET operation = ? WHERE name = ?"
             db.execute(query, (operation, name))
@@ -255,13 +257,13 @@ class BatchTable:
             db.execute("DELETE FROM batch_jobs WHERE uid = ?", (job.uid,))
 
     def tasks(self, uid: str, state: TaskState | None = None) -> builtins.list[BatchTask]:
-        """Tasks of a job, in order."""
+        """Return the tasks of a job, in order."""
         with self._connect() as db:
             query = "WHERE uid = ?1 AND (?2 IS NULL OR state = ?2) ORDER BY number"
             return _TASKS.select(db, query, uid, state)
 
     def task(self, uid: str, number: int) -> BatchTask | None:
-        """One task, or None."""
+        """Return one task, or None."""
         with self._connect() as db:
             return next(iter(_TASKS.select(db, "WHERE uid = ? AND number = ?", uid, number)), None)
 
@@ -274,7 +276,9 @@ class BatchTable:
     def move_task(
         self, uid: str, number: int, to: TaskState, where: str = "", code: int | None = None
     ) -> str:
-        """Change a task's state, with an event; returns its text. ``code``: of one that failed."""
+        """Change a task's state, add an event and return its text. ``code`` is that of a failed
+        task.
+        """
         task = self.task(uid, number)
         if task is None:  # the job was deleted
             return ""
@@ -295,7 +299,7 @@ class BatchTable:
         return text
 
     def skip_tasks(self, uid: str) -> None:
-        """The tasks that have not begun never will: the job ends."""
+        """Mark pending tasks of an ending job as UNEXECUTED."""
         job, time = self.of_uid(uid), self.time()
         if job and job.body.get("notifications"):
             for task in self.tasks(uid, TaskState.PENDING):
@@ -308,14 +312,14 @@ class BatchTable:
             )
 
     def remembered(self, id_: str, target: str, since: str) -> tuple[str, str] | None:
-        """Digest and answer of a request with this id on ``target``; None if none came since."""
+        """Return digest and answer of an earlier request with this id on ``target``, or None."""
         query = "SELECT * FROM batch_requests WHERE id = ? AND target = ? AND time >= ?"
         with self._connect() as db:
             row = db.execute(query, (id_, target, since)).fetchone()
         return row and (row["digest"], row["answer"])
 
     def remember(self, id_: str, target: str, digest: str, answer: str) -> None:
-        """Note what a request was answered with."""
+        """Store the answer to a request."""
         row = (id_, target, digest, answer, self.time())
         with self._connect() as db:
             db.execute("INSERT OR REPLACE INTO batch_requests VALUES (?, ?, ?, ?, ?)", row)

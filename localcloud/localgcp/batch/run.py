@@ -1,4 +1,4 @@
-"""One job of Batch from its machines to its end; preemptions and kills happen as faults only.
+"""Runs one Batch job from its machines to its end; only faults cause preemptions and kills.
 
 A task that has failed ends the job: tasks that run are ended, those that have not begun never will.
 Which of the two the service does with tasks that run is documented nowhere.
@@ -40,7 +40,9 @@ _POLL_SECONDS: Final = 0.1
 
 
 def longest_run(policy: Mapping[str, Any]) -> timedelta:
-    """The longest time in RUNNING (doc:batch/quotas#max-job-duration), by the machines' policy."""
+    """Return the maximum time in RUNNING (doc:batch/quotas#max-job-duration) by
+    provisioning model.
+    """
     model = policy.get("provisioningModel", "STANDARD")
     is_unreserved_a3 = (
         model in ("STANDARD", "PROVISIONING_MODEL_UNSPECIFIED")
@@ -51,7 +53,7 @@ def longest_run(policy: Mapping[str, Any]) -> timedelta:
 
 
 class BatchRun:
-    """Runs one job in the calling thread; any other may set ``ending``."""
+    """Runs one Batch job in the calling thread; any other thread may set ``ending``."""
 
     def __init__(
         self,
@@ -73,7 +75,7 @@ class BatchRun:
         self._lock = threading.Lock()
 
     def execute(self) -> None:
-        """Take a job that is SCHEDULED to its end, unless it is cancelled or deleted."""
+        """Run a SCHEDULED job until it ends, is cancelled or is deleted."""
         try:
             self._execute()
         except (PreparationError, StartRefusedError) as error:
@@ -102,7 +104,7 @@ class BatchRun:
             self._end(State.SUCCEEDED)
 
     def _machines(self, width: int) -> Sequence[Host]:
-        """Addresses of the machines; tasks read them where the job asks for the hosts file."""
+        """Return the hosts of the machines; write the hosts file if the job requires it."""
         members = [Replica(0, node, {}) for node in range(width)]
         machines = [*hosts.choose(self.job.uid, members, named=False).values()]
         if self.job.group.get("requireHostsFile"):
@@ -117,13 +119,13 @@ class BatchRun:
         while running := [worker for worker in workers if worker.is_alive()]:
             running[0].join(_POLL_SECONDS)
             if self.jobs.now() > until and not self.ending.is_set():
-                self._fail(f"The job ran longer than {longest.days} days.")
+                self._fail(f"The job exceeded the maximum run time of {longest.days} days.")
             if time.monotonic() - ticked > _TICK_SECONDS:
                 ticked = time.monotonic()
                 self.volumes.sync()
 
     def _work(self, node: int, host: Host) -> None:
-        """Run tasks on one machine until none is left."""
+        """Run tasks on one machine until no task is pending."""
         digest = hashlib.sha256(f"{self.job.uid}/{node}".encode()).digest()
         where = f"{self._zone()}/instances/{int.from_bytes(digest[:8]) >> 1}"
         while not self.ending.is_set():
@@ -162,7 +164,7 @@ class BatchRun:
                 self._fail(f'Specifically, {text}: "{event}"')
                 return
             retries += 1
-            self.agent.append(f"task {number} is tried again ({retries}): exit code {code}")
+            self.agent.append(f"retry {retries} of task {number} after exit code {code}")
             self._move(number, TaskState.PENDING)
             if code == PREEMPTED:  # another machine: only buckets outlive it
                 delete_folder(base)
@@ -229,6 +231,6 @@ class BatchRun:
 
 
 def faults_of(table: FaultTable, job: BatchJob) -> JobFaults:
-    """Return the faults of a job of Batch, whose replicas are its tasks."""
+    """Return the faults of a Batch job; its tasks count as replicas."""
     subjects = (job.job_id, job.uid, *job.body.get("labels", {}).values())
     return JobFaults(table, subjects, "task-0", job.policy.get("provisioningModel") in _SPOT)

@@ -1,4 +1,4 @@
-"""Processes that runnables start: an image, a command in place of one, or a script."""
+"""Processes of runnables: a container, a command in place of a container, or a script."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Machine:
     def prepare(
         self, index: int, runnable: Mapping[str, Any], service: Mapping[str, str], name: str
     ) -> tuple[Program, Launch]:
-        """Make a runnable ready; ``service`` are variables that Batch sets.
+        """Prepare a runnable; ``service`` has the variables that Batch sets.
 
         Raises PreparationError and CommandNotFoundError.
         """
@@ -88,7 +88,7 @@ class Machine:
             text = f"{account} does not have artifactregistry.repositories.downloadArtifacts"
             raise ImageError(f"{image} cannot be pulled: {text} on {place}.")
         if engine is None:
-            raise ImageError(f"{image} cannot run: nothing runs containers here.")
+            raise ImageError(f"{image} cannot run: this machine has no container engine.")
         gcs = self.volumes.gcs(at, self.folders.work.with_name("no-gcs"))
         task = {"imageUri": image, "args": [*map(_unexpanded, container.get("commands", []))]}
         if container.get("entrypoint"):
@@ -106,7 +106,9 @@ class Machine:
         )
 
     def _command(self, container: Mapping[str, Any]) -> tuple[list[str], str]:
-        """The command line that runs on this machine, and folders of its programs."""
+        """Return the command line that runs on this machine in place of the image, and its PATH
+        folders.
+        """
         image = container["imageUri"]
         words = [*filter(None, [container.get("entrypoint", "")]), *container.get("commands", [])]
         if not words:
@@ -121,7 +123,7 @@ class Machine:
         return words, path
 
     def _script(self, index: int, script: Mapping[str, str], at: Mapping[str, Path]) -> list[str]:
-        """The command line of a script: its interpreter with the file.
+        """Return the command line of a script: its interpreter with the file.
 
         The file itself is not executed. While one thread writes it, another may start a program:
         until that program's exec, a child has the file open for writing, and exec of the file
@@ -133,7 +135,9 @@ class Machine:
         return [*_interpreter(text.partition("\n")[0]), str(file)]
 
     def _variables(self, runnable: Mapping[str, Any]) -> dict[str, str]:
-        """Those of the task and of the runnable, which win; secrets are read now."""
+        """Return the variables of task and runnable, with secret values; the runnable's take
+        precedence.
+        """
         variables: dict[str, str] = {}
         own = runnable.get("environment", {})
         variables |= self.job.spec.get("environments", {})
@@ -144,7 +148,9 @@ class Machine:
         return variables
 
     def _secret(self, name: str) -> str:
-        """The value of a secret's version; it stands in no record. Raises PreparationError."""
+        """Return the value of a secret's version, which no record stores. Raises
+        PreparationError.
+        """
         match = _SECRET.fullmatch(name)
         assert match is not None  # checked when the job was created
         secret, version = match[2], match[3]
@@ -165,28 +171,32 @@ class Machine:
         try:
             return resource[1].decode()
         except UnicodeDecodeError:
-            raise PreparationError(f"{name} is no text: no variable can have it.") from None
+            raise PreparationError(
+                f"{name} is not UTF-8 text, so it cannot be an environment variable."
+            ) from None
 
     def _env_file(self, container: Mapping[str, Any]) -> dict[str, str]:
-        """Variables of ``--env-file=/tmp/…``, which a script before it wrote into its own /tmp."""
+        """Return the variables of ``--env-file=/tmp/…``, a file that an earlier script wrote."""
         match = _ENV_FILE.search(container.get("options", ""))
         if match is None:
             return {}
         try:
             lines = (self.folders.tmp / match[1]).read_text("utf-8").splitlines()
         except OSError as error:
-            raise PreparationError(f"--env-file=/tmp/{match[1]}: {error.strerror}") from None
+            raise PreparationError(
+                f"cannot read --env-file=/tmp/{match[1]}: {error.strerror}"
+            ) from None
         pairs = (line.partition("=") for line in lines if not line.startswith("#"))
         return {name: value for name, is_set, value in pairs if is_set}
 
     def _say_what_is_left_out(self, container: Mapping[str, Any]) -> None:
         for field in ("options", "username", "blockExternalNetwork", "enableImageStreaming"):
             if container.get(field):
-                self.report(f"container.{field} has no effect here: {container['imageUri']}")
+                self.report(f"the local cloud ignores container.{field} of {container['imageUri']}")
 
 
 def _interpreter(first_line: str) -> list[str]:
-    """Program and at most one argument, as the kernel reads a shebang line; else ``/bin/sh``.
+    """Parse a shebang line like the kernel: a program and at most one argument; else ``/bin/sh``.
 
     Only blanks separate them, NUL ends the line, and a carriage return is a part of it.
 
@@ -202,5 +212,5 @@ def _interpreter(first_line: str) -> list[str]:
 
 
 def _unexpanded(word: str) -> str:
-    """A word that stays what it is: Batch replaces no ``$(VAR)``, which programs here do."""
+    """Escape ``$(VAR)``: Batch does not expand it, but the local runner does."""
     return re.sub(r"\$\((\w+)\)", r"$$(\1)", word)

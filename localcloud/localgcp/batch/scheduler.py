@@ -1,4 +1,4 @@
-"""Start order of Batch jobs, and recovery of the jobs of an earlier server.
+"""Starts Batch jobs in order, and recovers the jobs of an earlier server.
 
 QUEUED ends after two days, and a machine whose account may not report after 1,080 seconds of
 SCHEDULED (doc:batch/quotas, as reported: google_project_iam_member batch.agentReporter).
@@ -30,11 +30,13 @@ _LOOK_SECONDS: Final = 0.5
 _QUEUED: Final = timedelta(days=2)
 _REPORTING: Final = timedelta(seconds=1080)
 _REPORTERS: Final = frozenset({"roles/batch.agentReporter"})
-_STOPPED: Final = "The local cloud was stopped while the job ran; submit it again (a new job)."
+_STOPPED: Final = (
+    "The local cloud was stopped while the job ran; submit the job again as a new job."
+)
 
 
 class BatchScheduler:
-    """A thread that looks at the jobs that wait, and one for each that runs."""
+    """Schedules waiting jobs in one thread, and runs each job in a thread of its own."""
 
     def __init__(
         self,
@@ -44,7 +46,9 @@ class BatchScheduler:
         make_run: Callable[[BatchJob], BatchRun],
         wanting: Callable[[BatchJob], str],
     ) -> None:
-        """``wanting``: what a job cannot have now, in Google's words; empty if all is there."""
+        """Create a scheduler; ``wanting`` returns a job's missing capacity in Google's wording, or
+        "".
+        """
         self.home, self.store, self.jobs = home, store, jobs
         self._make_run, self._wanting = make_run, wanting
         self._operations = OperationTable(jobs.path)
@@ -54,7 +58,7 @@ class BatchScheduler:
         self._thread = make_thread(self._look)
 
     def start(self) -> None:
-        """Settle what an earlier server left, and begin to run jobs.
+        """Settle the jobs of an earlier server, and begin to run jobs.
 
         A job whose processes are gone cannot go on, like a CustomJob: its tasks have lost their
         machines (50002). One that had not begun waits again.
@@ -72,11 +76,11 @@ class BatchScheduler:
         self._thread.start()
 
     def wake(self) -> None:
-        """A job was created."""
+        """Check the waiting jobs now, because a job was created."""
         self._awake.set()
 
     def end(self, job: BatchJob) -> None:
-        """End a job that was moved to CANCELLATION_IN_PROGRESS or DELETION_IN_PROGRESS."""
+        """End a job in state CANCELLATION_IN_PROGRESS or DELETION_IN_PROGRESS."""
         with self._lock:
             run = self._runs.get(job.uid)
         if run:
@@ -85,12 +89,12 @@ class BatchScheduler:
             self._settle(job.name)
 
     def remove(self, job: BatchJob) -> None:
-        """Remove a job with its files."""
+        """Delete a job and its files."""
         delete_folder(self.home.batch / job.uid)
         self.jobs.delete(job)
 
     def stop(self) -> None:
-        """End running jobs as FAILED (jobs that wait go on waiting); return when all ended."""
+        """End running jobs as FAILED and return when all have ended; waiting jobs keep waiting."""
         self._stopping.set()
         self._awake.set()
         self._thread.join()
@@ -120,7 +124,7 @@ class BatchScheduler:
                 self._awake.clear()
 
     def _admit(self, job: BatchJob) -> None:
-        """Take a job that waits as far as it goes now."""
+        """Advance a waiting job as far as possible now."""
         now = self.jobs.now()
         if job.state is State.QUEUED:
             if now - datetime.fromisoformat(job.create_time) > _QUEUED:
@@ -171,7 +175,7 @@ class BatchScheduler:
         self.jobs.move(job.name, State.FAILED, WAITING, text)
 
     def _settle(self, name: str) -> None:
-        """Nothing of a job runs any more: what it was cancelled or deleted by is done."""
+        """Complete the cancellation or deletion of a job that no longer runs."""
         with self.jobs.lock:
             job = self.jobs.get(name)
             if job is None:

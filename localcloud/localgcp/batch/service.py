@@ -1,4 +1,4 @@
-"""The methods of ``google.cloud.batch.v1.BatchService`` this cloud has, on the API's own types."""
+"""The served methods of ``google.cloud.batch.v1.BatchService``, on the API's own types."""
 
 from __future__ import annotations
 
@@ -60,7 +60,9 @@ class BatchService:
         scheduler: BatchScheduler,
         refusal: Callable[[Mapping[str, Any]], str | None],
     ) -> None:
-        """``refusal`` is why this machine cannot run the images of a ``jobSpec``, or None."""
+        """Create the service; ``refusal`` returns why this machine cannot run a ``jobSpec``, or
+        None.
+        """
         self.store, self.jobs, self.scheduler = store, jobs, scheduler
         self._refusal = refusal
         self.operations = OperationTable(jobs.path)
@@ -68,7 +70,7 @@ class BatchService:
     def create_job(
         self, request: batch.CreateJobRequest, context: grpc.ServicerContext
     ) -> batch_job.Job:
-        """Accept a job; it runs by itself. A name that is used is refused, also after the end."""
+        """Create a job. The name must be unused; the name of an ended job is still in use."""
         guest = gate.guest_behind(context)
         project, region = checks.resolve_parent(self.store, request.parent)
         checks.check_caller(self.store, guest, project, "batch.jobs.create", request.parent)
@@ -104,13 +106,15 @@ class BatchService:
         return self._message(made)
 
     def get_job(self, request: batch.GetJobRequest, context: grpc.ServicerContext) -> batch_job.Job:
-        """The job as it is now."""
+        """Return the job."""
         return self._message(self._find(request.name, context, "batch.jobs.get"))
 
     def list_jobs(
         self, request: batch.ListJobsRequest, context: grpc.ServicerContext
     ) -> batch.ListJobsResponse:
-        """Jobs of a project in a region, or in all: ``locations/-``. The newest come first."""
+        """Return a page of a project's jobs, newest first, in one region or in all
+        (``locations/-``).
+        """
         parent = request.parent
         project, region = checks.resolve_parent(self.store, parent, any_region=True)
         guest = gate.guest_behind(context)
@@ -131,7 +135,7 @@ class BatchService:
     def cancel_job(
         self, request: batch.CancelJobRequest, context: grpc.ServicerContext
     ) -> operations_pb2.Operation:
-        """End a job. One that has ended cannot be cancelled; a second call changes nothing."""
+        """Cancel a job. An ended job cannot be cancelled; a second call has no effect."""
         with self.jobs.lock:
             job = self._find(request.name, context, "batch.jobs.cancel")
             checks.check_ids("", request.request_id)
@@ -150,7 +154,7 @@ class BatchService:
     def delete_job(
         self, request: batch.DeleteJobRequest, context: grpc.ServicerContext
     ) -> operations_pb2.Operation:
-        """End a job if it runs, and delete it; its name is free after that."""
+        """Delete a job, which ends first if it runs; afterwards its name is unused."""
         with self.jobs.lock:
             parent = _parts(request.name)["parent"]
             project, region = checks.resolve_parent(self.store, parent)
@@ -175,7 +179,7 @@ class BatchService:
     def get_task(
         self, request: batch.GetTaskRequest, context: grpc.ServicerContext
     ) -> batch_task.Task:
-        """A task of a job as it is now."""
+        """Return a task."""
         parts = _parts(request.name)
         job = self._find(parts["job"], context, "batch.tasks.get")
         task_record = parts["task"] and self.jobs.task(job.uid, int(parts["task"]))
@@ -186,7 +190,7 @@ class BatchService:
     def list_tasks(
         self, request: batch.ListTasksRequest, context: grpc.ServicerContext
     ) -> batch.ListTasksResponse:
-        """Tasks of a job's group, in order."""
+        """Return a page of a job's tasks, in order."""
         parts = _parts(request.parent)
         job = self._find(parts["job"], context, "batch.tasks.list")
         if parts["gid"] != GROUP or parts["task"]:
@@ -211,7 +215,7 @@ class BatchService:
         return job
 
     def _once(self, request: Any, target: str, act: Callable[[], Any]) -> Any:
-        """Return the answer of ``act``; the first one if the request repeats within an hour."""
+        """Return the answer of ``act``; for a request repeated within an hour, the first answer."""
         if not request.request_id:
             return act()
         digest = hashlib.sha256(type(request).serialize(request)).hexdigest()
@@ -242,7 +246,7 @@ class BatchService:
         return made
 
     def _sweep(self) -> None:
-        """Delete what the service would have deleted by now."""
+        """Delete jobs past Google's retention time."""
         for job in self.jobs.expired():
             self.scheduler.remove(job)
 
@@ -265,7 +269,7 @@ class BatchService:
 
 
 class Batch:
-    """Batch of one server."""
+    """Table, scheduler and service of Batch in one server."""
 
     def __init__(
         self,
@@ -273,7 +277,7 @@ class Batch:
         faults: FaultTable,
         ask: Ask = lambda *_: None,
     ) -> None:
-        """``ask`` answers requests over REST, for quota."""
+        """Create Batch; ``ask`` answers REST requests, used for quota."""
         home, store = cloud.home, cloud.store
         jobs = BatchTable(home)
         make_run = partial(BatchRun, cloud, jobs, faults)
@@ -288,7 +292,7 @@ class Batch:
 
 
 def _complete(body: dict[str, Any], name: str, project: str) -> None:
-    """Fill in what the service does."""
+    """Add the defaults that Batch sets."""
     group = body["taskGroups"][0]
     count = int(group.get("taskCount", 0)) or 1
     group.update(name=f"{name}/taskGroups/{GROUP}", taskCount=str(count))
@@ -364,13 +368,13 @@ def _test(text: str, fields: filters.Fields) -> Callable[[Any], bool]:
 
 
 def _page(rows: Sequence[_T], request: Any, query: str) -> tuple[Sequence[_T], str]:
-    """The page that is asked for, and the token of the next one."""
+    """Return the requested page, and the token of the next page."""
     tag = hashlib.sha256(query.encode()).hexdigest()[:16]
     begin = 0
     if request.page_token:
         of, _, number = request.page_token.partition(":")
         if of != tag or not (number.isascii() and number.isdecimal() and len(number) < 10):
-            raise invalid_argument("Invalid page token, or one of another request.")
+            raise invalid_argument("Invalid page token, or the page token of another request.")
         begin = int(number)
     if request.page_size < 0:
         raise invalid_argument(f"page_size must not be negative, got {request.page_size}.")

@@ -1,4 +1,4 @@
-"""One task: its runnables in order, what ends it, and whether it is tried again.
+"""Runs one task: its runnables in order, and decides about its end and retries.
 
 Sources: google-cloud-batch 0.22.4 (``Runnable``, ``TaskSpec``, ``LifecyclePolicy``) and
 doc:batch/troubleshooting#reserved-exit-codes.
@@ -39,7 +39,7 @@ _LOOK_SECONDS: Final = 0.25
 
 
 def is_retried(spec: Mapping[str, Any], code: int, retries: int) -> bool:
-    """True if a task that failed with this code after so many retries runs again.
+    """Return whether a task runs again after this exit code and number of retries.
 
     >>> spec = {"maxRetryCount": 2, "lifecyclePolicies": [
     ...     {"action": "RETRY_TASK", "actionCondition": {"exitCodes": [50001]}}]}
@@ -56,7 +56,7 @@ def is_retried(spec: Mapping[str, Any], code: int, retries: int) -> bool:
 
 @dataclass
 class Attempt:
-    """One try at a task, on its machine."""
+    """One attempt of a task on its machine."""
 
     machine: Machine
     number: int
@@ -73,7 +73,7 @@ class Attempt:
     _began: float = field(default_factory=time.monotonic)
 
     def run(self) -> int | None:
-        """The exit code; None if the job ended it."""
+        """Return the exit code; None if the job ended the attempt."""
         ended = threading.Event()
         watch = make_thread(self._watch, ended)
         watch.start()
@@ -92,7 +92,9 @@ class Attempt:
         return None if self._cut else self._code
 
     def _watch(self, ended: threading.Event) -> None:
-        """End the runnable that runs when the task's time is over, or its machine or job is."""
+        """End the current runnable when the task's time is over, or its machine or job
+        has ended.
+        """
         limit = seconds(self.machine.job.spec.get("maxRunDuration", "inf"))
         while not ended.wait(_LOOK_SECONDS):
             ran = time.monotonic() - self._began
@@ -109,7 +111,7 @@ class Attempt:
             return
 
     def _execute(self, index: int, runnable: Mapping[str, Any]) -> int:
-        """Run a runnable to its end; its exit code."""
+        """Run a runnable to its end and return its exit code."""
         job, what = self.machine.job, runnable.get("displayName") or f"runnable {index}"
         name = f"vt-{job.uid}-{self.number}-{index}"
         try:

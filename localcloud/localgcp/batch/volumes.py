@@ -1,4 +1,4 @@
-"""The buckets of one job at the paths where it mounts them.
+"""The buckets that one Batch job mounts, by mount path.
 
 A runnable in a container finds volumes where ``container.volumes`` puts them, or else at their
 ``mountPath``. Containers have them there. A program of this machine has those below ``/gcs`` there,
@@ -29,7 +29,7 @@ HOSTS_FILE: Final = "/etc/cloudbatch-taskgroup-hosts"
 
 
 class Volumes:
-    """Folders of all buckets that a job mounts, one for all its tasks."""
+    """Folders of all buckets that a job mounts; its tasks share them."""
 
     def __init__(self, job: BatchJob, cloud: CloudHost, report: Callable[[str], None]) -> None:
         self.root = cloud.home.batch / job.uid / "gcs"
@@ -43,16 +43,18 @@ class Volumes:
         self._mounts: list[Mount] = []
 
     def prepare(self) -> None:
-        """Copy the buckets in. Raises PreparationError if one cannot be mounted."""
+        """Copy the buckets into folders. Raises PreparationError if a bucket cannot be mounted."""
         make_folder(self.root)
         for remote in dict.fromkeys(self._at.values()):
             bucket = remote.partition("/")[0]
             if self._cloud.store.bucket(bucket) is None:
-                raise PreparationError(f"gs://{bucket} cannot be mounted: it does not exist.")
+                raise PreparationError(
+                    f"gs://{bucket} cannot be mounted: the bucket does not exist."
+                )
             if not self._access.may_read(bucket):
                 raise PreparationError(
                     f"gs://{bucket} cannot be mounted: {self._access.account} does not have "
-                    "storage.objects.list access. Grant roles/storage.objectUser on it."
+                    "storage.objects.list access. Grant roles/storage.objectUser on the bucket."
                 )
             if bucket not in (mount.bucket for mount in self._mounts):
                 mount = Mount(self.root / bucket, self._cloud, self._access, self._report)
@@ -61,12 +63,12 @@ class Volumes:
             make_folder(self.root / remote)
 
     def sync(self) -> None:
-        """Bring folders and buckets in step while the job runs."""
+        """Synchronize folders and buckets while the job runs."""
         for mount in self._mounts:
             mount.sync(final=False)
 
     def close(self) -> None:
-        """Upload the rest, and say which files reached no bucket."""
+        """Upload remaining files, and report files that are in no bucket."""
         if self.root.is_dir():
             kept = {mount.bucket for mount in self._mounts}
             if outside := buckets.outside_of(self.root, kept):
@@ -77,7 +79,7 @@ class Volumes:
                 delete_folder(mount.folder)
 
     def of(self, container: Mapping[str, Any] | None) -> dict[str, Path]:
-        """Return a runnable's mounts by path; None for a script."""
+        """Return a runnable's mounts by path; pass None for a script."""
         on_machine = {path: self.root / remote for path, remote in self._at.items()}
         if self.hosts_file.is_file():
             on_machine[HOSTS_FILE] = self.hosts_file
@@ -95,7 +97,9 @@ class Volumes:
             target = rest.partition(":")[0].rstrip("/") or source
             above = [path for path in on_machine if f"{source}/".startswith(f"{path}/")]
             if not above or ".." in source.split("/"):
-                self._report(f"volume {volume}: this machine has nothing at {source}; left out.")
+                self._report(
+                    f"volume {volume} is ignored: {source} does not exist on this machine."
+                )
                 continue
             path = max(above, key=len)
             path_here = on_machine[path] / source.removeprefix(path).strip("/")
@@ -105,14 +109,14 @@ class Volumes:
                 yield target, path_here
 
     def view(self, at: Mapping[str, Path]) -> BucketView | None:
-        """Return the ``/gcs`` of a program on this machine; None if paths are replaced."""
+        """Return the ``/gcs`` of a program on this machine; None if paths are replaced instead."""
         if not hosts.has_mounts() or not any(self.is_gcs(*mount) for mount in at.items()):
             return None
         fixed = [m.bucket for m in self._mounts if not self._access.may_create(m.bucket)]
         return BucketView(self.root, fixed)
 
     def placed(self, text: str, at: Mapping[str, Path], view: BucketView | None) -> str:
-        """The text with the paths that the program does not have replaced."""
+        """Return the text with mount paths replaced by folders of this machine."""
         for path in sorted(at, key=len, reverse=True):
             if view is None or not self.is_gcs(path, at[path]):
                 pattern = rf"(?<![\w./-]){re.escape(path)}(?![\w.-])"
@@ -120,11 +124,13 @@ class Volumes:
         return text
 
     def is_gcs(self, path: str, at: Path) -> bool:
-        """True if the path and its folder belong to ``/gcs``."""
+        """Return whether the mount is a bucket below ``/gcs``."""
         return at.parent == self.root and path == f"{MOUNT}/{at.name}"
 
     def gcs(self, at: Mapping[str, Path], empty: Path) -> Path:
-        """The folder that a container has at ``/gcs``: an empty one if it mounts nothing there."""
+        """Return the folder that a container has at ``/gcs``; an empty folder if it mounts nothing
+        below.
+        """
         if any(self.is_gcs(*mount) for mount in at.items()):
             return self.root
         empty.mkdir(exist_ok=True)

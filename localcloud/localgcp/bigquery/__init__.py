@@ -1,4 +1,4 @@
-"""Stand-in for BigQuery: queries, loads and exports that DuckDB really runs.
+"""Stand-in for BigQuery: DuckDB executes queries, loads and exports.
 
 ==============  ==========================================================================
 ``service``     methods of REST, and who may call them
@@ -19,5 +19,5 @@ PINS: Final = Path(__file__).with_name("packages.txt")
 
 
 def engine_environment() -> ToolEnvironment:
-    """The engine's own environment, which ``vt local bigquery --install`` makes."""
+    """Return the engine's Python environment, which ``vt local bigquery --install`` creates."""
     return ToolEnvironment("bigquery", PINS)

@@ -32,7 +32,7 @@ CREATE TABLE IF NOT EXISTS bigquery (
 
 
 class Version(NamedTuple):
-    """Rows of a table as of a time, in milliseconds."""
+    """Rows of a table from a time on, in milliseconds."""
 
     time: int
     files: list[str]
@@ -44,12 +44,12 @@ class Version(NamedTuple):
 
 
 def now() -> int:
-    """Milliseconds since 1970."""
+    """Return the milliseconds since 1970."""
     return time.time_ns() // 1_000_000
 
 
 class Catalog:
-    """The rows in the file of the local cloud; safe across threads."""
+    """The database of datasets, tables and jobs; safe across threads."""
 
     def __init__(self, database: Path, data: Path) -> None:
         self._database, self.data = database, data
@@ -63,12 +63,12 @@ class Catalog:
             db.execute("COMMIT")
 
     def get(self, kind: str, project: str, name: str) -> Body | None:
-        """One row, or None."""
+        """Return one row, or None."""
         with self.change() as rows:
             return rows.get(kind, project, name)
 
     def clean(self) -> None:
-        """Forget what has expired, and delete what nobody names. No job may run."""
+        """Delete expired rows, and files without a reference. No job may run at this time."""
         with self.change() as rows:
             kept = set[str]()
             for _, project, name, body in rows.all(TABLE):
@@ -93,20 +93,22 @@ class Catalog:
 
 
 class Rows:
-    """Rows within a transaction. Names: ``DATASET``, ``DATASET.TABLE``, the id of a job."""
+    """Reads and writes rows in one transaction, by name: ``DATASET``,
+    ``DATASET.TABLE`` or job id.
+    """
 
     def __init__(self, db: sqlite3.Connection) -> None:
         self._db = db
 
     def get(self, kind: str, project: str, name: str) -> Body | None:
-        """One row, or None; a table that has expired is none."""
+        """Return one row; None if it does not exist or is an expired table."""
         query = "SELECT body FROM bigquery WHERE kind = ? AND project = ? AND name = ?"
         row = self._db.execute(query, (kind, project, name)).fetchone()
         body = json.loads(row[0]) if row else None
         return None if body and is_expired(body) else body
 
     def put(self, kind: str, project: str, name: str, body: Body) -> None:
-        """Write a row, replacing what is there."""
+        """Write a row, replacing an existing one."""
         values = (kind, project, name, json.dumps(body))
         self._db.execute("INSERT OR REPLACE INTO bigquery VALUES (?, ?, ?, ?)", values)
 
@@ -116,32 +118,32 @@ class Rows:
         self._db.execute(query, (kind, project, name))
 
     def all(self, kind: str, project: str | None = None) -> list[tuple[str, str, str, Body]]:
-        """Rows of a kind, with projects and names."""
+        """Return all rows of a kind, with projects and names."""
         query = "SELECT * FROM bigquery WHERE kind = ?1 AND (?2 IS NULL OR project = ?2)"
         rows = self._db.execute(query, (kind, project)).fetchall()
         return [(*row[:3], json.loads(row[3])) for row in rows]
 
 
 def is_expired(body: Body) -> bool:
-    """Return whether a table's time is over."""
+    """Return whether a table has expired."""
     return "expirationTime" in body and int(body["expirationTime"]) <= now()
 
 
 def version_of(table: Body, as_of: int | None) -> Version | None:
-    """The rows of a table, at a time; None if it had none yet."""
+    """Return the rows of a table at a time; None if the table had no rows yet."""
     versions = [version for version in table["versions"] if as_of is None or version[0] <= as_of]
     return Version(*versions[-1]) if versions else None
 
 
 def add_version(table: Body, version: Version) -> None:
-    """Give a table other rows. No two versions are of one time."""
+    """Replace the rows of a table by a new version with a time of its own."""
     moment = max(version.time, table["versions"][-1][0] + 1 if table["versions"] else 0)
     table["versions"].append(version._replace(time=moment))
     table["lastModifiedTime"] = str(moment)
 
 
 def to_rest(table: Body) -> Body:
-    """A table as REST has it."""
+    """Return a table in the form of REST."""
     latest = version_of(table, None)
     rows, size = (latest.rows, sum(latest.bytes.values())) if latest else (0, 0)
     return {**table, "numRows": str(rows), "numBytes": str(size), "numTotalLogicalBytes": str(size)}

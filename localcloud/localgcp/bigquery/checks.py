@@ -1,4 +1,4 @@
-"""Refuses requests that lack fields or rights, or have wrong names.
+"""Refuses requests with missing fields, missing permissions or invalid names.
 
 Google's discovery document calls the fields required, and says what names may have. A job asks by
 the roles of its account; the owner's own programs may all:
@@ -28,7 +28,7 @@ _DATASET: Final = re.compile(r"[A-Za-z0-9_]{1,1024}")
 
 
 def require(document: Mapping[str, Any], *paths: str) -> None:
-    """Raise BigQueryError for the first of ``a.b`` that is not set."""
+    """Raise BigQueryError for the first unset field of ``a.b``."""
     for path in paths:
         value: Any = document
         for name in path.split("."):
@@ -52,13 +52,13 @@ def check_job(
 
 
 def check_dataset(name: str) -> None:
-    """Raise BigQueryError for a dataset that cannot have this name."""
+    """Raise BigQueryError for an invalid dataset id."""
     if not _DATASET.fullmatch(name):
         raise BigQueryError("invalid", f"Invalid dataset ID {name!r}: {_DATASET.pattern}")
 
 
 def check_same(place: Mapping[str, str], given: Mapping[str, str]) -> None:
-    """Raise BigQueryError where a reference is not to what the path names."""
+    """Raise BigQueryError if a reference in the body differs from the path."""
     for key, value in place.items():
         if (other := given.get(key) or value) != value:
             text = f"Value {other} in content does not agree with value {value} of the path."

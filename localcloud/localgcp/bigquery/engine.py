@@ -1,4 +1,4 @@
-"""One piece of work of BigQuery, done by DuckDB on files of Parquet; SQLGlot translates the SQL.
+"""Executes one request of BigQuery: SQLGlot translates the SQL, DuckDB runs it on Parquet files.
 
 A program of its own, in an environment of its own (``packages.txt``), started for each job:
 it reads a request as a line of JSON and writes the answer as one. A query asks in between which
@@ -54,7 +54,7 @@ _OF_MACHINE: Final = re.compile(r"(current_setting|getenv|(duckdb|pg)_\w+)$", re
 
 
 class RefusedError(Exception):
-    """The work is refused, for a reason of BigQuery's."""
+    """The request is refused; ``reason`` is one of BigQuery's."""
 
     def __init__(self, message: str, reason: str = "invalidQuery") -> None:
         self.reason = reason
@@ -62,7 +62,9 @@ class RefusedError(Exception):
 
 
 def query(request: Mapping[str, Any]) -> dict[str, Any]:
-    """A query's schema; without ``dryRun``, its result in a file."""
+    """Run a query: write its result to a file and return its schema; ``dryRun`` returns only the
+    schema.
+    """
     tree = _parsed(request["sql"])
     for node in tree.find_all(exp.Anonymous):
         if _OF_MACHINE.match(node.name):
@@ -98,7 +100,7 @@ def query(request: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def load(request: Mapping[str, Any]) -> dict[str, Any]:
-    """Files of CSV, JSON or Parquet as a file of a table."""
+    """Convert CSV, JSON or Parquet files to a file of a table."""
     database, config = _database(_folder(request)), request["config"]
     fields = [_canonical(column) for column in request["schema"]]
     files = f"[{', '.join(map(_text, request['files']))}]"
@@ -121,7 +123,7 @@ def load(request: Mapping[str, Any]) -> dict[str, Any]:
         )
         source = f"read_csv({files}, {options})"
     else:
-        raise RefusedError(f"the local cloud loads no {kind}", "invalid")
+        raise RefusedError(f"the local cloud cannot load files of format {kind}", "invalid")
     try:
         sql = f"SELECT * FROM {source}"
         return _written(database, sql, fields or _fields_of(database, sql), request)
@@ -131,7 +133,7 @@ def load(request: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def export(request: Mapping[str, Any]) -> dict[str, Any]:
-    """The rows of a table as a file for a bucket."""
+    """Write the rows of a table to a file for a bucket."""
     config, kind = request["config"], request["config"].get("destinationFormat") or "CSV"
     compression = (config.get("compression") or "NONE").lower()
     options = f"FORMAT parquet, COMPRESSION {compression.replace('none', 'uncompressed')}"
@@ -140,14 +142,14 @@ def export(request: Mapping[str, Any]) -> dict[str, Any]:
         delimiter = _text(config.get("fieldDelimiter") or ",")
         options = f"FORMAT csv, HEADER {header}, DELIMITER {delimiter}, COMPRESSION {compression}"
     elif kind != "PARQUET":
-        raise RefusedError(f"the local cloud exports no {kind}", "invalid")
+        raise RefusedError(f"the local cloud cannot export to format {kind}", "invalid")
     sql = f"COPY (SELECT * FROM {_source(request['table'])}) TO {_text(request['output'])}"
     _database(_folder(request)).execute(f"{sql} ({options})")
     return {}
 
 
 def read(request: Mapping[str, Any]) -> dict[str, Any]:
-    """Rows of a table in the form of REST."""
+    """Return rows of a table in the form of REST."""
     table, offset, limit = request["table"], int(request["offset"]), int(request["limit"])
     sql = f"SELECT * FROM {_source(table)} LIMIT {limit} OFFSET {offset}"
     rows = _database(_folder(request)).execute(sql).fetchall()
@@ -173,14 +175,16 @@ def _parsed(sql: str) -> Any:
     # Between two semicolons there is nothing, or a comment behind the first.
     statements = [part for part in parts if not isinstance(part, exp.Semicolon | None)]
     if len(statements) != 1 or not isinstance(statements[0], exp.Query):
-        raise RefusedError("the local cloud runs one query at a time: no script, DDL or DML")
+        raise RefusedError(
+            "the local cloud runs one query at a time; scripts, DDL and DML are not supported"
+        )
     return statements[0]
 
 
 def _fill_in(tree: Any, parameters: Mapping[str, Any]) -> None:
-    """Put the values of parameters into a query."""
+    """Replace a query's parameters by their values."""
     if tree.find(exp.Placeholder):
-        raise RefusedError("the local cloud takes named parameters alone")
+        raise RefusedError("the local cloud supports only named query parameters")
     for node in list(tree.find_all(exp.Parameter)):
         parameter = parameters.get(node.name.lower())
         if parameter is None:
@@ -188,14 +192,14 @@ def _fill_in(tree: Any, parameters: Mapping[str, Any]) -> None:
         kind = parameter["parameterType"]["type"].upper()
         kind = _ALIASES.get(kind, kind)
         if kind not in TYPES:
-            raise RefusedError(f"the local cloud takes no parameter of type {kind}")
+            raise RefusedError(f"the local cloud does not support query parameters of type {kind}")
         value = parameter.get("parameterValue", {}).get("value")
         literal = exp.null() if value is None else exp.Literal.string(str(value))
         node.replace(exp.cast(literal, exp.DataType.build(TYPES[kind][0], dialect="duckdb")))
 
 
 def _widen(tree: Any) -> None:
-    """Give numbers the digits that BigQuery keeps: DuckDB's own are three after the point."""
+    """Give NUMERIC types the scale of BigQuery; DuckDB's default has three decimal places."""
     kinds = {"DECIMAL": "NUMERIC", "BIGDECIMAL": "BIGNUMERIC"}
     for node in list(tree.find_all(exp.DataType)):
         if (kind := kinds.get(node.this.value)) and not node.expressions:
@@ -203,14 +207,18 @@ def _widen(tree: Any) -> None:
 
 
 def _tables(tree: Any, project: str, dataset: str | None) -> Iterator[tuple[Any, dict[str, str]]]:
-    """The places in a query that name a table."""
+    """Yield the table references of a query."""
     own = {cte.alias_or_name.lower() for cte in tree.find_all(exp.CTE)}
     for node in tree.find_all(exp.Lateral):
         if not isinstance(node.this, exp.Subquery | exp.Unnest):
-            raise RefusedError(f"the local cloud has no table function: {node.sql('bigquery')}")
+            raise RefusedError(
+                f"the local cloud does not support table functions: {node.sql('bigquery')}"
+            )
     for node in list(tree.find_all(exp.Table)):
         if not isinstance(node.this, exp.Identifier):
-            raise RefusedError(f"the local cloud has no table function: {node.sql('bigquery')}")
+            raise RefusedError(
+                f"the local cloud does not support table functions: {node.sql('bigquery')}"
+            )
         parts = [part.name for part in node.parts]
         if len(parts) == 1 and parts[0].lower() in own:
             continue
@@ -218,7 +226,9 @@ def _tables(tree: Any, project: str, dataset: str | None) -> Iterator[tuple[Any,
             text = f'Table "{parts[0]}" must be qualified with a dataset (e.g. dataset.table).'
             raise RefusedError(text, "invalid")
         if parts[-1].endswith("*") or "INFORMATION_SCHEMA" in node.sql().upper():
-            raise RefusedError(f"the local cloud has no wildcard and no view of metadata: {parts}")
+            raise RefusedError(
+                f"the local cloud does not support wildcard tables or INFORMATION_SCHEMA: {parts}"
+            )
         parts_of_name = [project, dataset or "", *parts][-3:] if len(parts) < 3 else parts
         if len(parts) == 2:
             parts_of_name = [project, *parts]
@@ -226,23 +236,25 @@ def _tables(tree: Any, project: str, dataset: str | None) -> Iterator[tuple[Any,
 
 
 def _as_of(database: Any, version: Any) -> int | None:
-    """Milliseconds of ``FOR SYSTEM_TIME AS OF``."""
+    """Return the time of ``FOR SYSTEM_TIME AS OF`` in milliseconds."""
     if version is None:
         return None
     sql = f"SELECT epoch_ms(CAST({version.expression.sql(dialect='duckdb')} AS TIMESTAMPTZ))"
     if (moment := database.execute(sql).fetchone()[0]) is None:
-        raise RefusedError("FOR SYSTEM_TIME AS OF has no time: NULL")
+        raise RefusedError("the time of FOR SYSTEM_TIME AS OF is NULL")
     return moment
 
 
 def _ask(question: Mapping[str, Any]) -> Any:
-    """Ask the server, which ends this program where it refuses what it hears."""
+    """Send a request to the server and return its answer; the server ends this process to refuse
+    it.
+    """
     print(json.dumps(question), flush=True)
     return json.loads(sys.stdin.readline())
 
 
 def _columns_read(tree: Any, schema: Mapping[str, Any]) -> dict[str, set[str]]:
-    """The columns of each table that the query reads: BigQuery counts the bytes of those."""
+    """Return the columns that a query reads, by table: BigQuery bills their bytes."""
     known = {
         name: {column.lower(): column for column in table_columns}
         for name, table_columns in schema.items()
@@ -267,7 +279,7 @@ def _columns_read(tree: Any, schema: Mapping[str, Any]) -> dict[str, set[str]]:
 
 
 def _name_columns(tree: Any) -> None:
-    """Name the columns of a result that have no name as BigQuery does."""
+    """Give unnamed result columns the names that BigQuery gives them."""
     select = tree
     while isinstance(select, exp.SetOperation | exp.Subquery):
         select = select.this
@@ -281,7 +293,7 @@ def _name_columns(tree: Any) -> None:
 def _written(
     database: Any, sql: str, fields: list[Any], request: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Write rows to the output; their number, and the bytes of each column."""
+    """Write rows to the output file; return schema, number of rows and bytes of each column."""
     output = _text(request["output"])
     columns = ", ".join(
         f"CAST({_quoted(column['name'])} AS {sql_type(column)}) AS {_quoted(column['name'])}"
@@ -295,7 +307,7 @@ def _written(
 
 
 def _fields_of(database: Any, sql: str) -> list[dict[str, Any]]:
-    """The schema of a result. Raises RefusedError for two columns of one name."""
+    """Return the schema of a result. Raises RefusedError for duplicate column names."""
     relation = database.sql(sql)
     names = [name.lower() for name in relation.columns]
     if twice := sorted({name for name in names if names.count(name) > 1}):
@@ -314,7 +326,9 @@ def _field(name: str, kind: Any) -> dict[str, Any]:
         return {**field, "type": "BIGNUMERIC" if wide else "NUMERIC"}
     number = "INTEGER" if kind.id.endswith("int") or kind.id == "integer" else None
     if (type_name := number or _RESULTS.get(kind.id)) is None:
-        raise RefusedError(f"the local cloud has no results of type {kind} (column {name})")
+        raise RefusedError(
+            f"the local cloud does not support results of type {kind} (column {name})"
+        )
     return {**field, "type": type_name}
 
 
@@ -327,7 +341,7 @@ def _canonical(field: Field) -> dict[str, Any]:
 
 
 def sql_type(field: Field) -> str:
-    """A column's type in DuckDB. Raises RefusedError for one that it does not have."""
+    """Return a column's type in DuckDB. Raises RefusedError for an unsupported type."""
     kind = field["type"]
     if kind == "RECORD":
         inner = ", ".join(f"{_quoted(f['name'])} {sql_type(f)}" for f in field["fields"])
@@ -335,12 +349,12 @@ def sql_type(field: Field) -> str:
     elif kind in TYPES:
         type_name = TYPES[kind][0]
     else:
-        raise RefusedError(f"the local cloud has no columns of type {kind}", "invalid")
+        raise RefusedError(f"the local cloud does not support columns of type {kind}", "invalid")
     return f"{type_name}[]" if field.get("mode") == "REPEATED" else type_name
 
 
 def _size(value: str, field: Field, depth: int = 0) -> str:
-    """An expression of the bytes of a value; NULL has none."""
+    """Return an SQL expression for the bytes of a value; NULL has 0 bytes."""
     if field.get("mode") == "REPEATED":
         one = _size(f"e{depth}", {**field, "mode": ""}, depth + 1)
         return f"coalesce(list_sum(list_transform({value}, lambda e{depth}: {one})), 0)"
@@ -355,7 +369,7 @@ def _size(value: str, field: Field, depth: int = 0) -> str:
 
 
 def _rest(value: Any, field: Field, *, exact: bool) -> Any:
-    """A value in the form of REST."""
+    """Return a value in the form of REST."""
     if field.get("mode") == "REPEATED":
         one = {**field, "mode": ""}
         return [{"v": _rest(element, one, exact=exact)} for element in value or ()]
@@ -386,7 +400,7 @@ def _source(table: Mapping[str, Any]) -> str:
 
 
 def _database(allowed: str) -> Any:
-    """A database in memory that reads and writes what is allowed, and reaches no network."""
+    """Create an in-memory database without network, which accesses only the allowed paths."""
     database = duckdb.connect()
     for setting in (
         "TimeZone = 'UTC'",
@@ -400,23 +414,23 @@ def _database(allowed: str) -> Any:
 
 
 def _folder(request: Mapping[str, Any]) -> str:
-    """The setting for work whose SQL is ours: the folder of all rows."""
+    """Return the DuckDB setting that allows the folder of all rows, for SQL of this module."""
     return f"allowed_directories = [{_text(request['folder'])}]"
 
 
 def _paths(files: list[str]) -> str:
-    """The setting for SQL of others."""
+    """Return the DuckDB setting that allows only these files, for SQL of a user."""
     return f"allowed_paths = [{', '.join(map(_text, files))}]"
 
 
 def _outputs(request: Mapping[str, Any]) -> list[str]:
-    """Return the files that ``COPY`` writes: one beside the output first."""
+    """Return the files that ``COPY`` writes: the output and its temporary file."""
     output = Path(request["output"])
     return [str(output), str(output.with_name(f"tmp_{output.name}"))] if output.name else []
 
 
 def _unused(tree: Any) -> str:
-    """Return a prefix that no name of a query has."""
+    """Return a prefix that no name in a query has."""
     names, unused = {identifier.name.lower() for identifier in tree.find_all(exp.Identifier)}, "t"
     while any(name.startswith(unused) for name in names):
         unused += "_"
@@ -452,7 +466,9 @@ def main() -> None:
     except RefusedError as error:
         answer = {"error": {"reason": error.reason, "message": str(error)}}
     except (MemoryError, duckdb.OutOfMemoryException):
-        text = "Resources exceeded during query execution: the local cloud gives a query 1 GiB of"
+        text = (
+            "Resources exceeded during query execution: the local cloud limits a query to 1 GiB of"
+        )
         answer = {"error": {"reason": "resourcesExceeded", "message": f"{text} memory."}}
     except duckdb.Error as error:
         answer = {"error": {"reason": "invalidQuery", "message": _words(error)}}

@@ -1,4 +1,4 @@
-"""Jobs of BigQuery: queries, loads and exports, each by a process of ``localgcp.bigquery.engine``.
+"""BigQuery jobs: queries, loads and exports, each in a process of ``localgcp.bigquery.engine``.
 
 A job is a row from the moment it is answered. A job that a killed server left runs again from its
 start under the next one, and its rows count when it ends. A server that stops ends its jobs.
@@ -51,7 +51,7 @@ MOST_SECONDS: Final = 600.0
 
 
 class Jobs:
-    """Carries jobs out, two at a time."""
+    """Runs BigQuery jobs, two at a time."""
 
     def __init__(
         self, home: Home, catalog: Catalog, store: Store, faults: FaultTable, storage_url: str
@@ -63,7 +63,7 @@ class Jobs:
         self._running: dict[subprocess.Popen[str], str] = {}
 
     def start(self) -> None:
-        """Forget what has expired, and go on with what an earlier server left."""
+        """Delete expired rows, and resume unfinished jobs of an earlier server."""
         self._home.bigquery.mkdir(0o700, exist_ok=True)
         self._catalog.clean()
         with self._catalog.change() as rows:
@@ -93,7 +93,7 @@ class Jobs:
     def begin(
         self, project: str, body: Mapping[str, Any], guest: Guest | None, content: bytes | None
     ) -> Body:
-        """Accept a job, which loads ``content`` if that is given.
+        """Accept a job; ``content`` is the uploaded data of a load job.
 
         Raises BigQueryError if its id is taken, or it can never run.
         """
@@ -103,10 +103,12 @@ class Jobs:
         location = reference.get("location") or "US"
         kind = next((candidate for candidate in KINDS if candidate in configuration), None)
         if kind is None:
-            raise BigQueryError("notImplemented", "the local cloud has no job of this type.")
+            raise BigQueryError(
+                "notImplemented", "the local cloud does not support jobs of this type."
+            )
         if content is not None and kind != "load":
             raise BigQueryError(
-                "invalid", f"An upload is the content of a load job, not of {kind}."
+                "invalid", f"Uploaded content requires a load job, not a job of type {kind}."
             )
         checks.check_job(kind, reference, configuration[kind], has_content=content is not None)
         if engine_environment().python is None:
@@ -125,7 +127,7 @@ class Jobs:
         if configuration.get("dryRun"):
             return self._dry_run(job)
         if guest is not None and kind != "query":
-            raise BigQueryError("notImplemented", "code of a job may query here, and no more.")
+            raise BigQueryError("notImplemented", "the code of a job may run only queries here.")
         if content is not None:
             job["_upload"] = uuid.uuid4().hex
             with open_private(self._home.bigquery / job["_upload"], "wb") as file:
@@ -143,7 +145,9 @@ class Jobs:
         return job
 
     def wait(self, project: str, name: str, seconds: float) -> Body | None:
-        """The job, ended if it ends in time."""
+        """Return the job after its end or after ``seconds``, whichever comes first; None if
+        unknown.
+        """
         deadline = now() + seconds * 1000
         while (job := self._catalog.get(JOB, project, name)) and not has_ended(job):
             if now() > deadline or self._stopping.wait(0.05):
@@ -151,14 +155,14 @@ class Jobs:
         return job
 
     def rows(self, table: Body, offset: int, limit: int, *, exact: bool) -> list[Any]:
-        """Rows of a table in the form of REST."""
+        """Return rows of a table in the form of REST."""
         request = {"operation": "read", "table": self._files(table, None)}
         times = {"offset": offset, "limit": limit, "exactTimes": exact}
         return self._engine({**request, **times})["rows"]
 
     def _dry_run(self, job: Body) -> Body:
         if "query" not in job["configuration"]:
-            raise BigQueryError("invalid", "a dry run is of a query.")
+            raise BigQueryError("invalid", "a dry run is supported only for queries.")
         answer = self._query(job, "")
         job["jobReference"].pop("jobId")
         job["statistics"] |= answer["statistics"]
@@ -182,7 +186,7 @@ class Jobs:
             self._end(job, {"error": refused}, "")
 
     def _end(self, job: Body, made: Mapping[str, Any], file: str) -> None:
-        """Write what a job made, and that it has ended: both, or neither if it ended before."""
+        """Write a job's result and end state in one transaction; no effect if the job has ended."""
         project, name = job["jobReference"]["projectId"], job["jobReference"]["jobId"]
         error = made.get("error")
         with self._catalog.change() as rows:
@@ -205,7 +209,9 @@ class Jobs:
     def _query(self, job: Body, output: str) -> dict[str, Any]:
         config = job["configuration"]["query"]
         if config.get("useLegacySql", True):
-            raise BigQueryError("invalid", "the local cloud has no legacy SQL: useLegacySql: false")
+            raise BigQueryError(
+                "invalid", "the local cloud does not support legacy SQL; set useLegacySql: false"
+            )
         tables: list[tuple[Body, int | None]] = []
         read: list[int] = []
 
@@ -282,7 +288,7 @@ class Jobs:
         place, uris = config["sourceTable"], config.get("destinationUris", [])
         table = self._found(place, None, job)
         if len(uris) != 1 or not uris[0].startswith("gs://"):
-            raise BigQueryError("invalid", "the local cloud exports to one gs:// URI at a time.")
+            raise BigQueryError("invalid", "the local cloud exports to one gs:// URI per job.")
         request = {"operation": "export", "config": config, "table": self._files(table, None)}
         try:
             self._engine({**request, "output": output}, {}, job)
@@ -296,7 +302,7 @@ class Jobs:
         return {"statistics": {"extract": {"destinationUriFileCounts": ["1"]}}}
 
     def _found(self, place: Mapping[str, str], as_of: int | None, job: Body) -> Body:
-        """A table that the job's caller may read, and that has a state as of that time.
+        """Return a table that the job's caller may read and that has data at the time ``as_of``.
 
         https://docs.cloud.google.com/bigquery/docs/access-historical-data. Raises BigQueryError.
         """
@@ -329,7 +335,7 @@ class Jobs:
         answers: Mapping[str, Callable[[Any], object]] = {},
         job: Body | None = None,
     ) -> dict[str, Any]:
-        """Return what the engine makes for a job; ``answers`` are for its questions.
+        """Run the engine for a job and return its result; ``answers`` serve the engine's requests.
 
         Raises BigQueryError for what it refuses, and if it takes too long.
         """
@@ -378,7 +384,7 @@ class Jobs:
         return row is not None and has_ended(row)
 
     def _fetched(self, uris: Iterable[str], folder: Path) -> tuple[list[str], int]:
-        """Objects as files, and their bytes."""
+        """Download objects; return their files and total bytes."""
         files, size, client = list[str](), 0, storage_client(self._storage_url)
         for uri in uris:
             bucket, _, pattern = uri.removeprefix("gs://").partition("/")
@@ -396,7 +402,7 @@ class Jobs:
         return files, size
 
     def _fail_on_purpose(self, kind: str, name: str) -> None:
-        """Faults of jobs that run. Raises BigQueryError."""
+        """Apply faults of running jobs. Raises BigQueryError."""
         for entry in self._faults.count_call(
             Service.BIGQUERY, kind, lambda _: [name], lambda _: True
         ):
@@ -409,7 +415,7 @@ class Jobs:
 
 
 def time_limit(job: Body | None) -> float:
-    """Return how many seconds the engine may work for a job."""
+    """Return the engine's time limit for a job, in seconds."""
     asked = (job or {}).get("configuration", {}).get("jobTimeoutMs")
     return min(int(asked) / 1000, MOST_SECONDS) if asked else MOST_SECONDS
 
@@ -423,18 +429,18 @@ def _told(process: subprocess.Popen[str], message: object) -> Any:
         process.stdin.flush()
         return json.loads(process.stdout.readline())
     except (OSError, ValueError):
-        text = f"the local cloud's engine of BigQuery ended with {process.wait()}"
-        raise BigQueryError("internalError", f"{text}; server.log may say why.") from None
+        text = f"the BigQuery engine of the local cloud ended with status {process.wait()}"
+        raise BigQueryError("internalError", f"{text}; see server.log for the cause.") from None
 
 
 def not_installed() -> BigQueryError:
-    """Return the error for a machine without an engine."""
-    text = "BigQuery's engine is not installed. `vt local bigquery --install`, once"
+    """Return the error for a machine without the engine."""
+    text = "The BigQuery engine is not installed. Run `vt local bigquery --install` once."
     return BigQueryError("notImplemented", text)
 
 
 def guest_of(job: Body) -> Guest | None:
-    """The job of Vertex AI whose code sent a job."""
+    """Return the Vertex AI job whose code created a BigQuery job, or None."""
     return None if job["_account"] is None else Guest(job["_account"])
 
 
@@ -453,12 +459,12 @@ def billed(read: Iterable[int]) -> int:
 
 
 def table_name(place: Mapping[str, str]) -> str:
-    """The name of a table within its project."""
+    """Return the name of a table within its project."""
     return f"{place['datasetId']}.{place['tableId']}"
 
 
 def new_table(place: Mapping[str, str], location: str, body: Mapping[str, Any] = {}) -> Body:
-    """A table without rows."""
+    """Return a new table without rows."""
     project, moment = place["projectId"], str(now())
     return {
         **body,
@@ -474,7 +480,7 @@ def new_table(place: Mapping[str, str], location: str, body: Mapping[str, Any] =
 
 
 def _write(store: Store, rows: Rows, job: Body, made: Mapping[str, Any], file: str) -> None:
-    """Give a job's destination its new rows. Raises BigQueryError."""
+    """Write a job's rows to its destination table. Raises BigQueryError."""
     kind = job["configuration"]["jobType"].lower()
     config = job["configuration"][kind]
     place, location = config["destinationTable"], job["jobReference"]["location"]
@@ -485,7 +491,9 @@ def _write(store: Store, rows: Rows, job: Body, made: Mapping[str, Any], file: s
             store, guest_of(job), place, checks.WRITERS, "bigquery.tables.updateData"
         )
     elif table is not None and table.get("_account") != job["_account"]:
-        raise BigQueryError("accessDenied", f"Access Denied: Table {label}: a result of others")
+        raise BigQueryError(
+            "accessDenied", f"Access Denied: Table {label}: the result of another account's query"
+        )
     how = config.get("writeDisposition") or ("WRITE_EMPTY" if kind == "query" else "WRITE_APPEND")
     version = Version(now(), [file], made["rows"], made["bytes"], made["schema"])
     if table is None:

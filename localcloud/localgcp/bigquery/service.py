@@ -1,4 +1,4 @@
-"""Methods of BigQuery's REST.
+"""Methods of BigQuery's REST API.
 
 https://docs.cloud.google.com/bigquery/docs/reference/rest
 """
@@ -37,7 +37,7 @@ PATIENCE: Final = 10.0
 
 @dataclass(frozen=True)
 class Call:
-    """A call of a method."""
+    """One call of a method."""
 
     variables: tuple[str, ...]
     """Of its path: the project, and a job, or a dataset and a table."""
@@ -50,7 +50,7 @@ class Call:
 
 
 class BigQuery:
-    """The service: datasets, tables and jobs of all projects."""
+    """The BigQuery service: datasets, tables and jobs of all projects."""
 
     def __init__(self, home: Home, store: Store, faults: FaultTable, storage_url: str) -> None:
         self._store = store
@@ -58,7 +58,7 @@ class BigQuery:
         self.jobs = Jobs(home, self._catalog, store, faults, storage_url)
 
     def insert_job(self, call: Call) -> Body:
-        """Take a job on."""
+        """Create a job."""
         place = {"projectId": call.variables[0]}
         self._check(call, place, checks.ASKERS, "bigquery.jobs.create")
         return self.jobs.begin(place["projectId"], call.body, call.guest, call.content)
@@ -69,7 +69,7 @@ class BigQuery:
         return {"kind": "bigquery#jobCancelResponse", "job": self.get_job(call)}
 
     def get_job(self, call: Call) -> Body:
-        """A job."""
+        """Return a job."""
         project, name = call.variables
         job = self._catalog.get(JOB, project, name)
         location = call.query.get("location", [""])[0]
@@ -80,7 +80,9 @@ class BigQuery:
         return job
 
     def list_jobs(self, call: Call) -> Body:
-        """Jobs of a project, the newest first; those of its own account for code of a job."""
+        """Return a project's jobs, newest first; the code of a job sees only jobs of its own
+        account.
+        """
         with self._catalog.change() as rows:
             job_bodies = [job_body for *_, job_body in rows.all(JOB, call.variables[0])]
         if call.guest is not None:
@@ -92,7 +94,7 @@ class BigQuery:
         return {"kind": "bigquery#jobList", "jobs": jobs}
 
     def query(self, call: Call) -> Body:
-        """``jobs.query``: a job, and its result where it ends in time."""
+        """Run a query (``jobs.query``); return its result if it ends in time."""
         arguments = dict(call.body)
         configuration = {"query": {k: v for k, v in arguments.items() if k in _OF_QUERIES}}
         configuration["query"].setdefault("useLegacySql", True)
@@ -108,7 +110,7 @@ class BigQuery:
         return self._results(call, job, arguments)
 
     def results(self, call: Call) -> Body:
-        """``jobs.getQueryResults``."""
+        """Return the result of a query (``jobs.getQueryResults``)."""
         arguments = {key: values[0] for key, values in call.query.items()}
         return self._results(call, self.get_job(call), arguments)
 
@@ -123,12 +125,12 @@ class BigQuery:
             raise BigQueryError(error["reason"], error["message"])
         place = job["configuration"].get("query", {}).get("destinationTable")
         if place is None:
-            raise BigQueryError("invalid", "the job is no query.")
+            raise BigQueryError("invalid", "the job is not a query.")
         table = self._table(place)
         return answer | _totals(job) | {"schema": table["schema"]} | self._page(table, arguments)
 
     def rows(self, call: Call) -> Body:
-        """``tabledata.list``."""
+        """Return rows of a table (``tabledata.list``)."""
         table = self.read_table(call)
         return self._page(table, {key: values[0] for key, values in call.query.items()})
 
@@ -151,7 +153,7 @@ class BigQuery:
         return answer
 
     def insert_dataset(self, call: Call) -> Body:
-        """Make a dataset."""
+        """Create a dataset."""
         project = call.variables[0]
         place = {"projectId": project}
         checks.require(call.body, "datasetReference.datasetId")
@@ -176,7 +178,7 @@ class BigQuery:
         return dataset
 
     def get_dataset(self, call: Call) -> Body:
-        """A dataset."""
+        """Return a dataset."""
         project, name = call.variables[:2]
         place = {"projectId": project, "datasetId": name}
         self._check(call, place, checks.READERS, "bigquery.datasets.get")
@@ -185,7 +187,7 @@ class BigQuery:
         return dataset
 
     def delete_dataset(self, call: Call) -> Body:
-        """Delete a dataset; with ``deleteContents``, its tables too."""
+        """Delete a dataset; ``deleteContents`` also deletes its tables."""
         dataset = self.get_dataset(call)
         place = dataset["datasetReference"]
         self._check(call, place, checks.OWNERS, "bigquery.datasets.delete")
@@ -206,14 +208,14 @@ class BigQuery:
         return {}
 
     def insert_table(self, call: Call) -> Body:
-        """Make a table without rows."""
+        """Create a table without rows."""
         dataset = self.get_dataset(call)
         checks.require(call.body, "tableReference.tableId")
         checks.check_same(dataset["datasetReference"], call.body["tableReference"])
         place = dataset["datasetReference"] | {"tableId": call.body["tableReference"]["tableId"]}
         self._check(call, place, checks.WRITERS, "bigquery.tables.create")
         if "view" in call.body or "materializedView" in call.body:
-            raise BigQueryError("notImplemented", "the local cloud has no views.")
+            raise BigQueryError("notImplemented", "the local cloud does not support views.")
         table = new_table(place, dataset["location"], call.body)
         with self._catalog.change() as rows:
             if rows.get(TABLE, place["projectId"], table_name(place)):
@@ -222,7 +224,7 @@ class BigQuery:
         return to_rest(table)
 
     def read_table(self, call: Call) -> Body:
-        """A table."""
+        """Return a table."""
         place = _place(call)
         own = self._catalog.get(TABLE, place["projectId"], table_name(place)) or {}
         checks.check_read(self._store, call.guest, place, own.get("_account"))
@@ -231,7 +233,7 @@ class BigQuery:
     def _check(
         self, call: Call, place: Mapping[str, str], roles: frozenset[str], what: str
     ) -> None:
-        """Raise BigQueryError unless the caller has one of the roles there."""
+        """Raise BigQueryError unless the caller has one of the roles on a dataset or table."""
         checks.check_roles(self._store, call.guest, place, roles, what)
 
     def _table(self, place: Mapping[str, str]) -> Body:
@@ -249,19 +251,25 @@ def parse_upload(target: str, body: bytes) -> tuple[str, bytes, bytes]:
     """
     path, _, query = target.partition("?")
     if parse_qs(query).get("uploadType") != ["multipart"]:
-        text = "the local cloud has no resumable uploads of rows. Give their size, below 5 MiB"
+        text = (
+            "the local cloud does not support resumable uploads of rows. Give their size, below 5 "
+            "MiB"
+        )
         raise BigQueryError(
-            "notImplemented", f"{text} (load_table_from_file(…, size=…)), or load them from gs://."
+            "notImplemented",
+            f"{text} (load_table_from_file(…, size=…)), or load the rows from gs://.",
         )
     mark = body.partition(b"\r\n")[0]
     parts = [part.partition(b"\r\n\r\n") for part in body.split(b"\r\n" + mark)]
     if not mark.startswith(b"--") or len(parts) != 3:
-        raise BigQueryError("invalid", "an upload is a multipart body: a job, then its content.")
+        raise BigQueryError(
+            "invalid", "an upload must be a multipart body: the job, then its content."
+        )
     return path.removeprefix("/upload"), parts[0][2], parts[1][2]
 
 
 def with_texts(document: Any) -> Any:
-    """A request with the values of parameters as text.
+    """Return a request with the values of parameters as text.
 
     Google's client for Python sends numbers; the service takes both.
     """

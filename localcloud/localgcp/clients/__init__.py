@@ -1,4 +1,4 @@
-"""Clients that nobody here wrote: what they need to use the local cloud as it is.
+"""Settings that let unmodified clients use the local cloud.
 
 ====================  ==================================================================
 ``cloud_sdk``         ``gcloud`` and ``gsutil``: their environment and settings

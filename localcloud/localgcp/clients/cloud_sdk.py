@@ -1,4 +1,4 @@
-"""``gcloud`` and ``gsutil`` in the local shell: without credentials, at this machine's addresses.
+"""``gcloud`` and ``gsutil`` of the local shell: no credentials, local addresses.
 
 ``gcloud`` takes each property from a variable (``gcloud topic configurations``). ``gsutil`` speaks
 HTTPS only; with ``use_gcloud_storage`` it runs ``gcloud storage`` in its place. A command that has
@@ -39,19 +39,21 @@ num_retries = 1
 
 
 def is_removed(name: str) -> bool:
-    """Return whether a variable of the user's does not reach programs of the local cloud."""
+    """Return whether programs of the local cloud must not inherit this variable of the user."""
     return name.startswith(_REMOVED)
 
 
 def environment(folder: Path, storage_port: int, vertex_port: int) -> dict[str, str]:
-    """Variables of the two programs, whose settings ``write_settings`` wrote into ``folder``."""
+    """Return the variables of gcloud and gsutil; ``write_settings`` wrote their settings into
+    ``folder``.
+    """
     rest = f"http://127.0.0.1:{vertex_port}/"
     others = {f"CLOUDSDK_API_ENDPOINT_OVERRIDES_{name}": rest for name in _SERVICES}
     return others | storage_environment(folder, f"http://127.0.0.1:{storage_port}")
 
 
 def storage_environment(folder: Path, url: str) -> dict[str, str]:
-    """Those of them that concern storage alone, as a job gets them; ``url`` is its address."""
+    """Return the variables for Cloud Storage at ``url``, which jobs get too."""
     return {
         "CLOUDSDK_CONFIG": str(folder),
         "CLOUDSDK_API_ENDPOINT_OVERRIDES_STORAGE": f"{url}/storage/v1/",
@@ -65,13 +67,13 @@ def storage_environment(folder: Path, url: str) -> dict[str, str]:
 
 
 def defaults(config: Mapping[str, object]) -> dict[str, str]:
-    """Variables for the project and the region of a stack's config."""
+    """Return the variables for project and region of a stack's config."""
     names = {PROJECT: "gcp:project", "CLOUDSDK_AI_REGION": "gcp:region"}
     return {name: str(config[key]) for name, key in names.items() if config.get(key)}
 
 
 def write_settings(folder: Path) -> None:
-    """Write what the programs read from files."""
+    """Write the settings files of gcloud and gsutil."""
     folder.mkdir(0o700, parents=True, exist_ok=True)
     _boto(folder).write_text(_BOTO.format(state=folder / "gsutil"))
 

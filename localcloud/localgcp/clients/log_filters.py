@@ -1,4 +1,4 @@
-"""Reads filters of Cloud Logging, and what they share with the filters of lists (pure).
+"""Parses filters of Cloud Logging, and shares the parser with filters of lists (pure).
 
 Comparisons, ``AND``, ``OR``, ``NOT`` and parentheses; comparisons side by side mean ``AND``.
 Source: cloud.google.com/logging/docs/view/logging-query-language. Anything else is refused: a
@@ -50,7 +50,7 @@ class Token(NamedTuple):
 
 @dataclass(frozen=True)
 class LogFilter:
-    """A filter that was read."""
+    """A parsed filter."""
 
     test: Test
     """Tests whether an entry fits."""
@@ -59,7 +59,7 @@ class LogFilter:
 
 
 class FilterReader:
-    """Reads a filter; a subclass reads comparisons. Raises FilterError."""
+    """Parses a filter; a subclass parses comparisons. Raises FilterError."""
 
     #: What joins terms, the loosest first.
     words: tuple[str, str] = ("OR", "AND")
@@ -90,7 +90,7 @@ class FilterReader:
         return tokens
 
     def whole(self) -> LogFilter:
-        """Return the filter; an empty one lets everything pass."""
+        """Return the parsed filter; an empty filter matches everything."""
         if not self._tokens:
             return LogFilter(lambda _: True)
         term = self._joined(0)
@@ -99,24 +99,24 @@ class FilterReader:
         return term
 
     def comparison(self) -> LogFilter:
-        """Read FIELD OPERATOR VALUE."""
+        """Parse FIELD OPERATOR VALUE."""
         raise NotImplementedError
 
     def error(self) -> FilterError:
-        """Return an error that names the next token."""
+        """Return an error that points to the next token."""
         token = self._peek()
-        where = f"near {token.text[:SHOWN]!r}" if token else "at its end"
+        where = f"near {token.text[:SHOWN]!r}" if token else "at the end"
         return FilterError(f"{self.prefix}: {self.text!r}, {where}.")
 
     def accept(self, kind: str, text: str) -> bool:
-        """Pass over the next token if it is this one."""
+        """Skip the next token if it has this kind and text; return whether it had."""
         if self._peek() == (kind, text):
             self._next += 1
             return True
         return False
 
     def take(self, *kinds: str) -> str:
-        """Return the next token, which is of one of these kinds."""
+        """Return the next token, which must have one of these kinds."""
         token = self._peek()
         if token is None or token.kind not in kinds:
             raise self.error()
@@ -165,7 +165,7 @@ class FilterReader:
 
 
 def parse(text: str, known: Collection[str]) -> LogFilter:
-    """Read a filter over the fields ``known``. Raises FilterError."""
+    """Parse a filter over the fields ``known``. Raises FilterError."""
     return _LogReader(text, known).whole()
 
 
@@ -177,7 +177,7 @@ _SYNTAX: Final = re.compile(
 
 
 def check_syntax(text: str) -> None:
-    """Raise FilterError for what is no filter of the Logging query language, by syntax alone.
+    """Raise FilterError for a text that is not a Logging query, by syntax alone.
 
     Any field, function and value passes; operators stand between a field and a value, and
     parentheses and quotation marks are closed.
@@ -214,9 +214,13 @@ class _LogReader(FilterReader):
     def comparison(self) -> LogFilter:
         name, sign, value = self.take("word"), self.take("op"), self.take("word", "string")
         if name not in self._known:
-            raise FilterError(f"Unparseable filter: {name!r} (the local cloud knows few).")
+            raise FilterError(
+                f"Unparseable filter: the local cloud does not support the field {name!r}."
+            )
         if sign in ("=~", "!~"):
-            raise FilterError("Unparseable filter: the local cloud knows no regular expressions.")
+            raise FilterError(
+                "Unparseable filter: the local cloud does not support regular expressions."
+            )
         if name == "timestamp":
             return LogFilter(_compare_times(sign, value))
         if name == "severity" and sign in _ORDERED:
@@ -241,18 +245,18 @@ def _compare_times(sign: str, value: str) -> Test:
 
 
 def _compare_severities(sign: str, value: str) -> Test:
-    """By their order, which is not that of the alphabet."""
+    """Return a test that compares severities by rank."""
     if value not in _SEVERITIES:
-        raise FilterError(f"Unparseable filter: {value!r} is no severity.")
+        raise FilterError(f"Unparseable filter: {value!r} is not a severity.")
     wanted = _SEVERITIES.index(value)
     return lambda entry: bool(_ORDERED[sign](_SEVERITIES.index(entry("severity")), wanted))
 
 
 def parse_time(text: str) -> datetime:
-    """An RFC 3339 time; digits beyond microseconds are cut off. Raises FilterError."""
+    """Parse an RFC 3339 time; truncates to microseconds. Raises FilterError."""
     match = _TIME.fullmatch(text)
     if match is None:
-        raise FilterError(f"Unparseable filter: {text!r} is no time.")
+        raise FilterError(f"Unparseable filter: {text!r} is not a time.")
     try:
         return datetime.fromisoformat(text if match[1] else f"{text}Z").astimezone(UTC)
     except (ValueError, OverflowError) as error:

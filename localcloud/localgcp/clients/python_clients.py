@@ -1,4 +1,5 @@
-"""Google's clients for Python at this machine's address: run first by Pythons of the local shell.
+"""Redirects Google's Python clients to the local cloud; every Python of the local shell runs it
+first.
 
 A stand-in for settings that these clients do not have: no variable gives the SDK of Vertex AI
 another address, or credentials that are none. So an import of ``google.auth``, ``grpc``,
@@ -36,13 +37,13 @@ _FOLDER: Final = "FOLDER"
 
 
 def environment(folder: Path, env: Mapping[str, str]) -> dict[str, str]:
-    """Variables that let each Python run this file, after ``write_settings(folder)``."""
+    """Return variables that let each Python run this file after ``write_settings(folder)``."""
     paths = [str(folder / "python"), env.get("PYTHONPATH", "")]
     return {"PYTHONPATH": os.pathsep.join(path for path in paths if path)}
 
 
 def write_settings(folder: Path) -> None:
-    """Write what Python runs first (https://docs.python.org/3/library/site.html)."""
+    """Write the module that Python runs first (https://docs.python.org/3/library/site.html)."""
     target = folder / "python" / f"{_FILE}.py"
     target.parent.mkdir(0o700, parents=True, exist_ok=True)
     target.write_text(
@@ -53,7 +54,7 @@ def write_settings(folder: Path) -> None:
 
 
 def local_host(host: str) -> str:
-    """``HOST:PORT`` on this machine of one of Google's hosts; empty for any other host."""
+    """Return the local ``HOST:PORT`` of one of Google's hosts; empty for any other host."""
     name = host.removeprefix("dns:///")
     name = (name.partition("://")[2] or name).partition("/")[0].partition(":")[0]
     if not name.endswith((_GOOGLE, _ENDPOINTS)):
@@ -64,7 +65,7 @@ def local_host(host: str) -> str:
 
 
 def local_url(url: str) -> str:
-    """A URL of Google's at this machine's address; any other one as it is."""
+    """Return the local URL of one of Google's URLs; any other URL unchanged."""
     parts = urlsplit(url)
     host = local_host(parts.netloc)
     return urlunsplit(("http", host, *parts[2:])) if host else url
@@ -74,7 +75,7 @@ def _patch_auth(module: ModuleType) -> None:
     credentials = importlib.import_module("google.auth.credentials")
 
     class NobodysCredentials(credentials.AnonymousCredentials):
-        """Credentials of nobody, for code that looks at them."""
+        """Anonymous credentials, for code that requires a credentials object."""
 
         service_account_email = "nobody@localhost"
 
@@ -83,7 +84,7 @@ def _patch_auth(module: ModuleType) -> None:
             self.token = "local"
 
         def refresh(self, request: object) -> None:
-            """Nothing expires."""
+            """Do nothing: anonymous credentials do not expire."""
 
         def with_quota_project(self, quota_project_id: str) -> NobodysCredentials:
             return self
@@ -96,7 +97,9 @@ def _patch_auth(module: ModuleType) -> None:
 
 def _patch_service_account(module: ModuleType) -> None:
     def from_key(*_args: object, **_options: object) -> object:
-        """A key would be shown to Google for a token: nobody's credentials need none."""
+        """Return anonymous credentials instead of those of a key, which Google would have to
+        verify.
+        """
         return importlib.import_module("google.auth").default()[0]
 
     for name in ("from_service_account_file", "from_service_account_info"):
@@ -135,7 +138,7 @@ def _patch_httplib2(module: ModuleType) -> None:
 
 
 class _Patcher(importlib.abc.MetaPathFinder, importlib.abc.Loader):
-    """Finds a module as others do, and changes it once it was executed."""
+    """An import hook that patches a module after its execution."""
 
     def __init__(self, patches: dict[str, Callable[[ModuleType], None]]) -> None:
         self._patches = patches
@@ -169,7 +172,7 @@ class _Patcher(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 
 
 def _run_others(own: str) -> None:
-    """Run the file of this name that comes after the one in ``own``, which hides it."""
+    """Run the module of this name that the one in ``own`` hides."""
     # Paths before it have no such file, and `own` may stand there twice.
     after = sys.path[sys.path.index(own) + 1 :] if own in sys.path else []
     others = [path for path in after if path != own]

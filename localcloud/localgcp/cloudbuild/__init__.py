@@ -1,4 +1,4 @@
-"""A stand-in of Cloud Build: real gRPC, real sources, and the engine that this machine has.
+"""Stand-in for Cloud Build: gRPC, uploaded sources, and this machine's build engine.
 
 ===========  ==========================================================================
 ``records``  builds and their logs, as files and as entries of Cloud Logging

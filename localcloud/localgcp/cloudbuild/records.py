@@ -1,4 +1,4 @@
-"""Builds as files: ``builds/ID/build.json`` and ``builds/ID/log.txt`` below the home."""
+"""Builds as files: ``builds/ID/build.json`` and ``builds/ID/log.txt`` in the home folder."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _ID: Final = re.compile(r"[0-9a-f-]{1,64}\Z")
 
 
 class BuildTable:
-    """All builds of all local projects. Safe for threads of one process."""
+    """All builds of all local projects; safe across threads of one process."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -35,7 +35,7 @@ class BuildTable:
             self._write(build)
 
     def get(self, build_id: str) -> Build | None:
-        """The build as it is now, or None."""
+        """Return the build, or None."""
         if not _ID.match(build_id):
             return None
         try:
@@ -45,13 +45,13 @@ class BuildTable:
         return Build.from_json(text)  # pyright: ignore[reportReturnType]
 
     def all(self) -> list[Build]:
-        """Builds, newest first, as the service lists them."""
+        """Return the builds, newest first."""
         names = [path.parent.name for path in self.folder.glob("*/build.json")]
         builds = [build for name in names if (build := self.get(name))]
         return sorted(builds, key=lambda build: (build.create_time, build.id), reverse=True)  # pyright: ignore[reportCallIssue, reportArgumentType]
 
     def change(self, build_id: str, change: Callable[[Build], None]) -> bool:
-        """Change a live build. False if it has ended, or is not there: then nothing is changed."""
+        """Change an active build. False, without a change, if it has ended or does not exist."""
         with self._lock:
             build = self.get(build_id)
             if build is None or build.status not in LIVE:
@@ -61,11 +61,11 @@ class BuildTable:
             return True
 
     def log(self, build_id: str) -> Path:
-        """The log of a build; not there before its first line."""
+        """Return the path of a build's log, which exists from its first line on."""
         return self.folder / build_id / "log.txt"
 
     def work(self, build_id: str) -> Path:
-        """The folder for what a build needs while it runs."""
+        """Return the work folder of a running build."""
         return self.folder / build_id / "work"
 
     def _write(self, build: Build) -> None:
@@ -80,7 +80,9 @@ ID_LABEL: Final = "resource.labels.build_id"
 
 
 def entries_of(builds: BuildTable) -> Callable[[str, dict[str, str]], Iterator[types.LogEntry]]:
-    """Return a reader of the log entries of a project's build, by the labels of a filter."""
+    """Return a reader of the log entries of a project's build, selected by the labels of
+    a filter.
+    """
 
     def read(project: str, equal: dict[str, str]) -> Iterator[types.LogEntry]:
         build = builds.get(equal.get(ID_LABEL, ""))

@@ -68,18 +68,18 @@ class BuildAccess:
     email: str
 
     def reads(self, bucket: str) -> bool:
-        """May it read objects of the bucket?"""
+        """Return whether the account may read objects of the bucket."""
         owner = (self.store.bucket(bucket) or {}).get("project") or self.project
         return has_role(
             self.store, self.email, VIEWERS | WRITERS, f"projects/{owner}", f"b/{bucket}"
         )
 
     def writes_logs(self) -> bool:
-        """May it write log entries?"""
+        """Return whether the account may write log entries."""
         return has_role(self.store, self.email, LOG_WRITERS, f"projects/{self.project}")
 
     def pushes(self, image: str) -> bool:
-        """May it push this image?"""
+        """Return whether the account may push this image."""
         match = IMAGE.match(image)
         if match is None:
             return False
@@ -99,7 +99,8 @@ class BuildRunner:
         environment: Callable[[], Mapping[str, str]],
         program: tuple[str, ...] = (),
     ) -> None:
-        """``children``: where processes are noted; ``environment``: what engines need to push.
+        """``children`` is the folder of process records; ``environment`` returns variables for
+        pushing.
 
         ``program`` builds images; without one the installed builder does.
         """
@@ -110,20 +111,20 @@ class BuildRunner:
         self._threads: list[threading.Thread] = []
 
     def recover(self) -> None:
-        """End the builds of a server that was killed."""
+        """End the builds of a killed server."""
         for build in self._builds.all():
             if build.status in LIVE:
                 self._end(build.id, Status.INTERNAL_ERROR, "the local cloud was stopped")
 
     def start(self, build_id: str, access: BuildAccess) -> None:
-        """Run a build that was accepted."""
+        """Run an accepted build."""
         self._cancelled[build_id] = threading.Event()
         thread = make_thread(self._run, build_id, access)
         self._threads.append(thread)
         thread.start()
 
     def cancel(self, build_id: str) -> None:
-        """End a build; its record says so at once, and its process ends within seconds."""
+        """End a build: its record at once, its process within seconds."""
         self._end(build_id, Status.CANCELLED)
         if event := self._cancelled.get(build_id):
             event.set()
@@ -157,13 +158,15 @@ class BuildRunner:
         try:
             self._fetch(build, work / "source.tar.gz", archive)
         except (GoogleAPICallError, gzip.BadGzipFile, EOFError, zlib.error) as error:
-            log.append(f"the source cannot be fetched: {error}")
+            log.append(f"cannot fetch the source: {error}")
             self._fail(build_id, types.FETCH_SOURCE_FAILED, "failed to fetch the source")
             return
         try:
             request = engine_request(build, str(archive))
         except UnsupportedBuildError as error:
-            log.append(f"the local cloud builds images by docker buildx alone, not: {error}")
+            log.append(
+                f"the local cloud supports only builds by docker buildx; not supported: {error}"
+            )
             self._fail(build_id, types.USER_BUILD_STEP, "the local cloud cannot run this build")
             return
         if not access.pushes(build.images[0]):
@@ -176,7 +179,7 @@ class BuildRunner:
     def _build(self, build: Build, request: Mapping[str, object], log: JobLog, work: Path) -> None:
         program = self._program or installed_builder()
         if not program:
-            log.append(f"no installed package has an image builder (entry point {BUILDER})")
+            log.append(f"no installed package provides an image builder (entry point {BUILDER})")
             text = "the local cloud has no image builder"
             self._fail(build.id, _Failure.FailureType.USER_BUILD_STEP, text)
             return
@@ -211,7 +214,7 @@ class BuildRunner:
             self._end(build.id, Status.SUCCESS, results=results)
 
     def _fetch(self, build: Build, packed: Path, archive: Path) -> None:
-        """Download and unpack the source's generation."""
+        """Download and unpack the resolved version of the source."""
         source = build.source_provenance.resolved_storage_source
         blob = storage_client(self.storage_url).bucket(source.bucket).blob(source.object_)
         blob.download_to_filename(str(packed), if_generation_match=int(source.generation))
@@ -233,7 +236,7 @@ class BuildRunner:
 
 
 def installed_builder() -> tuple[str, ...]:
-    """The command of the installed image builder; empty if there is none."""
+    """Return the command of the installed image builder; empty if none is installed."""
     for entry_point in importlib.metadata.entry_points(group=BUILDER):
         return sys.executable, "-m", entry_point.module
     return ()
@@ -245,7 +248,9 @@ def _begin(build: Build) -> None:
 
 
 def engine_request(build: cloudbuild_v1.Build, archive: str) -> dict[str, Any]:
-    """The fields of an engine's build. Raises UnsupportedBuildError for anything else."""
+    """Return the fields of a build for the engine. Raises UnsupportedBuildError for other
+    builds.
+    """
     for step in build.steps:
         if step.name.partition(":")[0] != DOCKER or step.entrypoint:
             raise UnsupportedBuildError(f"step {step.name}")
@@ -255,13 +260,15 @@ def engine_request(build: cloudbuild_v1.Build, archive: str) -> dict[str, Any]:
         args for args in commands if args[:2] not in (["buildx", "build"], ["buildx", "create"])
     ]
     if len(builds) != 1 or others:
-        raise UnsupportedBuildError("docker, other than buildx create and one buildx build")
+        raise UnsupportedBuildError(
+            "docker commands other than `buildx create` and one `buildx build`"
+        )
     options = _options(builds[0])
     reference = options["--tag"]
     folder, slash, named = reference.rpartition("/")  # a host may have a port
     name, _, tag = named.partition(":")
     if list(build.images) != [reference]:
-        raise UnsupportedBuildError(f"images {list(build.images)} beside --tag {reference}")
+        raise UnsupportedBuildError(f"images {list(build.images)} differ from --tag {reference}")
     return {
         "name": name,
         "archive": archive,
@@ -278,7 +285,7 @@ def engine_request(build: cloudbuild_v1.Build, archive: str) -> dict[str, Any]:
 
 
 def _substituted(args: Sequence[str], values: Mapping[str, str]) -> list[str]:
-    """``$$`` is a dollar; a variable that has no value is empty, as ALLOW_LOOSE has it."""
+    """Replace variables; ``$$`` is a dollar, an unset variable is empty (as with ALLOW_LOOSE)."""
 
     def replace(match: re.Match[str]) -> str:
         return "$" if match[0] == "$$" else values.get(match[1], "")

@@ -1,4 +1,4 @@
-"""Cloud Build v1: create, get, list by tag and cancel; the rights of the account that builds.
+"""Cloud Build v1: create, get, list by tag and cancel; permissions of the build's account.
 
 Texts follow the service's as far as public threads show them.
 """
@@ -51,7 +51,9 @@ class CloudBuild:
         environment: Callable[[], Mapping[str, str]],
         program: tuple[str, ...] = (),
     ) -> None:
-        """Ends the builds of a killed server. ``environment``: what engines need to push."""
+        """End the builds of a killed server. ``environment`` returns variables for
+        pushing images.
+        """
         self.store, self.builds = store, BuildTable(home.builds)
         self.runner = BuildRunner(self.builds, home.children, storage_url, environment, program)
         self.runner.recover()
@@ -65,7 +67,7 @@ class CloudBuild:
         self.runner.stop()
 
     def create_build(self, request: cloudbuild_v1.CreateBuildRequest) -> operations_pb2.Operation:
-        """Accept a build; it runs by itself."""
+        """Accept a build and start it."""
         parent = request.parent or f"projects/{request.project_id}"
         project, region = resolve_parent(self.store, parent)
         build = Build(request.build)  # a copy
@@ -92,19 +94,21 @@ class CloudBuild:
         return _operation(build)
 
     def get_build(self, request: cloudbuild_v1.GetBuildRequest) -> Build:
-        """The build as it is now."""
+        """Return the build."""
         return self._existing(request.name or f"builds/{request.id}", request.project_id)
 
     def list_builds(
         self, request: cloudbuild_v1.ListBuildsRequest
     ) -> cloudbuild_v1.ListBuildsResponse:
-        """Builds of a project's region, newest first."""
+        """Return the builds of a project's region, newest first."""
         parent = request.parent or f"projects/{request.project_id}/locations/global"
         project, region = resolve_parent(self.store, parent)
         tagged = _TAGGED.match(request.filter.strip())
         if request.page_token or (request.filter and tagged is None):
             text = f"filter {request.filter!r}, page_token {request.page_token[:80]!r}"
-            raise invalid_argument(f"the local cloud lists builds by one tag on one page: {text}")
+            raise invalid_argument(
+                f"the local cloud lists builds only by one tag, on one page: {text}"
+            )
         place = f"projects/{project_number(project)}/locations/{region}/"
         return cloudbuild_v1.ListBuildsResponse(
             builds=[
@@ -115,7 +119,7 @@ class CloudBuild:
         )
 
     def cancel_build(self, request: cloudbuild_v1.CancelBuildRequest) -> Build:
-        """End a build. Returns it as it is then; one that has ended cannot be cancelled."""
+        """End a build and return it. Raises ApiError if it has ended."""
         build = self._existing(request.name or f"builds/{request.id}", request.project_id)
         if build.status not in LIVE:
             raise failed_precondition("cannot cancel a build that has completed")
@@ -145,10 +149,12 @@ def _operation(build: Build) -> operations_pb2.Operation:
 
 
 def resolve_parent(store: Store, parent: str) -> tuple[str, str]:
-    """(project id, region). Raises ApiError: bad form, no such project, or the API is off."""
+    """Return project id and region. Raises ApiError: bad form, unknown project, or API
+    not enabled.
+    """
     match = _PARENT.match(parent)
     if match is None:
-        raise invalid_argument(f"invalid parent {parent!r}: projects/P/locations/L is expected")
+        raise invalid_argument(f"invalid parent {parent!r}: expected projects/P/locations/L")
     project = resource_paths.project_id(store, match["project"])
     if project is None or not is_local(project):
         raise permission_denied(
@@ -169,7 +175,7 @@ def resolve_parent(store: Store, parent: str) -> tuple[str, str]:
 
 
 def check_build(store: Store, project: str, build: cloudbuild_v1.Build) -> BuildAccess:
-    """Raise ApiError if the service would refuse this build; else what its account may do."""
+    """Return the account's access. Raises ApiError if the service would refuse this build."""
     if not build.steps:
         raise invalid_argument("invalid build: no build steps defined")
     for image in build.images:
@@ -178,7 +184,9 @@ def check_build(store: Store, project: str, build: cloudbuild_v1.Build) -> Build
     match = _ACCOUNT.match(build.service_account)
     if match is None:
         # The local cloud has no default account of Google's that could do everything.
-        raise invalid_argument("invalid value for 'build.service_account': name an account")
+        raise invalid_argument(
+            "invalid value for 'build.service_account': expected the name of an account"
+        )
     if store.account(match["email"]) is None:
         raise permission_denied(
             f"caller does not have permission to act as service account {build.service_account} "
@@ -188,11 +196,11 @@ def check_build(store: Store, project: str, build: cloudbuild_v1.Build) -> Build
 
 
 def resolve_source(access: BuildAccess, build: cloudbuild_v1.Build, storage_url: str) -> int:
-    """The generation of the source's object. Raises ApiError if the account cannot read it."""
+    """Return the version of the source's object. Raises ApiError if the account cannot read it."""
     source = build.source.storage_source
     where = f"{source.bucket}/{source.object_}"
     if not source.bucket or not source.object_:
-        raise invalid_argument("invalid build: the local cloud takes storage_source alone")
+        raise invalid_argument("invalid build: the local cloud supports only storage_source")
     if access.store.bucket(source.bucket) is None:
         raise _unresolved(404, f"The specified bucket does not exist: {source.bucket}, notFound")
     if not access.reads(source.bucket):

@@ -1,4 +1,4 @@
-"""Containers on this machine: a registry in place of Artifact Registry, and what runs images.
+"""Containers on this machine: a registry in place of Artifact Registry, and container engines.
 
 ================  ====================================================================
 ``registry``      the OCI registry (distribution), a child process of the server

@@ -1,4 +1,4 @@
-"""Programs that run containers, by their command lines: what they are called with (pure).
+"""Command lines of container engines (pure).
 
 buildah needs no daemon and, with chroot isolation, no rights over cgroups: it runs where the others
 do not. podman and docker run a container as the user who started the local cloud, whatever its
@@ -24,7 +24,7 @@ MOUNT: Final = "/gcs"
 
 @dataclass(frozen=True)
 class Buildah:
-    """buildah, with files of its own in the home."""
+    """buildah, with its files in the home folder."""
 
     program: str
     folder: Path
@@ -72,7 +72,7 @@ class Buildah:
 
 @dataclass(frozen=True)
 class Docker:
-    """docker, or podman, which takes the same arguments."""
+    """docker, or podman, which accepts the same arguments."""
 
     program: str
     home: str
@@ -132,7 +132,9 @@ _IMAGE: Final = re.compile(
 
 
 def registry_path(image: str) -> str | None:
-    """``PROJECT/REPOSITORY/NAME@DIGEST`` of an image of a local project; None for any other."""
+    """Return ``PROJECT/REPOSITORY/NAME@DIGEST`` of an image of a local project; None for
+    any other.
+    """
     match = _IMAGE.fullmatch(image)
     if match is None or not is_local(match["project"]):
         return None
@@ -148,7 +150,7 @@ class ImageConfig:
 
     @classmethod
     def parse(cls, document: Mapping[str, Any]) -> ImageConfig:
-        """From an OCI configuration's ``config``."""
+        """Parse the ``config`` of an OCI image configuration."""
         entrypoint, command = document.get("Entrypoint") or (), document.get("Cmd") or ()
         return cls(tuple(map(str, entrypoint)), tuple(map(str, command)))
 

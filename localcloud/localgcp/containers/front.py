@@ -1,4 +1,4 @@
-"""The container registry, as clients see it: HTTP at a port of this machine, forwarded as it comes.
+"""The HTTP front of the container registry, which forwards accepted requests to its process.
 
 Layers are large, so bodies are streamed in both directions. Refused are other users, web
 pages, names outside of local projects, repositories that do not exist, and a second image for an
@@ -34,7 +34,7 @@ _MAX_MANIFEST: Final = 4 << 20
 
 
 class RegistryFront:
-    """Registry and port together; nothing while there is no registry's program.
+    """The registry process with its front; inactive if no registry program is installed.
 
     ``find`` makes the registry, once its program is installed.
     """
@@ -50,7 +50,7 @@ class RegistryFront:
         self.port = 0
 
     def start(self) -> None:
-        """Serve, if there is a program that starts: a cloud without registry runs packages."""
+        """Start the registry and the front, if a registry program is installed and starts."""
         self._registry = self._find()
         if self._registry is None or not self._started(self._registry):
             return
@@ -59,11 +59,11 @@ class RegistryFront:
         self._server = LocalServer(self.port, _Exchange, self)
 
     def reconcile(self) -> None:
-        """Start a registry that ended again, or one that was installed meanwhile."""
+        """Restart a registry process that ended, or start a newly installed registry."""
         if self._registry is None:
             self.start()
         elif self.port and not self._registry.alive():
-            print("the container registry ended; starting it again")
+            print("the container registry ended; restarting it")
             self._registry.stop()
             self._started(self._registry)
 
@@ -77,7 +77,7 @@ class RegistryFront:
         return True
 
     def stop(self) -> None:
-        """End both. Repeatable."""
+        """Stop the front and the registry. Repeatable."""
         if self._server is not None:
             self._server.stop()
             self._server = None
@@ -86,7 +86,7 @@ class RegistryFront:
 
 
 class _Exchange(LocalHandler):
-    """One request and its answer."""
+    """Serves one request."""
 
     refusals = RefusalLog("registry")
 
@@ -121,7 +121,7 @@ class _Exchange(LocalHandler):
         try:
             self.front.mirror.provide(request.name, request.reference)
         except (OSError, ValueError, LookupError, http.client.HTTPException) as error:
-            print(f"the stand-in of a base image is not used: {error}")
+            print(f"ignoring the stand-in for the base image: {error}")
 
     def _change_manifest(self, request: requests.RegistryRequest, *, immutable: bool) -> None:
         content = b""
@@ -141,7 +141,7 @@ class _Exchange(LocalHandler):
             self._forward(iter([content]))
 
     def _current_digest(self) -> str | None:
-        """Digest of the manifest at this request's path, or None."""
+        """Return the digest of the manifest at this request's path, or None."""
         connection = RegistryConnection(self.front.registry.folder)
         try:
             connection.request("HEAD", self.path, headers={"Accept": ", ".join(_MANIFESTS)})
@@ -206,7 +206,9 @@ class _Exchange(LocalHandler):
             self.wfile.write(block)
 
     def _full(self) -> RefusedRequestError | None:
-        """Return the answer for a full disk, which the registry does not report; else None."""
+        """Return an error if the registry's disk is full, which the registry does not report; else
+        None.
+        """
         if not self.front.registry.is_full():
             return None
         text = "no space left on the disk of the registry."

@@ -1,4 +1,4 @@
-"""Runs containers on this machine, and removes those of an earlier server."""
+"""Runs containers on this machine, and removes containers of an earlier server."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ _CHECK_SECONDS: Final = 10.0
 _REMOVE_SECONDS: Final = 120.0
 #: Seconds before each try to remove a container.
 _REMOVE_PAUSES: Final = (0.0, 0.2, 1.0, 5.0)
-MISSING: Final = "`make containers` installs what is missing, or says what to install"
+MISSING: Final = "`make containers` installs the missing programs, or lists them"
 
 
 class ContainerHost:
-    """Runs images of the local registry; ``port`` is the registry's, 0 if there is none."""
+    """Runs images of the local registry; ``port`` is the registry's, 0 without a registry."""
 
     def __init__(self, home: Home, port: int) -> None:
         self.home, self.port = home, port
@@ -42,7 +42,7 @@ class ContainerHost:
         self._engine: Engine | None = None
 
     def start(self) -> None:
-        """Write settings for builders, and remove what a killed server left."""
+        """Write settings for image builders, and remove the containers of a killed server."""
         self._settings.start()
         self.recover()
 
@@ -51,48 +51,50 @@ class ContainerHost:
         self._settings.join()
 
     def reconcile(self, port: int) -> None:
-        """Follow the registry's port, and a base image that was made meanwhile."""
+        """Write settings for builders again if the registry's port or the base image changed."""
         if (port, mirror.has_stand_in()) != (self.port, self._has_stand_in):
             self.port, self._has_stand_in = port, mirror.has_stand_in()
             write_settings(self.home, port)
 
     @property
     def engine(self) -> Engine | None:
-        """Return the engine for containers; searched until one exists."""
+        """The container engine, or None; searched again until one is installed."""
         self._engine = self._engine or find_engine(self.home)
         return self._engine
 
     def refusal(self, spec: Mapping[str, Any]) -> str | None:
-        """Return the reason why a submitted job cannot run here, or None."""
+        """Return why a submitted job cannot run on this machine, or None."""
         pools = spec.get("workerPoolSpecs", [])
         named = (pool.get("containerSpec", {}).get("imageUri", "") for pool in pools)
         image = next(filter(registry_path, named), None)
         if image is None:
             return None
         if not self.port:
-            return f"{image} cannot run here: there is no container registry ({MISSING})."
+            return f"{image} cannot run here: no container registry is installed ({MISSING})."
         if self.engine is None:
-            return f"{image} cannot run here: nothing runs containers ({MISSING})."
+            return f"{image} cannot run here: no container engine is installed ({MISSING})."
         return None
 
     def reference(self, image: str) -> str | None:
-        """Return the address of an image of a local project; None for any other image."""
+        """Return the local address of a local project's image; None for any other image."""
         path = registry_path(image)
         return f"127.0.0.1:{self.port}/{path}" if path and self.port else None
 
     def recover(self) -> None:
-        """Remove the containers of a server that was killed."""
+        """Remove the containers of a killed server."""
         if not self.home.containers.is_dir() or self.engine is None:
             return
         names = self._names(self.engine)
         if names is None:
-            print("the engine does not list containers: those of a killed server would stay")
+            print(
+                "the container engine cannot list containers; those of a killed server may remain"
+            )
         for name in names or ():
             print(f"removing container {name}, left behind by a killed server")
             self.remove(name)
 
     def remove(self, container: str) -> None:
-        """Remove a container, if there is one. One that stays is told in the server's log.
+        """Remove a container if it exists; on failure, write a line to the server's log.
 
         The engine refuses while the kernel still ends processes and mounts of one that was killed.
         """
@@ -105,22 +107,22 @@ class ContainerHost:
             names = self._names(self.engine)
             if names is not None and container not in names:
                 return
-        print(f"container {container} cannot be removed; the next start tries again")
+        print(f"cannot remove container {container}; the next start tries again")
 
     def _names(self, engine: Engine) -> list[str] | None:
-        """The containers of this home; None if the engine does not answer."""
+        """Return the names of this home's containers; None if the engine does not answer."""
         printed = _output(engine.containers(), self.environment())
         return None if printed is None else printed.split()
 
     def environment(self, tmp: Path | None = None) -> dict[str, str]:
-        """Return the variables of the engine itself; none reaches a container."""
+        """Return the environment of the engine itself; containers do not get it."""
         env = {name: os.environ[name] for name in ("HOME", "XDG_RUNTIME_DIR") if name in os.environ}
         path = os.environ.get("PATH", os.defpath)
         return {**env, "PATH": path, "TMPDIR": str(tmp or self.home.root)}
 
 
 def find_engine(home: Home) -> Engine | None:
-    """The first that works: buildah as root, then podman, docker, and buildah as any user."""
+    """Return the first working engine: buildah as root, podman, docker, buildah as any user."""
     tag = hashlib.sha256(str(home.root).encode()).hexdigest()[:16]
     user = f"{os.geteuid()}:{os.getegid()}"
     buildah = shutil.which("buildah") if sys.platform == "linux" else None
@@ -134,7 +136,7 @@ def find_engine(home: Home) -> Engine | None:
 
 
 def _namespaces() -> tuple[str, ...]:
-    """Return the command for namespaces; where none are allowed, the next start recovers."""
+    """Return the command that creates namespaces, or nothing if the system allows none."""
     return _NAMESPACES if succeeds([*_NAMESPACES, "true"], _CHECK_SECONDS) else ()
 
 
@@ -160,7 +162,7 @@ _PIP_SECONDS: Final = 30.0
 
 
 def write_settings(home: Home, port: int) -> None:
-    """Write settings of programs that build images, or remove them if nothing is to be said.
+    """Write settings of image builders; remove the files if no setting is needed.
 
     ``vt local shell`` and ``vt images build`` name both files in variables that buildah and podman
     read (containers-registries.conf(5), containers.conf(5)). Settings of the user's own win.
@@ -170,7 +172,7 @@ def write_settings(home: Home, port: int) -> None:
 
 
 def registries(port: int) -> str:
-    """The mirror first, then Docker Hub."""
+    """Return the registry configuration: the mirror first, then Docker Hub."""
     return (
         'unqualified-search-registries = ["docker.io"]\n'
         '[[registry]]\nprefix = "docker.io"\nlocation = "docker.io"\n'
@@ -179,7 +181,7 @@ def registries(port: int) -> str:
 
 
 def settings(files: list[Path]) -> str:
-    """Read-only mounts of files at the same place: no layer ever has them."""
+    """Return read-only mounts of files at the same path, so that they are in no image layer."""
     volumes = json.dumps([f"{file}:{file}:ro" for file in files])
     return f"[containers]\nvolumes = {volumes}\n" if files else ""
 
@@ -201,7 +203,7 @@ def readable_files(env: Mapping[str, str] | None = None) -> list[Path]:
 
 
 def _pip_files() -> list[Path]:
-    """Configuration files that pip reads on this machine, as ``pip config debug`` lists them."""
+    """Return pip's configuration files on this machine, as ``pip config debug`` lists them."""
     command = [sys.executable, "-m", "pip", "config", "debug"]
     try:
         printed = subprocess.run(

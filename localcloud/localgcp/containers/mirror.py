@@ -1,4 +1,4 @@
-"""Base images for machines that reach no public registry: stand-ins made of Debian's packages.
+"""Stand-ins for base images, built from Debian packages, for machines without public registries.
 
 ``python:3.11-slim-bookworm`` is Debian 12 with Python 3.11; so is the stand-in, with Debian's own
 Python. It is made once (``make containers``), kept in the user's cache as an OCI layout, and copied
@@ -39,7 +39,7 @@ _MANIFEST: Final = "application/vnd.oci.image.manifest.v1+json"
 
 
 def layout() -> Path:
-    """Return the folder of the stand-in; another recipe has another folder.
+    """Return the folder of the stand-in, which depends on its recipe.
 
     Raises LocalCloudError if there is no place for a cache.
     """
@@ -48,7 +48,7 @@ def layout() -> Path:
 
 
 def has_stand_in() -> bool:
-    """Return whether the stand-in was made on this machine."""
+    """Return whether this machine has the stand-in."""
     try:
         return (layout() / "index.json").is_file()
     except LocalCloudError:
@@ -56,7 +56,7 @@ def has_stand_in() -> bool:
 
 
 def make(report: Callable[[str], None]) -> None:
-    """Make the stand-in, if it is not there: half a minute.
+    """Build the stand-in, if it does not exist; this takes half a minute.
 
     Raises LocalCloudError if a program is missing or failed.
     """
@@ -66,7 +66,7 @@ def make(report: Callable[[str], None]) -> None:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if (folder / "index.json").is_file():
             return
-        report(f"making a stand-in for {BASE} of Debian's packages (once)")
+        report(f"building a stand-in for {BASE} from Debian packages (once)")
         work = folder.with_suffix(".partial")
         delete_folder(work)
         work.mkdir()
@@ -105,21 +105,21 @@ def _run(command: list[str], tmp: Path) -> None:
             check=False,
         )
     except OSError as error:
-        raise LocalCloudError(f"{command[0]} cannot be run: {error.strerror}.") from None
+        raise LocalCloudError(f"cannot run {command[0]}: {error.strerror}.") from None
     if done.returncode:
         last = (done.stderr.strip() or "no message").splitlines()[-1]
         raise LocalCloudError(f"{command[0]} ended with exit code {done.returncode}: {last}")
 
 
 class Mirror:
-    """Copies the stand-in into the registry of one home when it is asked for."""
+    """Copies the stand-in into the registry of one home on the first request."""
 
     def __init__(self, folder: Path, prefix: str) -> None:
         self._folder, self._name = folder, f"{prefix}/{_NAME}"
         self._lock, self._done = threading.Lock(), False
 
     def provide(self, name: str, reference: str) -> None:
-        """Make sure that the registry has this manifest, if it is that of the stand-in."""
+        """Copy the stand-in into the registry if the request is for its manifest."""
         if (name, reference) != (self._name, _TAG) or self._done:
             return
         with self._lock:

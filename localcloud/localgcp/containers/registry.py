@@ -1,4 +1,4 @@
-"""Artifact Registry on this machine: distribution, the reference registry, as a child process.
+"""Stand-in for Artifact Registry: the reference registry ``distribution`` as a child process.
 
 It listens on a Unix socket in the home, which no other user can open; clients use the port of
 ``localgcp.containers.front``. Its files are those of the home.
@@ -34,19 +34,19 @@ _MAX_PATH: Final = 103
 
 
 def find_program() -> str | None:
-    """Path of the registry's program, or None."""
+    """Return the path of the registry program, or None."""
     return next(filter(None, map(shutil.which, PROGRAMS)), None)
 
 
 class RegistryConnection(http.client.HTTPConnection):
-    """A connection to the registry of a folder, whose path may be too long for a socket."""
+    """An HTTP connection to the registry's socket, in a folder whose path may exceed the limit."""
 
     def __init__(self, folder: Path, timeout: float = _TIMEOUT_SECONDS) -> None:
         super().__init__("registry", timeout=timeout)
         self.folder = folder
 
     def connect(self) -> None:
-        """Open the socket. Raises OSError."""
+        """Connect to the socket. Raises OSError."""
         self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self.sock.settimeout(self.timeout)
         path = self.folder / _SOCKET
@@ -61,7 +61,7 @@ class RegistryConnection(http.client.HTTPConnection):
 
 
 class Registry(ChildServer):
-    """One registry process over ``folder``."""
+    """One registry process that serves ``folder``."""
 
     name = "container registry"
     role = "registry"
@@ -73,7 +73,9 @@ class Registry(ChildServer):
         self.env = {"PATH": os.defpath, "OTEL_TRACES_EXPORTER": "none"}
 
     def start(self) -> None:
-        """Start, and return when it answers. Raises LocalCloudError if it does not."""
+        """Start the registry and wait for its first answer. Raises LocalCloudError after a time
+        limit.
+        """
         make_folder(self.folder, 0o700)
         self._write_settings()
         (self.folder / _SOCKET).unlink(missing_ok=True)  # of a registry that was killed
@@ -93,7 +95,7 @@ class Registry(ChildServer):
             connection.close()
 
     def is_full(self) -> bool:
-        """Return whether its disk has no space for a layer."""
+        """Return whether the registry's disk is full."""
         try:
             return shutil.disk_usage(self.folder / _DATA).free < _MIN_FREE
         except OSError:

@@ -1,4 +1,4 @@
-"""Checks requests of the registry's API as Artifact Registry does (pure).
+"""Checks requests to the registry API like Artifact Registry (pure).
 
 The API is the OCI distribution specification 1.1. ``PROJECT/REPOSITORY/NAME`` here is the same
 below ``LOCATION-docker.pkg.dev`` in the cloud, whatever the location. Names below ``mirror/`` are
@@ -36,7 +36,7 @@ _MAX_NAME: Final = 255
 
 @dataclass(frozen=True)
 class RegistryRequest:
-    """A request about one image; ``name`` is empty for the questions about the registry itself."""
+    """A request about one image; ``name`` is empty for requests about the registry itself."""
 
     verb: str
     name: str = ""
@@ -46,39 +46,39 @@ class RegistryRequest:
 
     @property
     def writes(self) -> bool:
-        """Return whether it changes anything."""
+        """Return whether the request changes anything."""
         return self.verb in _WRITING
 
     @property
     def sets_manifest(self) -> bool:
-        """Return whether its body is a manifest: small, and the end of a push."""
+        """Return whether the body is a manifest, the last step of a push."""
         return self.kind == "manifests" and self.verb == "PUT"
 
     @property
     def tag(self) -> str:
-        """The tag it names, or empty."""
+        """The tag in the request, or empty."""
         return "" if _DIGEST.fullmatch(self.reference) else self.reference
 
     @property
     def repository(self) -> tuple[str, str]:
-        """(project, repository)"""
+        """Project and repository of the image."""
         project, repository = self.name.split("/")[:2]
         return project, repository
 
 
 def parse(verb: str, target: str) -> RegistryRequest:
-    """The request. Raises RefusedRequestError if the API has none of that form."""
+    """Parse a request. Raises RefusedRequestError for a path that the API does not have."""
     try:
         parts = urlsplit(target)
     except ValueError:  # //[
-        raise RefusedRequestError(400, f"{target[:80]!r} is no path.") from None
+        raise RefusedRequestError(400, f"{target[:80]!r} is not a valid path.") from None
     if verb not in _READING | _WRITING:
-        raise RefusedRequestError(405, f"{verb} is no method of the registry.")
+        raise RefusedRequestError(405, f"{verb} is not a method of the registry API.")
     if parts.path in ("/v2", "/v2/", "/v2/_catalog") and verb in _READING:
         return RegistryRequest(verb)
     match = _TARGET.fullmatch(parts.path)
     if match is None or not match["rest"]:
-        raise RefusedRequestError(404, f"the registry has no {parts.path!r}.")
+        raise RefusedRequestError(404, f"the registry API has no path {parts.path!r}.")
     for name in (match["name"], *parse_qs(parts.query).get("from", [])):
         _check_name(name)
     reference = match["rest"] if match["kind"] == "manifests" else ""
@@ -88,9 +88,9 @@ def parse(verb: str, target: str) -> RegistryRequest:
 
 
 def _check_name(name: str) -> None:
-    """Raise RefusedRequestError unless it may be the name of an image here."""
+    """Raise RefusedRequestError for an invalid image name or an unknown project."""
     if len(name) > _MAX_NAME or not _NAME.fullmatch(name):
-        raise RefusedRequestError(400, f"{name[:80]!r} is no name of an image.")
+        raise RefusedRequestError(400, f"{name[:80]!r} is not a valid image name.")
     first, count = name.split("/")[0], name.count("/")
     if first == MIRROR and count:
         return
@@ -104,7 +104,7 @@ def _check_name(name: str) -> None:
 def find_repository(
     resources: list[StoredResource], request: RegistryRequest
 ) -> StoredResource | None:
-    """The repository of the image among the resources of its type."""
+    """Return the repository resource of the image, or None."""
     project, name = request.repository
     for resource in resources:
         if resource.project == project and resource.inputs.get("repositoryId") == name:
@@ -118,25 +118,25 @@ def check_repository(found: StoredResource | None, request: RegistryRequest) -> 
         return False
     if found is None:
         project, name = request.repository
-        text = f"repository {name} of project {project} does not exist. `pulumi up` makes it."
+        text = f"repository {name} of project {project} does not exist. `pulumi up` creates it."
         raise RefusedRequestError(404, text)
     return bool(found.inputs.get("dockerConfig", {}).get("immutableTags"))
 
 
 def check_tag(request: RegistryRequest, digest: str, current: Callable[[], str | None]) -> None:
-    """Raise RefusedRequestError if a repository with immutable tags would not take the request.
+    """Raise RefusedRequestError for a request that changes an immutable tag.
 
     ``digest`` is that of the manifest sent; ``current`` gets the digest that has the tag now.
     """
     if request.verb == "DELETE" and request.kind == "manifests" and request.tag:
-        raise RefusedRequestError(400, f"tag {request.tag} is immutable: it is not deleted.")
+        raise RefusedRequestError(400, f"tag {request.tag} is immutable and cannot be deleted.")
     if request.sets_manifest and request.tag and current() not in (None, digest):
         text = f"cannot update tag {request.tag}. The repository has enabled tag immutability."
         raise RefusedRequestError(400, text)
 
 
 def error_body(error: RefusedRequestError) -> bytes:
-    """The refusal as the API words it."""
+    """Return the body of an error in the API's format."""
     code = {403: "DENIED", 404: "NAME_UNKNOWN", 405: "UNSUPPORTED", 507: "UNKNOWN"}.get(
         error.status, "MANIFEST_INVALID"
     )

@@ -1,4 +1,4 @@
-"""Faults on purpose: lost answers, refusals, stale lists, stock-outs, preemptions.
+"""Injected faults: lost answers, refusals, stale lists, stock-outs, preemptions.
 
 ================  ====================================================================
 ``model``         what a fault is, and which calls it fits

@@ -1,4 +1,4 @@
-"""Faults on the way of calls (a ``apis.server.Hook``), and of operations that calls began."""
+"""Faults of calls (an ``apis.server.Hook``) and of long-running operations."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _KINDS: Final = {"hyperparameterTuningJobs": "HyperparameterTuningJob", "jobs": 
 
 
 class CallFaults:
-    """Applies the faults of the table; of several, the one added first is the outermost."""
+    """Applies faults to calls; of several, the oldest fault is the outermost."""
 
     def __init__(
         self,
@@ -40,11 +40,11 @@ class CallFaults:
         stopping: threading.Event,
         *others: RecordTable[Any],
     ) -> None:
-        """``jobs`` and ``others`` are the tables of all types of jobs."""
+        """``jobs`` and ``others`` are the tables of all job types."""
         self._table, self._tables, self._stopping = table, (jobs, *others), stopping
 
     def __call__(self, call: Call, proceed: Proceed) -> Any:
-        """Make the call, with what goes wrong on its way. Raises ApiError."""
+        """Execute the call with its faults. Raises ApiError."""
         service = next(
             (candidate for candidate in _SERVICES if call.method in METHODS[candidate]), None
         )
@@ -81,18 +81,20 @@ class CallFaults:
         return response
 
     def _apply_fault(self, entry: Entry, call: Call) -> None:
-        """Return if the call goes on; raise ApiError if it ends here."""
+        """Apply a fault; raise ApiError if it ends the call."""
         fault, code = entry.fault, grpc.StatusCode
         match fault.kind:
             case Kind.DROP:
                 self._wait_until_caller_gives_up(call.context)
-                raise ApiError(code.DEADLINE_EXCEEDED, "nobody listens any more")
+                raise ApiError(code.DEADLINE_EXCEEDED, "fault `drop`: no answer is sent")
             case Kind.RESET:
                 reset_peer(call.context.peer())
-                raise ApiError(code.UNAVAILABLE, "the connection is closed")
+                raise ApiError(code.UNAVAILABLE, "fault `reset`: the connection was closed")
             case _:
                 if not self._table.meet(entry, _describe(call), self._stopping, _api_error):
-                    raise ApiError(code.UNAVAILABLE, f"fault {entry.id} was cleared")
+                    raise ApiError(
+                        code.UNAVAILABLE, f"fault {entry.id} was cleared while it held the call"
+                    )
 
     def _wait_until_caller_gives_up(self, context: grpc.ServicerContext) -> None:
         over = threading.Event()
@@ -100,7 +102,9 @@ class CallFaults:
             over.wait()  # the end of the server ends the call, too
 
     def _without_record(self, fault: Fault, call: Call, inner: Proceed) -> Any:
-        """Hide jobs that fit from lists, and have no record of one that is named."""
+        """Hide matching jobs: remove them from lists, and answer 404 to a request that
+        names one.
+        """
         if call.method.startswith(("Get", "Cancel", "Delete")) and "Operation" not in call.method:
             name: str = call.request.name
             raise not_found(
@@ -138,19 +142,19 @@ def _api_error(code: str, text: str) -> ApiError:
 
 
 def _created(request: Any) -> Any:
-    """The job of a request that creates one, of any type; None of any other request."""
+    """Return the job of a create request of any job type; None for other requests."""
     names = ("custom_job", "hyperparameter_tuning_job", "job")
     bodies = (getattr(request, name, None) for name in names)
     return next((job for job in bodies if job is not None), None)
 
 
 def _texts(job: JobRecord | Any) -> list[str]:
-    """Of a row, or of a message."""
+    """Return display name and label values of a row or a message."""
     return [getattr(job, "display_name", ""), *getattr(job, "labels", {}).values()]
 
 
 def _describe(call: Call) -> str:
-    """A held call as ``vt local fault list`` shows it."""
+    """Return a held call as shown by ``vt local fault list``."""
     request = call.request
     job = _created(request)
     if job is not None:
@@ -164,13 +168,15 @@ def _describe(call: Call) -> str:
 
 
 class OperationFaults:
-    """Lets operations take longer, end with an error, or stop half-way."""
+    """Delays operations, fails them, or stops them halfway."""
 
     def __init__(self, table: FaultTable, stopping: threading.Event) -> None:
         self._table, self._stopping = table, stopping
 
     def __call__(self, when: str, method: str, request: Mapping[str, Any]) -> None:
-        """Before or after what an operation does. Raises ApiError and ServerStoppingError."""
+        """Apply faults before or after an operation's work. Raises ApiError and
+        ServerStoppingError.
+        """
         for entry in self._table.count_call(
             Service.OPERATIONS,
             method,
@@ -187,7 +193,7 @@ _BEGINNING: Final = "beginning"
 
 
 def rewrite(fault: Fault, request: Any, answer: Callable[[], Any], response_type: type) -> Any:
-    """The answer to a request that lists jobs as the fault has it; ``answer`` is the true one."""
+    """Return a list answer changed by the fault; ``answer`` returns the unchanged answer."""
     if fault.kind is Kind.SHORT_PAGES:
         return _short_pages(request, answer, response_type)
     if fault.kind is Kind.LOST_PAGE:
@@ -206,7 +212,7 @@ def rewrite(fault: Fault, request: Any, answer: Callable[[], Any], response_type
 
 
 def listed(response: Any) -> str:
-    """The field of a list's response that has the jobs."""
+    """Return the name of a list answer's field with the jobs."""
     return next(name for name in type(response).meta.fields if name != "next_page_token")
 
 
@@ -215,7 +221,7 @@ def _create_time(job: Any) -> datetime:
 
 
 def _short_pages(request: Any, answer: Callable[[], Any], response_type: type) -> Any:
-    """Pages may be shorter than asked for, and empty with more to come (google.aip.dev/158)."""
+    """Return pages shorter than requested, or empty before the last (google.aip.dev/158)."""
     if not request.page_token:
         return response_type(next_page_token=_BEGINNING)
     if request.page_token == _BEGINNING:

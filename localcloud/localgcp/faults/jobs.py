@@ -1,4 +1,4 @@
-"""Faults that happen to jobs: no machine to be had, one that is taken away, or a process killed."""
+"""Faults of running jobs: a stock-out, a preempted machine, a killed process."""
 
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ from localgcp.vertex.records import JobRecord
 
 
 def stockout_message(region: str) -> str:
-    """As reported: github.com/openreview/openreview-expertise/issues/401."""
+    """Return the stock-out text as reported in
+    github.com/openreview/openreview-expertise/issues/401.
+    """
     return f"STOCKOUT: Resources are insufficient in region: {region}."
 
 
@@ -28,11 +30,11 @@ class JobFaults:
     """Only SPOT jobs lose their machines."""
 
     def stockout(self) -> Entry | None:
-        """Return the stock-out that this job meets when it requests its machines."""
+        """Return the stock-out of this job when it requests its machines, or None."""
         return self._take(lambda fault: fault.kind is Kind.STOCKOUT)
 
     def preempted(self, names: Sequence[str], ran_seconds: float) -> Sequence[str]:
-        """Return which of these running replicas lose their machines now."""
+        """Return the running replicas that lose their machines now."""
         if not self.is_spot:
             return ()
         due = self._take(
@@ -60,7 +62,7 @@ class JobFaults:
 
 
 def faults_of(table: FaultTable, job: JobRecord) -> JobFaults:
-    """Return the faults of a CustomJob; one may match its strategy, machine or accelerator."""
+    """Return the faults of a CustomJob; ``match`` may name its strategy, machine or accelerator."""
     strategy = job.spec.get("scheduling", {}).get("strategy", "STANDARD")
     machines = [(pool or {}).get("machineSpec", {}) for pool in job.spec.get("workerPoolSpecs", ())]
     fields = ("machineType", "acceleratorType")

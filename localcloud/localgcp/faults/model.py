@@ -1,4 +1,4 @@
-"""Faults and the checks of their fields. Pure: no gRPC, no files."""
+"""Faults and the checks of their fields (pure)."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ METHODS: Final = {
 
 
 class Service(StrEnum):
-    """Services that have faults."""
+    """Services with faults."""
 
     JOBS = "jobs"
     MODELS = "models"
@@ -171,7 +171,7 @@ _LASTING: Final = LISTS | {Kind.LOST_RECORD, Kind.PATCH, Kind.UTILIZATION}
 
 
 class Fault(BaseModel):
-    """One fault and the calls or jobs it applies to. Raises ValidationError if it makes no sense.
+    """One fault, and the calls or jobs that it matches. Raises ValidationError for a contradiction.
 
     A call that fits is counted; the fault happens from the ``nth`` on, ``times`` times (0: until it
     is cleared; None: once, or until cleared for stale lists and lost pages and records), each
@@ -206,7 +206,7 @@ class Fault(BaseModel):
 
     @classmethod
     def parse(cls, **given: object) -> Fault:
-        """As the constructor; what is wrong is one LocalCloudError, all of it at once."""
+        """Return a Fault. Raises one LocalCloudError that lists all mistakes."""
         try:
             return cls.model_validate(given)
         except ValidationError as error:
@@ -214,20 +214,22 @@ class Fault(BaseModel):
 
     @property
     def limit(self) -> int:
-        """Return how often it happens; 0: until it is cleared."""
+        """Maximum number of times that the fault happens; 0 means until it is cleared."""
         if self.times is not None:
             return self.times
         return 0 if self.kind in _LASTING else 1
 
     def describe(self) -> str:
-        """One line, in the words of ``vt local fault add``."""
+        """Return the fault as arguments of ``vt local fault add``."""
         conditions = self.model_dump(exclude={"service", "kind"}, exclude_defaults=True)
         if self.patch:
             conditions["patch"] = shlex.quote(json.dumps(self.patch))
         return " ".join([self.service, self.kind, *(f"--{k} {v}" for k, v in conditions.items())])
 
     def fits(self, service: Service, method: str, subjects: Iterable[str]) -> bool:
-        """Return whether it applies to a call; ``match`` is searched in the texts ``subjects``."""
+        """Return whether the fault matches a call; ``match`` is searched in the texts
+        ``subjects``.
+        """
         return (
             self.service is service
             and (self.kind not in LISTS or method in _LIST_METHODS)
@@ -236,7 +238,9 @@ class Fault(BaseModel):
         )
 
     def happens(self, seen: int, fired: int) -> bool:
-        """Return whether it happens to the ``seen``-th call that fits, after ``fired`` times."""
+        """Return whether the fault happens to the ``seen``-th matching call, after
+        ``fired`` times.
+        """
         if seen < self.nth or (self.limit and fired >= self.limit):
             return False
         return random.Random(f"{self.seed}:{seen}").random() < self.probability
@@ -257,18 +261,21 @@ _HINT: Final = (
 def _place_problems(fault: Fault) -> Iterable[str]:
     kind, service = fault.kind, fault.service
     if service is Service.STORAGE and kind in _ONLY_ON_JOBS:
-        yield f"{kind} is a fault of jobs; Cloud Storage lists and reads are strongly consistent"
+        yield (
+            f"{kind} requires a service of jobs; Cloud Storage lists and reads are strongly "
+            "consistent"
+        )
     is_asked = service in _ASKED or (service, fault.method) == (Service.STORAGE, "buckets.get")
     kinds = _KINDS_OF.get(service, frozenset({*Kind} - {Kind.DENY, Kind.PATCH, Kind.UTILIZATION}))
     if kind not in (_KINDS_OF_ASKED if is_asked else kinds):
-        yield f"{kind} is no fault of {service}"
+        yield f"service {service} does not support fault {kind}"
     known = METHODS[service]
     if not any(fnmatchcase(name, fault.method) for name in known):
-        yield f"{service} has no method '{fault.method}' (there are: {', '.join(sorted(known))})"
+        yield f"{service} has no method '{fault.method}' (methods: {', '.join(sorted(known))})"
     if kind in LISTS and not any(fnmatchcase(name, fault.method) for name in _LIST_METHODS):
         yield f"{kind} applies to {' and '.join(_LIST_METHODS)}, not to {fault.method}"
     if kind in OF_JOBS and fault.method != "*":
-        yield f"{kind} happens to jobs that run, not to calls: leave the method out"
+        yield f"{kind} applies to running jobs, not to calls: omit the method"
 
 
 def _value_problems(fault: Fault) -> Iterable[str]:
@@ -276,32 +283,40 @@ def _value_problems(fault: Fault) -> Iterable[str]:
     if kind is Kind.ERROR:
         yield from _code_problems(fault)
     if kind is not Kind.ERROR and fault.code:
-        yield f"{kind} takes no code"
+        yield f"{kind} does not accept a code"
     if kind not in _HAS_WHEN and fault.when != "before":
-        yield f"{kind} is neither before nor after"
+        yield f"{kind} does not accept `when`"
     if (kind is Kind.PATCH) is not bool(fault.patch):
-        yield f"{kind} takes no patch" if fault.patch else "patch needs a patch, a JSON object"
+        yield (
+            (f"{kind} does not accept a patch")
+            if fault.patch
+            else ("kind patch requires a patch, a JSON object")
+        )
     if (kind is Kind.UTILIZATION) is (fault.value is None):
-        yield f"{kind} takes no value" if fault.value is not None else f"{kind} needs a value"
+        yield (
+            (f"{kind} does not accept a value")
+            if fault.value is not None
+            else f"{kind} needs a value"
+        )
     if kind in _NEEDS_SECONDS and fault.seconds is None:
         yield f"{kind} needs seconds"
     if kind not in _TAKES_SECONDS and fault.seconds is not None:
-        yield f"{kind} takes no seconds"
+        yield f"{kind} does not accept seconds"
     if kind in _OF_REPLICAS and (fault.nth, fault.probability) != (1, 1.0):
-        yield f"{kind} takes neither nth nor probability: it happens to the jobs it fits"
+        yield f"{kind} accepts neither nth nor probability: it applies to all matching jobs"
     if kind not in _OF_REPLICAS and fault.replica:
-        yield f"{kind} takes no replica"
+        yield f"{kind} does not accept a replica"
 
 
 def _code_problems(fault: Fault) -> Iterable[str]:
     if not fault.code:
         example = "UNAVAILABLE" if fault.service in _BY_GRPC else "503"
-        yield f"an error needs a code, like {example}"
+        yield f"kind error requires a code, such as {example}"
     elif fault.service in _BY_GRPC and fault.code not in GRPC_CODES:
         near = difflib.get_close_matches(fault.code.upper(), GRPC_CODES)
-        yield f"'{fault.code}' is no gRPC code ({near[0] if near else 'UNAVAILABLE, …'})"
+        yield f"'{fault.code}' is not a gRPC code ({near[0] if near else 'UNAVAILABLE, …'})"
     elif fault.service not in _BY_GRPC and not _is_http_error(fault.code):
-        yield f"'{fault.code}' is no HTTP status from 400 to 599"
+        yield f"'{fault.code}' is not an HTTP status from 400 to 599"
 
 
 def _is_http_error(code: str) -> bool:

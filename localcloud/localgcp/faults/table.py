@@ -1,4 +1,4 @@
-"""The faults that were asked for, and the calls they hold: one SQLite file in the home.
+"""The added faults and the calls that they hold, in one SQLite file of the home folder.
 
 Commands write it, the server reads it at every call. Until the first fault is added there is
 no file, and a call costs one look for it. Faults outlive the server: a restart is one of the things
@@ -35,7 +35,7 @@ CREATE TABLE IF NOT EXISTS held (
 
 @dataclass(frozen=True)
 class Entry:
-    """A fault in the table, how many calls fitted, how often it happened, what it holds now."""
+    """A fault with its counts of matching calls and events, and the calls that it holds now."""
 
     id: int
     fault: Fault
@@ -45,39 +45,41 @@ class Entry:
 
     @property
     def spent(self) -> bool:
-        """It will not happen again."""
+        """Return whether the fault cannot happen again."""
         return bool(self.fault.limit) and self.fired >= self.fault.limit
 
     @property
     def uses(self) -> str:
-        """``1 of 3``, or ``5`` for one without a limit."""
+        """How often the fault happened: ``1 of 3``, or ``5`` without a limit."""
         return f"{self.fired} of {self.fault.limit}" if self.fault.limit else str(self.fired)
 
     def as_json(self) -> dict[str, object]:
-        """For programs: what was asked for, and what became of it."""
+        """Return the fault with its counts and held calls, for JSON output."""
         counts = {"seen": self.seen, "fired": self.fired, "spent": self.spent}
         return {"id": self.id, **self.fault.model_dump(mode="json"), **counts, "held": self.held}
 
 
 class FaultTable:
-    """The file; safe across threads and processes (a connection for each call)."""
+    """The SQLite file; safe across threads and processes (a connection for each call)."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
 
     def any(self) -> bool:
-        """Return whether there may be a fault, by the file system: every call asks."""
+        """Return whether faults may exist; checks only the file system, because every call needs
+        it.
+        """
         return self.path.exists()
 
     def add(self, fault: Fault) -> int:
-        """Add a fault; returns its id."""
+        """Add a fault and return its id."""
         with self._connect() as db:
             row = db.execute("INSERT INTO faults (body) VALUES (?)", (fault.model_dump_json(),))
             assert row.lastrowid is not None
             return row.lastrowid
 
     def entries(self) -> tuple[Entry, ...]:
-        """All faults, oldest first."""
+        """Return all faults, oldest first."""
         if not self.any():
             return ()
         with self._connect() as db:
@@ -91,14 +93,16 @@ class FaultTable:
         )
 
     def get(self, fault_id: int) -> Entry:
-        """One fault. Raises LocalCloudError if there is none of this id."""
+        """Return one fault. Raises LocalCloudError if no fault has this id."""
         for entry in self.entries():
             if entry.id == fault_id:
                 return entry
-        raise LocalCloudError(f"there is no fault {fault_id}.", "`vt local fault list` shows them.")
+        raise LocalCloudError(
+            f"fault {fault_id} does not exist.", "`vt local fault list` lists the faults."
+        )
 
     def clear(self, fault_id: int | None = None) -> int:
-        """Remove one fault, or all; returns how many. A call held by one never goes on.
+        """Remove one fault, or all, and return their number; calls that they hold fail.
 
         Raises LocalCloudError if there is none of this id.
         """
@@ -118,7 +122,7 @@ class FaultTable:
         subjects: Callable[[Fault], list[str]],
         accept: Callable[[Fault], bool],
     ) -> list[Entry]:
-        """Count a call against the faults that fit it and are accepted; those that happen."""
+        """Count a call against the matching accepted faults, and return the faults that happen."""
         fitting = [
             entry.id
             for entry in self.entries()
@@ -143,7 +147,7 @@ class FaultTable:
         stopping: threading.Event,
         error: Callable[[str, str], Exception],
     ) -> bool:
-        """Delay or hold a call; return False if it was held and its fault was cleared.
+        """Delay or hold a call; return False if the call was held and its fault was cleared.
 
         Raises ``error(code, text)`` for a fault of kind ``error``. Other kinds are the caller's.
         """
@@ -155,7 +159,7 @@ class FaultTable:
         return fault.kind is not Kind.HOLD or self.hold(entry.id, call, stopping)
 
     def hold(self, fault_id: int, call: str, stopping: threading.Event) -> bool:
-        """Wait here until the fault is released. False if it was cleared, or the server stops."""
+        """Wait until the fault is released. False if it was cleared, or the server stops."""
         with self._connect() as db:
             held = db.execute(
                 "INSERT INTO held (fault, call) VALUES (?, ?)", (fault_id, call)
@@ -170,21 +174,22 @@ class FaultTable:
                 db.execute("DELETE FROM held WHERE id = ?", (held,))
 
     def release(self, fault_id: int) -> tuple[str, ...]:
-        """Let the calls a fault holds go on, and hold no further ones; returns those calls.
+        """Release a fault's held calls, hold no further calls, and return the released calls.
 
         Raises LocalCloudError if there is no such fault, or it is none that holds.
         """
         entry = self.get(fault_id)
         if entry.fault.kind is not Kind.HOLD:
             raise LocalCloudError(
-                f"fault {fault_id} is of kind {entry.fault.kind}; only hold holds."
+                f"fault {fault_id} has kind {entry.fault.kind}; only faults of kind hold can "
+                "be released."
             )
         with self._connect() as db:
             db.execute("UPDATE faults SET released = 1 WHERE id = ?", (fault_id,))
         return entry.held
 
     def wait_held(self, fault_id: int, seconds: float) -> str:
-        """The call a fault holds, as soon as there is one.
+        """Wait until a fault holds a call, and return the call.
 
         Raises LocalCloudError after ``seconds``.
         """
@@ -196,7 +201,7 @@ class FaultTable:
         return held[0]
 
     def forget_held(self) -> None:
-        """A new server: what an earlier one held has ended with it."""
+        """Delete the held calls of an earlier server."""
         if self.any():
             with self._connect() as db:
                 db.execute("DELETE FROM held")
@@ -211,7 +216,7 @@ class FaultTable:
 
 
 def _count(db: sqlite3.Connection, fault_id: int) -> Entry | None:
-    """Count a fitting call; the fault if it happens to it."""
+    """Count a matching call; return the fault if it happens, else None."""
     row = db.execute(
         "UPDATE faults SET seen = seen + 1 WHERE id = ? AND released = 0"
         " RETURNING body, seen, fired",
@@ -227,13 +232,13 @@ def _count(db: sqlite3.Connection, fault_id: int) -> Entry | None:
 
 
 def inject(home: Home, fault: Fault) -> int:
-    """Add a fault, in force at once, and return its id."""
+    """Add a fault, effective at once, and return its id."""
     home.create()
     return FaultTable(home.faults).add(fault)
 
 
 def clear(home: Home, fault_id: int | None = None) -> int:
-    """Remove one fault or all, out of force at once, and return how many.
+    """Remove one fault or all, effective at once, and return their number.
 
     Raises LocalCloudError if there is no fault of this id.
     """

@@ -1,4 +1,4 @@
-"""``python -m localgcp.gcp [ENGINE_ADDRESS]``: as the engine starts the plugin.
+"""``python -m localgcp.gcp [ENGINE_ADDRESS]``: the engine starts the plugin so.
 
 Prints the port on stdout, as the engine expects, and serves until the engine ends it.
 """
@@ -17,7 +17,7 @@ _WATCH_SECONDS: Final = 1.0
 
 
 def main() -> None:
-    """Serve until SIGINT, SIGTERM, or the end of the engine; what runs then is finished."""
+    """Serve until SIGINT, SIGTERM or the end of the engine, then finish the running calls."""
     # A killed engine does not end its plugins: init or another reaper becomes their parent.
     # Read before the port is printed: after that, the engine may be gone at any time.
     engine = os.getppid()

@@ -1,4 +1,6 @@
-"""Inputs of a resource: names and defaults filled in, mistakes found, in the plugin's words."""
+"""Checks the inputs of a resource: fills in names and defaults, reports mistakes in the plugin's
+wording.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,7 @@ DEFAULTS: Final = "__defaults"
 
 @dataclass(frozen=True)
 class Place:
-    """Location of a property: for the user (Pulumi), for messages (Terraform), for rules."""
+    """Location of a property in the forms of users (Pulumi), messages (Terraform) and rules."""
 
     pulumi: str = ""
     tf: str = ""
@@ -33,19 +35,21 @@ class Place:
         return Place(pulumi, join(self.tf, prop.tf), join(self.rule, prop.name), self.inside_set)
 
     def element(self, prop: Property, index: int) -> Place:
-        """Element of the list or set that stands here."""
+        """Return the location of one element of this list or set."""
         frozen = self.inside_set or prop.is_set
         pulumi = self.pulumi if frozen else f"{self.pulumi}[{index}]"
         return Place(pulumi, f"{self.tf}.{index}", self.rule, frozen)
 
     def inner(self) -> Place:
-        """The one object that stands here: Terraform counts it as element 0."""
+        """Return the location of the single object: Terraform counts it as element 0."""
         return Place(self.pulumi, f"{self.tf}.0", self.rule, self.inside_set)
 
 
 @dataclass(frozen=True)
 class CheckedInputs:
-    """Inputs to keep, and messages for the user (none: the inputs are good)."""
+    """Inputs with names and defaults, and messages for the user; no messages if the inputs are
+    valid.
+    """
 
     inputs: dict[str, Any]
     failures: list[str] = field(default_factory=list)
@@ -54,7 +58,7 @@ class CheckedInputs:
 def check(
     type_: TypeSchema, name: str, olds: Mapping[str, Any], news: Mapping[str, Any], naming: Naming
 ) -> CheckedInputs:
-    """Fill in and validate the inputs ``news`` of the resource called ``name``.
+    """Fill in and validate the inputs ``news`` of the resource ``name``.
 
     Raises NameTooLongError if no name can be made.
     """
@@ -105,7 +109,7 @@ def _nested_defaults(prop: Property, value: Any) -> Any:
 def _problems(
     type_: TypeSchema, props: Mapping[str, Property], value: Mapping[str, Any], place: Place
 ) -> Iterator[tuple[str, str]]:
-    """Pairs of place and message, for one object and everything inside it."""
+    """Yield location and message of each mistake in an object and its nested values."""
     for key in value:
         if key not in props and key != DEFAULTS:
             yield f"{place.pulumi}.{key}".lstrip("."), "Invalid or unknown key"
@@ -169,7 +173,7 @@ def _combination_problems(
 
 
 def _checkable(prop: Property, item: Any) -> bool:
-    """Is the item what a rule for this property expects, and known?"""
+    """Return whether the value is known and has the type that the property's rule expects."""
     if prop.type.startswith("map<"):
         return isinstance(item, dict) and not has_unknown(item)
     if prop.type == "int":
@@ -195,7 +199,9 @@ RANDOM_LENGTH: Final = 7
 
 @dataclass(frozen=True)
 class Naming:
-    """The engine's input for names in one Check: the seed, and the stack's autonaming rule."""
+    """The engine's input for automatic names in one Check: the seed, and the stack's autonaming
+    rule.
+    """
 
     seed: bytes = b""
     proposed: str = ""
@@ -203,7 +209,8 @@ class Naming:
 
 
 def auto_name(type_: TypeSchema, name: str, naming: Naming) -> str | None:
-    """A name for the resource called ``name``; None if the stack forbids making one.
+    """Return an automatic name for the resource ``name``; None if the stack forbids automatic
+    names.
 
     Raises NameTooLongError.
     """
@@ -230,5 +237,5 @@ def _random(seed: bytes) -> str:
 
 
 def kept_name(olds: dict[str, Any], key: str) -> Any:
-    """The name an earlier Check made for this resource, or None."""
+    """Return the automatic name from an earlier Check of this resource, or None."""
     return olds.get(key) if key in (olds.get("__defaults") or ()) else None

@@ -1,4 +1,4 @@
-"""Access to the local cloud for every read and write: guard, project, API, errors."""
+"""Access to the local cloud for all reads and writes: project guard, enabled APIs, errors."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _TITLES: Final = {
 
 @dataclass
 class Cloud:
-    """The local cloud as one resource type sees it under one provider configuration."""
+    """The local cloud for one resource type and one provider configuration."""
 
     type: TypeSchema
     settings: Settings
@@ -54,13 +54,13 @@ class Cloud:
         home = self.environment.get(HOME_VARIABLE)
         if not home:
             raise RefusedError(
-                f"{HOME_VARIABLE} is not set, so there is no local cloud to work on. "
-                "Hint: run pulumi through `vt local up` or inside `vt local shell`"
+                f"{HOME_VARIABLE} is not set, so the local cloud cannot be used. Hint: run pulumi "
+                "through `vt local up` or inside `vt local shell`"
             )
         return Store(Path(home) / "cloud.sqlite")
 
     def in_project_of(self, id_: str, state: Mapping[str, Any]) -> Cloud:
-        """The same, with the resource's own project: its provider may have another one, or none."""
+        """Return the same with the resource's own project, which may differ from the provider's."""
         project = plain(state.get("project"))
         if not project and self.environment.get(HOME_VARIABLE):
             resource = self.store.get(self.type.token, id_)
@@ -70,7 +70,7 @@ class Cloud:
         return replace(self, settings=replace(self.settings, project=str(project)))
 
     def guard(self, project: str) -> None:
-        """Refuse to touch a project that is not local. Raises RefusedError."""
+        """Raise RefusedError for a project that is not local."""
         if not project:
             raise RefusedError(
                 f"{self.type.token}: project: required field is not set. "
@@ -84,7 +84,7 @@ class Cloud:
             )
 
     def need_api(self, project: str, service: str | None, doing: str) -> None:
-        """Fail as the cloud does while an API is off. Raises CloudError 403."""
+        """Raise CloudError 403 if an API is not enabled, as the cloud does."""
         if service is None or self.store.service_enabled(project, service):
             return
         title = _TITLES.get(service, service)
@@ -99,22 +99,22 @@ class Cloud:
 
 
 def normal_project(path: str, project: str) -> str:
-    """A resource path with the project's id where it had its number."""
+    """Return a resource path with the project's id in place of its number."""
     number = project_number(project) if project else ""
     return path.replace(f"projects/{number}/", f"projects/{project}/", 1) if number else path
 
 
 def now() -> str:
-    """The time as Google's APIs write it."""
+    """Return the current time in the format of Google's APIs."""
     return datetime.now(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
 
 
 def new_number() -> str:
-    """A number such as services give to their resources."""
+    """Return a random number, as services assign to their resources."""
     return str(10**18 + secrets.randbelow(8 * 10**18))
 
 
 def text(inputs: Mapping[str, Any], key: str) -> str:
-    """A string input; "" if it was not given."""
+    """Return a string input; "" if it is unset."""
     value = inputs.get(key)
     return "" if value is None else str(value)

@@ -1,4 +1,4 @@
-"""Property values between the wire (protobuf Struct with signatures) and Python.
+"""Converts property values between the wire (protobuf Struct with signatures) and Python.
 
 Own code, because the SDK's deserialiser builds ``Output``s and assets of a running program and
 importing it takes longer than everything else this plugin does at start.
@@ -24,7 +24,7 @@ OUTPUT: Final = "d0e6a833031e9bbcd3f4e8bde6ca49a4"
 
 
 class Unknown:
-    """A value that exists only after another resource was created."""
+    """A value that is unknown until another resource is created."""
 
     def __repr__(self) -> str:
         return "UNKNOWN"
@@ -41,7 +41,7 @@ UNKNOWN: Final = Unknown()
 
 @dataclass(frozen=True)
 class Secret:
-    """A value the engine encrypts in its state."""
+    """A value that the engine encrypts in its state."""
 
     value: Any
 
@@ -58,7 +58,7 @@ class Asset:
     fields: tuple[tuple[str, str], ...] = field(compare=False)
 
     def read(self) -> bytes:
-        """The content. Raises OSError if it cannot be had."""
+        """Return the content. Raises OSError if it cannot be read."""
         fields = dict(self.fields)
         if "text" in fields:
             return fields["text"].encode()
@@ -71,7 +71,7 @@ class Asset:
 
 
 def decode(struct: struct_pb2.Struct) -> dict[str, Any]:
-    """Properties of a message, with Secret, Asset and UNKNOWN in place."""
+    """Decode the properties of a message; values may be Secret, Asset and UNKNOWN."""
     return {key: _decode(value) for key, value in struct.fields.items()}
 
 
@@ -114,7 +114,7 @@ def _decode_struct(struct: struct_pb2.Struct) -> Any:
 
 
 def encode(properties: Mapping[str, Any]) -> struct_pb2.Struct:
-    """The message for these properties."""
+    """Encode properties as a message."""
     return struct_pb2.Struct(fields={key: _encode(item) for key, item in properties.items()})
 
 
@@ -143,7 +143,7 @@ def _encode(value: Any) -> struct_pb2.Value:
 
 
 def plain(value: Any) -> Any:
-    """The value without secret markers."""
+    """Return the value without secret markers."""
     match value:
         case Secret():
             return plain(value.value)
@@ -155,17 +155,17 @@ def plain(value: Any) -> Any:
 
 
 def has_unknown(value: Any) -> bool:
-    """True if the value contains an unknown value."""
+    """Return whether the value contains an unknown value."""
     return any(isinstance(part, Unknown) for part in _parts(value))
 
 
 def has_secret(value: Any) -> bool:
-    """True if the value contains a secret."""
+    """Return whether the value contains a secret."""
     return any(isinstance(part, Secret) for part in _parts(value))
 
 
 def _parts(value: Any) -> Iterator[Any]:
-    """The value and all values inside of it."""
+    """Yield the value and all its nested values."""
     yield value
     match value:
         case Secret():
@@ -176,7 +176,7 @@ def _parts(value: Any) -> Iterator[Any]:
 
 
 def stored(value: Any) -> Any:
-    """The value as JSON can hold it: assets by their hash, no secret markers."""
+    """Return the value as JSON: assets by their hash, without secret markers."""
     if isinstance(value, Asset):
         return {"asset": value.hash}
     if isinstance(value, dict):
@@ -187,5 +187,5 @@ def stored(value: Any) -> Any:
 
 
 def base64_of(digest: bytes) -> str:
-    """Base64 as Cloud Storage writes checksums."""
+    """Encode bytes as base64, the form of Cloud Storage's checksums."""
     return base64.b64encode(digest).decode()

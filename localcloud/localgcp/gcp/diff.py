@@ -1,4 +1,4 @@
-"""Changes of a resource that update it or replace it, property by property.
+"""Changes of a resource, property by property, that update or replace it.
 
 The new inputs are compared with the old outputs, as the official plugin does: a value the service
 filled in is no change, and what was changed behind the program's back is.
@@ -22,7 +22,9 @@ UPDATE: Final = "update"
 
 @dataclass(frozen=True)
 class Change:
-    """One changed property: path, ``add``/``delete``/``update``, and whether it replaces."""
+    """One changed property: path, ``add``/``delete``/``update``, and whether it replaces the
+    resource.
+    """
 
     path: str
     kind: str
@@ -30,7 +32,7 @@ class Change:
 
     @property
     def top(self) -> str:
-        """The top-level property the path begins with."""
+        """The top-level property of the path."""
         return self.path.replace("[", ".").partition(".")[0]
 
 
@@ -61,7 +63,9 @@ def changes(
     settings: Settings,
     hook: Callable[[dict[str, Any], dict[str, Any]], list[Change]],
 ) -> list[Change]:
-    """All changes, sorted by path. ``hook`` adds what the type's service foretells."""
+    """Return all changes, sorted by path. ``hook`` adds the changes that the type's service
+    predicts.
+    """
     news, before = plain(dict(inputs)), plain(dict(olds))
     changed: dict[str, Change] = {}
     for name, prop in type_.properties.items():
@@ -80,7 +84,7 @@ def changes(
 
 
 def delete_first(type_: TypeSchema, inputs: Mapping[str, Any]) -> bool:
-    """Must a replacement delete the old resource first? Yes if both would have one name."""
+    """Return whether a replacement deletes the old resource first, as both would have one name."""
     defaulted = inputs.get(DEFAULTS) or ()
     named = any(p.auto_name and p.name not in defaulted for p in type_.properties.values())
     return type_.delete_before_replace or named
@@ -220,9 +224,10 @@ def _same_reference(old: str, new: str) -> bool:
 
 
 def _leaf(traits: Traits, block: Property, name: str) -> Property:
-    """A property of a block whose fields schema.json does not list. They replace as the block does:
-    the plugin has that for each (resource_compute_reservation.go,
-    resource_secret_manager_secret.go)."""
+    """Return a property of a block whose fields schema.json does not list. It replaces the resource
+    if the block does: the plugin declares this for each field (resource_compute_reservation.go,
+    resource_secret_manager_secret.go).
+    """
     replaces = block.force_new and name not in traits.updated_in_place
     return Property(
         name=name, tf=name, type="string", optional=True, computed=True, force_new=replaces
@@ -234,5 +239,5 @@ def _replaces(prop: Property) -> bool:
 
 
 def _empty(value: Any) -> bool:
-    """True if a value is missing or a zero value; Terraform does not distinguish them."""
+    """Return whether a value is missing or a zero value; Terraform does not distinguish them."""
     return value in (None, "", 0, False, [], {})

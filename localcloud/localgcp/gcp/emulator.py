@@ -1,4 +1,4 @@
-"""The object storage emulator, through the JSON API of Cloud Storage.
+"""Client of the object storage emulator, through the JSON API of Cloud Storage.
 
 The official client library would do, but takes a second to import, at every start of the plugin.
 """
@@ -25,37 +25,37 @@ _OPENER: Final = build_opener(ProxyHandler({}))
 
 @dataclass(frozen=True)
 class Emulator:
-    """Buckets and objects; ``None`` and ``False`` mean: not there."""
+    """Buckets and objects; methods return ``None`` or ``False`` if they do not exist."""
 
     base: str
 
     @staticmethod
     def of(cloud: Cloud) -> Emulator:
-        """The emulator the environment names. Raises RefusedError."""
+        """Return the emulator at the address in the environment. Raises RefusedError."""
         host = cloud.environment.get(VARIABLE, "").rstrip("/")
         if not host:
             raise RefusedError(
-                f"{VARIABLE} is not set, so there is no local object storage. "
-                "Hint: run pulumi through `vt local up` or inside `vt local shell`"
+                f"{VARIABLE} is not set, so the local object storage cannot be used. Hint: run "
+                "pulumi through `vt local up` or inside `vt local shell`"
             )
         return Emulator(host if "://" in host else f"http://{host}")
 
     def create_bucket(self, project: str, name: str, location: str) -> None:
-        """Make a bucket; one that is there already stays as it is."""
+        """Create a bucket; an existing bucket stays unchanged."""
         body = {"name": name, "location": location}
         url = f"/storage/v1/b?{urlencode({'project': project})}"
         self._call("POST", url, json.dumps(body).encode(), absent=409)
 
     def has_bucket(self, name: str) -> bool:
-        """Is there such a bucket?"""
+        """Return whether the bucket exists."""
         return self._call("GET", f"/storage/v1/b/{quote(name, safe='')}") is not None
 
     def delete_bucket(self, name: str) -> None:
-        """Remove an empty bucket, if it is there."""
+        """Delete an empty bucket, if it exists."""
         self._call("DELETE", f"/storage/v1/b/{quote(name, safe='')}")
 
     def objects(self, bucket: str) -> Iterator[str]:
-        """Names of the objects in a bucket. Raises UnlistableBucketError."""
+        """Yield the names of the objects in a bucket. Raises UnlistableBucketError."""
         token = ""
         while True:
             query = urlencode({"maxResults": 1000, **({"pageToken": token} if token else {})})
@@ -72,7 +72,7 @@ class Emulator:
     def upload(
         self, bucket: str, metadata: dict[str, Any], content: bytes
     ) -> dict[str, Any] | None:
-        """Write an object; the API's record of it, or None if there is no such bucket."""
+        """Write an object; return its metadata, or None if the bucket does not exist."""
         boundary = uuid4().hex
         head = (
             f"--{boundary}\r\nContent-Type: application/json; charset=UTF-8\r\n\r\n"
@@ -84,11 +84,11 @@ class Emulator:
         return self._call("POST", url, body, f"multipart/related; boundary={boundary}")
 
     def object(self, bucket: str, name: str) -> dict[str, Any] | None:
-        """The API's record of an object."""
+        """Return the metadata of an object, or None."""
         return self._call("GET", _object_url(bucket, name))
 
     def delete_object(self, bucket: str, name: str) -> None:
-        """Remove an object, if it is there."""
+        """Delete an object, if it exists."""
         self._call("DELETE", _object_url(bucket, name))
 
     def _call(
@@ -100,7 +100,7 @@ class Emulator:
         *,
         absent: int = 404,
     ) -> dict[str, Any] | None:
-        """The decoded answer; None for the status ``absent``. Raises RefusedError."""
+        """Send a request and return the decoded answer; None for the status ``absent``."""
         request = Request(self.base + path, body, {"Content-Type": content_type}, method=method)
         try:
             with _OPENER.open(request, timeout=TIMEOUT_SECONDS) as response:

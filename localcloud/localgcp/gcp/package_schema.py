@@ -1,4 +1,4 @@
-"""The schema of the package ``gcp``, as far as this stand-in knows it.
+"""The schema of the package ``gcp`` for the resource types of this stand-in.
 
 Programs in Python and TypeScript have the official SDK. The host of YAML programs has no SDK: it
 asks the plugin for the properties of each resource type
@@ -35,7 +35,7 @@ _OF_PROVIDER = (
 
 
 def package_schema(version: str) -> dict[str, Any]:
-    """All resource types, with the types of their nested properties, as JSON values."""
+    """Return the schema of all resource types and their nested types, as JSON values."""
     types: dict[str, Any] = {}
     resources: dict[str, Any] = {}
     for token in tokens():
@@ -78,7 +78,7 @@ def _properties(
 
 
 def _type_of(token: str, property_: Property, types: dict[str, Any]) -> dict[str, Any]:
-    """The type of one property; nested objects become entries of ``types``."""
+    """Return the type of one property; adds nested objects to ``types``."""
     outer, _, inner = property_.type.removesuffix(">").partition("<")
     if outer == "map":
         return {"type": "object", "additionalProperties": {"type": _SCALARS[inner]}}
@@ -111,7 +111,7 @@ _SERVED: Final = ("9.", "10.")
 
 
 def version() -> str:
-    """The version of the SDK that is installed beside it, which the engine compares with this.
+    """Return the version of the installed SDK, which the engine compares with the plugin's.
 
     A program in another language, or with an SDK that it does not serve, is told of the one that it
     was measured by.

@@ -1,4 +1,4 @@
-"""Outputs of a resource: what is known before it exists, and what it has afterwards."""
+"""Outputs of a resource, in a preview and after its creation."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Settings:
     attribution: bool = True
 
     def labels(self, own: Any) -> Any:
-        """Labels a resource really gets; UNKNOWN while one of its own is."""
+        """Return the labels of a resource; UNKNOWN while one of its own labels is unknown."""
         if has_unknown(own):
             return UNKNOWN
         return {
@@ -38,7 +38,9 @@ class Settings:
 def preview(
     type_: TypeSchema, inputs: Mapping[str, Any], settings: Settings, known: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Outputs of a resource that does not exist yet. ``known``: what its service can foretell."""
+    """Return outputs of a resource that does not exist yet; ``known`` has predictions of its
+    service.
+    """
     result: dict[str, Any] = {}
     for name, prop in type_.properties.items():
         if inputs.get(name) is not None:
@@ -56,7 +58,7 @@ def created(
     settings: Settings,
     computed: Mapping[str, Any],
 ) -> dict[str, Any]:
-    """Outputs of a resource that was just created; ``computed`` comes from its service."""
+    """Return outputs of a new resource; ``computed`` has the values that its service set."""
     return updated(type_, inputs, {}, settings, computed, planning=False)
 
 
@@ -69,7 +71,7 @@ def updated(
     *,
     planning: bool,
 ) -> dict[str, Any]:
-    """Outputs after an update: what the service decided before (``olds``) stays."""
+    """Return outputs after an update; values that the service set before (``olds``) stay."""
     result: dict[str, Any] = {}
     for name, prop in type_.properties.items():
         if name in computed:
@@ -92,7 +94,7 @@ def updated(
 def _foretold(
     type_: TypeSchema, prop: Property, inputs: Mapping[str, Any], settings: Settings
 ) -> Any:
-    """Preview of a property that was not given; None: the plugin leaves it out."""
+    """Return the preview of an unset property; None if the plugin omits it."""
     if prop.name in LABEL_OUTPUTS:
         return settings.labels(inputs.get("labels"))
     if prop.computed:
@@ -109,7 +111,7 @@ def _foretold(
 
 
 def _fill(prop: Property, value: Any, old: Any, *, planning: bool) -> Any:
-    """The given value with nested defaults, and nested values the service decides."""
+    """Return the value with nested defaults, and with nested values that the service sets."""
     value = plain(value)
     if prop.is_object and isinstance(value, dict):
         return _fill_object(prop, value, old, planning=planning)
@@ -148,7 +150,7 @@ def _fill_object(prop: Property, value: dict[str, Any], old: Any, *, planning: b
 def _marked(
     type_: TypeSchema, inputs: Mapping[str, Any], outputs: dict[str, Any]
 ) -> dict[str, Any]:
-    """Outputs with secrets marked: by their nature, or because the input was one."""
+    """Return the outputs with secrets marked: sensitive properties, and inputs that were secret."""
     return {
         name: Secret(value)
         if type_.properties[name].sensitive or has_secret(inputs.get(name))

@@ -1,4 +1,4 @@
-"""Rules of single properties that the schema alone does not state, with the plugin's own words.
+"""Rules for single properties beyond the schema, with the plugin's own wording.
 
 Each takes the value and returns what is wrong, or None; ``rules`` of a type names it. Measured: the
 fixture ``gcp-invalid-inputs.txt`` lists the refusals, and what passes here though the cloud
@@ -23,14 +23,14 @@ _DAY: Final = 86_400
 
 
 def gce_name(value: Any) -> str | None:
-    """Names of Compute Engine."""
+    """Check a name of Compute Engine."""
     if re.fullmatch(_GCE_NAME, value):
         return None
     return f'"name" ("{value}") doesn\'t match regexp "{_GCE_NAME}"'
 
 
 def account_id(value: Any) -> str | None:
-    """Ids of service accounts."""
+    """Check the id of a service account."""
     if not 6 <= len(value) <= 30:
         return f'"account_id" ("{value}") must be between 6 and 30 characters long'
     if not re.fullmatch(_ACCOUNT, value):
@@ -39,7 +39,7 @@ def account_id(value: Any) -> str | None:
 
 
 def bucket_labels(value: Any) -> str | None:
-    """Keys of labels."""
+    """Check the label keys of a bucket."""
     for key in sorted(value):
         # International lower-case letters are legal too; str.islower knows them.
         if not _LABEL_KEY.fullmatch(key) and (key.isascii() or not key.islower()):
@@ -48,7 +48,7 @@ def bucket_labels(value: Any) -> str | None:
 
 
 def json_object(value: Any) -> str | None:
-    """Text that is JSON with an object."""
+    """Check that a text is a JSON object."""
     try:
         is_object = isinstance(json.loads(value), dict)
     except (TypeError, ValueError):
@@ -57,7 +57,7 @@ def json_object(value: Any) -> str | None:
 
 
 def iam_member(value: Any) -> str | None:
-    """Members of IAM policies."""
+    """Check a member of an IAM policy."""
     if ":" in value or value in ("allUsers", "allAuthenticatedUsers"):
         return None
     return (
@@ -67,7 +67,7 @@ def iam_member(value: Any) -> str | None:
 
 
 def cidr(value: Any) -> str | None:
-    """Ranges of addresses."""
+    """Check a CIDR range."""
     try:
         ipaddress.ip_network(value, strict=False)
     except ValueError:
@@ -76,7 +76,7 @@ def cidr(value: Any) -> str | None:
 
 
 def pool_id(value: Any) -> str | None:
-    """Ids of workload identity pools."""
+    """Check the id of a workload identity pool."""
     if len(value) < 4:
         return f'"{_POOL}" cannot be smaller than 4 characters'
     if len(value) > 32:
@@ -87,7 +87,7 @@ def pool_id(value: Any) -> str | None:
 
 
 def rotation_period(value: Any) -> str | None:
-    """Rotation of keys."""
+    """Check the rotation period of a key."""
     seconds = value.removesuffix("s")
     if seconds.isdecimal() and int(seconds) < _DAY:
         return "Rotation period must be greater than one day"
@@ -95,14 +95,14 @@ def rotation_period(value: Any) -> str | None:
 
 
 def api_name(value: Any) -> str | None:
-    """Names of APIs."""
+    """Check the name of an API."""
     if "." in value:
         return None
     return f"expected {value} to be a domain like serviceusage.googleapis.com"
 
 
 def reservation_count(value: Any) -> str | None:
-    """Machines of a reservation."""
+    """Check the number of machines of a reservation."""
     return (
         f"expected specific_reservation.0.count to be at least (1), got {value}"
         if value < 1
@@ -111,7 +111,9 @@ def reservation_count(value: Any) -> str | None:
 
 
 def firewall_needs_a_source(inputs: Mapping[str, Any]) -> str | None:
-    """The one rule of these types that the plugin checks while planning, not in Check."""
+    """Check that a firewall rule has a source; the plugin checks this while planning, not
+    in Check.
+    """
     if inputs.get("direction", "INGRESS") != "INGRESS":
         return None
     if any(inputs.get(key) for key in ("sourceTags", "sourceRanges", "sourceServiceAccounts")):

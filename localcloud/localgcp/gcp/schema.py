@@ -1,4 +1,4 @@
-"""Property trees of the resource types, read from ``schema.json`` (measured, see its header)."""
+"""Property trees of the resource types, read from ``schema.json``, which was measured."""
 
 from __future__ import annotations
 
@@ -35,26 +35,26 @@ class Property:
 
     @property
     def is_collection(self) -> bool:
-        """A list or a set."""
+        """Whether the property is a list or a set."""
         return self.type.startswith(("list<", "set<"))
 
     @property
     def is_set(self) -> bool:
-        """Order means nothing."""
+        """Whether the property is a set, whose order has no meaning."""
         return self.type.startswith("set<")
 
     @property
     def is_object(self) -> bool:
-        """One nested object."""
+        """Whether the property is one nested object."""
         return self.type == "object"
 
     @property
     def input(self) -> bool:
-        """May a program set it?"""
+        """Whether a program can set the property."""
         return self.required or self.optional
 
     def zero(self) -> Any:
-        """The plugin's value for an unset property."""
+        """Return the plugin's value for an unset property."""
         if self.has_unset:
             return json.loads(json.dumps(self.unset))
         if self.is_collection:
@@ -66,7 +66,7 @@ class Property:
 
 @dataclass(frozen=True, kw_only=True)
 class Traits:
-    """The plugin's rules for a type's names and properties, where the schema has none. Measured."""
+    """The plugin's measured rules for a type's names and properties that the schema lacks."""
 
     longest_name: int = 63
     """Longest automatic name; Compute Engine's by default."""
@@ -94,7 +94,7 @@ _NO_TRAITS: Final = Traits()
 
 @dataclass(frozen=True)
 class TypeSchema:
-    """The schema of a resource type, its id format, and what the official plugin adds to it."""
+    """The schema of a resource type, its id format, and measured traits of the official plugin."""
 
     token: str
     properties: Mapping[str, Property]
@@ -105,23 +105,23 @@ class TypeSchema:
     traits: Traits = _NO_TRAITS
 
     def by_tf(self, tf: str) -> Property:
-        """Top-level property with this Terraform name."""
+        """Return the top-level property with this Terraform name."""
         return next(p for p in self.properties.values() if p.tf == tf)
 
 
 def find(token: str) -> TypeSchema | None:
-    """The resource type, or None if this stand-in does not know it."""
+    """Return the resource type, or None if the stand-in does not support it."""
     raw = _document()["types"].get(token)
     return _build(token) if raw else None
 
 
 def tokens() -> list[str]:
-    """All resource types."""
+    """Return all resource types."""
     return list(_document()["types"])
 
 
 def documented() -> list[str]:
-    """Resource types that follow the documentation, without a measurement to hold them against."""
+    """Return resource types that follow the documentation; they were not measured."""
     return list(_document()["documented"])
 
 

@@ -1,4 +1,4 @@
-"""Pulumi's ResourceProvider protocol over the stand-in: one method per RPC."""
+"""Pulumi's ResourceProvider protocol for the stand-in: one method per RPC."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ from localgcp.gcp.services.base import ResourceType
 
 #: Which way out there is, in one line: an engine prints the text as it is.
 _UNSERVED: Final = (
-    ": it can be neither rehearsed nor previewed offline. Hint: declare it only outside of local "
-    "projects, and preview signed in to Google Cloud; or add it to "
-    "localcloud/localgcp/gcp/services/__init__.py; docs/components.md"
+    ": it can be neither rehearsed nor previewed offline. Hint: declare the resource only outside "
+    "of local projects, and preview with Google Cloud credentials; or add the type to "
+    "localcloud/localgcp/gcp/services/__init__.py (docs/components.md)"
 )
 # Values travel inside messages: allow what the engine allows.
 _MESSAGE_BYTES: Final = 400 * 1024 * 1024
@@ -39,7 +39,7 @@ _MESSAGE_BYTES: Final = 400 * 1024 * 1024
 
 @dataclass(frozen=True)
 class Call:
-    """Subject of one RPC."""
+    """The resource type and local cloud of one RPC."""
 
     type: TypeSchema
     kind: ResourceType
@@ -47,7 +47,7 @@ class Call:
 
 
 class Provider(provider_pb2_grpc.ResourceProviderServicer):
-    """The plugin. Stateless but for its configuration: state is the store's."""
+    """The plugin. It stores only its configuration; the resources are in the store."""
 
     def __init__(self, environment: Mapping[str, str]) -> None:
         self._environment = dict(environment)
@@ -192,14 +192,14 @@ class Provider(provider_pb2_grpc.ResourceProviderServicer):
         )
 
     def _guarded(self, request: Any, context: Any, run: Callable[[Call], Any]) -> Any:
-        """Run one RPC; every error becomes one line for the user."""
+        """Run one RPC; each error becomes one line for the user."""
         token = request.type or request.urn.split("::")[2].rpartition("$")[2]
         registration = find(token)
         if registration is None:
             context.abort(
                 grpc.StatusCode.UNIMPLEMENTED,
-                f"the stand-in for the gcp plugin does not know the resource type {token}"
-                f"{_UNSERVED}",
+                "the stand-in for the gcp plugin does not support the resource type "
+                f"{token}{_UNSERVED}",
             )
             raise AssertionError("abort returned")
         type_, kind = registration
@@ -213,7 +213,9 @@ class Provider(provider_pb2_grpc.ResourceProviderServicer):
         context.abort(grpc.StatusCode.UNKNOWN, text)
 
     def _log(self) -> str:
-        """Write the current exception where a maintainer finds it; where that is, or ""."""
+        """Write the current exception to a log file; return the file's path for the
+        message, or "".
+        """
         home = self._environment.get(HOME_VARIABLE)
         if not home or not Path(home).is_dir():
             print(traceback.format_exc(), file=sys.stderr)
@@ -225,7 +227,7 @@ class Provider(provider_pb2_grpc.ResourceProviderServicer):
 
 
 def serve(environment: Mapping[str, str]) -> tuple[gate.GatedServer, int]:
-    """Start the plugin on a free port, for processes of this user; the server and its port."""
+    """Start the plugin on a free port, for processes of this user; return server and port."""
     options = [
         ("grpc.max_receive_message_length", _MESSAGE_BYTES),
         ("grpc.max_send_message_length", _MESSAGE_BYTES),

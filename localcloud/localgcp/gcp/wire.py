@@ -1,4 +1,4 @@
-"""Requests and answers of the protocol, translated: settings, names, refreshes, diffs."""
+"""Converts requests and answers of the plugin protocol: settings, names, refreshes, diffs."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _META: Final = "__meta"
 
 
 def settings(given: dict[str, Any], environment: Mapping[str, str]) -> Settings:
-    """Settings from the provider's configuration, then from the environment."""
+    """Return settings from the provider's configuration, else from the environment."""
     labels = given.get("defaultLabels") or {}
     attribution = given.get("addPulumiAttributionLabel", True)
     return Settings(
@@ -40,7 +40,7 @@ def settings(given: dict[str, Any], environment: Mapping[str, str]) -> Settings:
 
 
 def resource_name(request: Any) -> str:
-    """The name the program gave the resource."""
+    """Return the resource's name in the program."""
     return request.name or request.urn.split("::")[3]
 
 
@@ -53,7 +53,7 @@ def naming(request: Any) -> Naming:
 
 
 def ignore_changes(paths: Any, news: dict[str, Any], olds: dict[str, Any]) -> None:
-    """Take the old inputs for the top-level properties whose changes the program ignores."""
+    """Restore the old inputs of the properties whose changes the program ignores."""
     for path in paths:
         top = path.replace("[", ".").partition(".")[0]
         if top in olds:
@@ -63,12 +63,12 @@ def ignore_changes(paths: Any, news: dict[str, Any], olds: dict[str, Any]) -> No
 
 
 def with_meta(type_: TypeSchema, outputs: dict[str, Any]) -> dict[str, Any]:
-    """Outputs with the note that Terraform keeps in every state."""
+    """Return the outputs with Terraform's metadata, which the plugin adds to each state."""
     return {**outputs, _META: type_.meta} if type_.meta else outputs
 
 
 def mark_secrets(type_: TypeSchema, outputs: dict[str, Any]) -> dict[str, Any]:
-    """Outputs from the store, where nothing is marked as secret."""
+    """Mark secrets in outputs from the store, which has no markers."""
     return {
         name: Secret(plain(value))
         if name in type_.properties and type_.properties[name].sensitive
@@ -78,12 +78,12 @@ def mark_secrets(type_: TypeSchema, outputs: dict[str, Any]) -> dict[str, Any]:
 
 
 def is_placeholder(value: Any) -> bool:
-    """Does the store keep only that there was an asset or a secret, not which?"""
+    """Return whether the stored value is only a placeholder for an asset or a secret."""
     return isinstance(value, dict) and "asset" in value
 
 
 def known_asset(value: Any, before: Any) -> Any:
-    """The engine's value, where the store keeps only a placeholder."""
+    """Return the engine's value if the stored value is a placeholder."""
     return before if is_placeholder(value) else value
 
 
@@ -93,7 +93,7 @@ def drifted(
     outputs: dict[str, Any],
     settings: Settings,
 ) -> dict[str, Any]:
-    """Inputs with what was changed behind the program's back; the rest as the program wrote it."""
+    """Return inputs with the values that changed outside of the program."""
     result = dict(inputs)
     for change in diff.changes(type_, inputs, outputs, settings, lambda _news, _olds: []):
         prop = type_.properties.get(change.top)
@@ -103,7 +103,7 @@ def drifted(
 
 
 def diff_response(type_: TypeSchema, news: dict[str, Any], found: list[diff.Change]) -> Any:
-    """The answer to Diff."""
+    """Return the answer to Diff."""
     if not found:
         return provider_pb2.DiffResponse(changes=provider_pb2.DiffResponse.DIFF_NONE)
     replaces = sorted({change.top for change in found if change.replace})

@@ -1,4 +1,4 @@
-"""The folder of a local cloud: where it is, whose it is, and what runs in it.
+"""The folder of a local cloud: its path, its owner, and its processes.
 
 ====================  ==========================================================================
 ``layout``            ``Home``: its files and folders; private files

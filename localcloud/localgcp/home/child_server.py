@@ -1,4 +1,4 @@
-"""A server of another project as a child process of the local cloud's server."""
+"""A server of another project, as a child process of the local cloud's server."""
 
 from __future__ import annotations
 
@@ -16,7 +16,9 @@ _STOP_SECONDS: Final = 5.0
 
 
 class ChildServer:
-    """One process, which writes to ``log``; ``notes`` has its record for the next server."""
+    """One server process, which writes to ``log``; ``notes`` stores its record for the
+    next server.
+    """
 
     #: What errors and records call it.
     name = role = "server"
@@ -30,15 +32,15 @@ class ChildServer:
         self._child: processes.ChildProcess | None = None
 
     def command(self) -> list[str]:
-        """Return its command line."""
+        """Return the process's command line."""
         raise NotImplementedError
 
     def answers(self) -> bool:
-        """Return whether it answers a request."""
+        """Return whether the server answers a request."""
         raise NotImplementedError
 
     def launch(self, log: IO[bytes]) -> subprocess.Popen[bytes]:
-        """Start the process as the leader of a session."""
+        """Start the process in a session of its own."""
         return subprocess.Popen(
             self.command(),
             cwd=self.cwd,
@@ -51,7 +53,9 @@ class ChildServer:
         )
 
     def run(self) -> None:
-        """Start the process, and return when it answers. Raises LocalCloudError if it does not."""
+        """Start the process and wait for its first answer. Raises LocalCloudError after a time
+        limit.
+        """
         with open_private(self.log, "ab") as log:
             self._process = self.launch(log)
         self._child = processes.register_child(self.notes, self._process.pid, self.role)

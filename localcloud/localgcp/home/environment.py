@@ -1,4 +1,4 @@
-"""Environments: of programs that use the local cloud, of its server, and of package installers.
+"""Environment variables of programs in the local cloud, of its server, and of package installers.
 
 The server and installers get listed variables of this machine, and jobs none of them: code that a
 job brings along must not read what the user's shell holds (``docs/local-stack.md``, Who gets in).
@@ -34,12 +34,14 @@ _SERVER_PREFIXES: Final = ("VT_", "PYTHON", "GRPC_", "LD_LIBRARY_PATH", "DYLD_")
 
 
 def environment(home: Home, ports: Ports | None) -> dict[str, str]:
-    """This process's environment with that of the local cloud on top; see ``Home.environment``."""
+    """Return this process's environment with that of the local cloud added; see
+    ``Home.environment``.
+    """
     return without_real_cloud(os.environ) | home.environment(ports)
 
 
 def without_real_cloud(env: Mapping[str, str]) -> dict[str, str]:
-    """``env`` without what leads pulumi or Google's clients to a real cloud."""
+    """Return ``env`` without variables that point pulumi or Google's clients to a real cloud."""
     return {
         name: value
         for name, value in env.items()
@@ -48,13 +50,13 @@ def without_real_cloud(env: Mapping[str, str]) -> dict[str, str]:
 
 
 def installer_environment(env: Mapping[str, str] | None = None) -> dict[str, str]:
-    """Return the variables for pip and uv, with which they reach the user's package index."""
+    """Return the variables that pip and uv need to reach the user's package index."""
     env = os.environ if env is None else env
     return {name: value for name, value in env.items() if _is_for_installers(name)}
 
 
 def server_environment(env: Mapping[str, str] | None = None) -> dict[str, str]:
-    """Return the variables for the server: those of installers, and its own settings.
+    """Return the server's variables: those of installers, and its own settings.
 
     The server is the parent of every job, which can read the variables of its parent.
     """

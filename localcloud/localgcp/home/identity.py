@@ -1,4 +1,4 @@
-"""Recognizes a home that ``vt local`` made here, for this user.
+"""Recognizes a home folder that ``vt local`` created on this machine for this user.
 
 A home holds what is run: jobs in a database, state with a provider in it, programs. A checkout or
 an archive may bring along such a folder, by whatever name, with whatever content. So a home is
@@ -31,17 +31,17 @@ _DIGITS: Final = 32
 
 
 def mark(root: Path, cache: Path) -> None:
-    """Mark a folder as a home. ``cache`` is the user's cache folder: it has the key."""
+    """Mark a folder as a home. ``cache`` is the user's cache folder, which has the key."""
     (root / _marker(root, cache)).touch(0o600)
 
 
 def is_marked(root: Path, cache: Path) -> bool:
-    """Return whether a folder is a home of this user. A link to one is none."""
+    """Return whether a folder is a home of this user; a link to a home is not accepted."""
     return root.is_dir() and not root.is_symlink() and (root / _marker(root, cache)).is_file()
 
 
 def ensure_usable(root: Path, cache: Path) -> None:
-    """Accept a home, and what may become one: an empty folder, or none.
+    """Accept a home, an empty folder or a missing folder.
 
     Raises:
         LocalCloudError: something else is there, or git tracks files in it.
@@ -52,11 +52,13 @@ def ensure_usable(root: Path, cache: Path) -> None:
     if not root.is_dir() or not any(root.iterdir()):
         return
     if not is_marked(root, cache):
-        text = f"{root} is not empty and was not made by `vt local` here."
-        raise LocalCloudError(text, f"{hint[:-1]}, or remove it: a checkout may have brought it.")
+        text = f"{root} is not empty, and `vt local` did not create it on this machine."
+        raise LocalCloudError(
+            text, f"{hint[:-1]}, or remove the folder: it may be part of a checkout."
+        )
     if checkout := _tracking_checkout(root):
-        text = f"git tracks files in {root}: they came with {checkout}."
-        raise LocalCloudError(text, f"{hint[:-1]}, or `git rm -r` them.")
+        text = f"git tracks files in {root}: they are part of {checkout}."
+        raise LocalCloudError(text, f"{hint[:-1]}, or `git rm -r` the files.")
 
 
 def _marker(root: Path, cache: Path) -> str:
@@ -65,7 +67,7 @@ def _marker(root: Path, cache: Path) -> str:
 
 
 def _key(cache: Path) -> bytes:
-    """The secret of this user, made if there is none; of several made at once, one stays."""
+    """Return this user's secret, created at the first call; parallel calls return the same."""
     path = cache / _KEY
     if not path.exists():
         make_folder(cache, 0o700)
@@ -81,7 +83,7 @@ def _key(cache: Path) -> bytes:
 
 
 def _tracking_checkout(root: Path) -> Path | None:
-    """The checkout around ``root`` whose index has files below it; None without git.
+    """Return the checkout around ``root`` whose index has files below ``root``; None without git.
 
     Its ``.git`` is named to git, which would also take a folder of the checkout for a repository,
     with settings that run programs. Letters' cases are no difference to some file systems.

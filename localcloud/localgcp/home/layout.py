@@ -1,4 +1,4 @@
-"""Files of the local cloud, and the environment that leads programs to it.
+"""Paths of the local cloud's files, and the environment variables of its programs.
 
 Everything at run time lies below one folder, ``VT_LOCAL_HOME`` (default
 ``<repository>/.vt-local``). Executor environments are large and shared by checkouts: they lie in
@@ -40,7 +40,7 @@ BUILDERS: Final = "CONTAINERS_CONF"
 
 
 class Ports(NamedTuple):
-    """Ports of the services on 127.0.0.1."""
+    """Ports of the services at 127.0.0.1."""
 
     vertex: int
     storage: int
@@ -67,7 +67,7 @@ class Home:
 
     @classmethod
     def find(cls, env: Mapping[str, str] | None = None, cwd: Path | None = None) -> Home:
-        """The home that ``VT_LOCAL_HOME`` names, else ``.vt-local`` in the checkout of ``cwd``.
+        """Return the home in ``VT_LOCAL_HOME``, else ``.vt-local`` in the checkout of ``cwd``.
 
         Raises LocalCloudError if a folder is there that is none (``localgcp.home.identity``).
         """
@@ -135,7 +135,7 @@ class Home:
     """First on PATH in the local shell: the ``pulumi`` shim and the gcp stand-in."""
 
     def create(self) -> None:
-        """Make the folder and mark it as ours, so that ``remove`` cannot hit another one.
+        """Create the folder and mark it as a home, so that ``remove`` cannot delete another folder.
 
         Raises LocalCloudError if it is there, not empty and not marked, or cannot be written to,
         or belongs to another user.
@@ -154,15 +154,15 @@ class Home:
             for folder in folders:
                 folder.mkdir(0o700, exist_ok=True)
         except OSError as error:
-            text = f"{error.filename or self.root} cannot be made or written: {error.strerror}."
+            text = f"cannot create or write {error.filename or self.root}: {error.strerror}."
             raise LocalCloudError(text, hint) from error
 
     def is_ours(self) -> bool:
-        """Was this folder made by ``create``?"""
+        """Return whether ``create`` created this folder."""
         return home_identity.is_marked(self.root, cache_dir())
 
     def environment(self, ports: Ports | None) -> dict[str, str]:
-        """Variables that make pulumi and Google's clients use the local cloud.
+        """Return variables that make pulumi and Google's clients use the local cloud.
 
         ``ports`` None leaves the emulators out: previews need none.
         """
@@ -186,7 +186,7 @@ class Home:
         return env
 
     def image_environment(self, port: int) -> dict[str, str]:
-        """Variables that lead programs to the registry at ``port``, and builders to base images.
+        """Return variables for the registry at ``port``, and for builders' base images.
 
         None for 0. Builders get settings only where there are some, and the user has none.
         """
@@ -206,12 +206,12 @@ def _is_unset(variable: str, file: Path) -> bool:
 
 
 def open_private(path: Path, mode: str) -> IO[Any]:
-    """``open``; a file that it makes is for this user alone. A link is not followed."""
+    """Open a file; a new file has mode 0600. Does not follow a link."""
     return open(path, mode, opener=lambda name, flags: os.open(name, flags | os.O_NOFOLLOW, 0o600))
 
 
 def touch_private(path: Path) -> None:
-    """Make an empty file for this user alone, if there is none.
+    """Create an empty file with mode 0600, if it does not exist.
 
     SQLite gives the files beside a database the rights of the database. Where the file cannot be
     made, the database says so.
@@ -221,7 +221,7 @@ def touch_private(path: Path) -> None:
 
 
 def make_private(tree: Path, keep: Collection[Path] = ()) -> None:
-    """Take the rights of others off a folder and all below it. Symbolic links are not followed.
+    """Remove other users' permissions from a folder tree. Does not follow symbolic links.
 
     What lies below the folders ``keep`` stays as it is: files of images have rights of their own.
     """
@@ -237,7 +237,7 @@ def make_private(tree: Path, keep: Collection[Path] = ()) -> None:
 
 
 def cache_dir(env: Mapping[str, str] | None = None) -> Path:
-    """``VT_CACHE_DIR``, else ``vertex-training`` below the user's cache folder.
+    """Return ``VT_CACHE_DIR``, else ``vertex-training`` in the user's cache folder.
 
     The same place as that of ``make setup``. Raises LocalCloudError if the user has no home, and
     nothing else is named.
@@ -249,13 +249,15 @@ def cache_dir(env: Mapping[str, str] | None = None) -> Path:
         base = Path(env.get("XDG_CACHE_HOME") or "")
         return (base if base.is_absolute() else Path.home() / ".cache") / "vertex-training"
     except RuntimeError as error:
-        text = f"there is no place for the cache: {error}"
+        text = f"cannot determine the cache folder: {error}"
         raise LocalCloudError(text, "set VT_CACHE_DIR to a folder.") from None
 
 
 @dataclass(frozen=True)
 class ToolEnvironment:
-    """An environment of a tool's own packages, below the cache; another one for other versions."""
+    """A cached Python environment with a tool's packages; other versions get another
+    environment.
+    """
 
     name: str
     pins: Path
@@ -269,12 +271,12 @@ class ToolEnvironment:
 
     @property
     def marker(self) -> Path:
-        """Written last: an installation that was interrupted is none."""
+        """The file that marks a complete installation; it is written last."""
         return self.folder / ".installed"
 
     @property
     def python(self) -> Path | None:
-        """Its Python, where it is installed."""
+        """The environment's Python; None if it is not installed."""
         return self.folder / "bin" / "python" if self.marker.is_file() else None
 
 
@@ -287,7 +289,7 @@ def _checkout(cwd: Path) -> Path:
 
 
 def path_without(*folders: Path) -> str:
-    """PATH without ``folders``, so that shells in shells do not make it grow."""
+    """Return PATH without ``folders``, so that nested shells do not lengthen it."""
     drop = {str(folder) for folder in folders}
     parts = os.environ.get("PATH", os.defpath).split(os.pathsep)
     return os.pathsep.join(part for part in parts if part and part not in drop)

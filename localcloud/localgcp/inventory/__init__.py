@@ -1,4 +1,5 @@
-"""Resources and IAM policies of the local cloud: the plugin writes them, all services read them.
+"""Resources and IAM policies of the local cloud: the gcp plugin writes them, all services read
+them.
 
 ====================  ================================================================
 ``store``             resources and IAM policies in one SQLite file

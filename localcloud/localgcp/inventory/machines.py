@@ -1,4 +1,4 @@
-"""Facts about regions, machine types and GPUs that Compute Engine and Vertex AI act upon.
+"""Regions, machine types and GPUs that Compute Engine and Vertex AI accept.
 
 Sources: doc:training/configure-compute; https://docs.cloud.google.com/compute/docs/machine-resource
 and .../compute/docs/gpus for families and GPUs; regions and zones come from ``discovery.json``,
@@ -70,18 +70,18 @@ def is_region(name: str) -> bool:
 
 
 def is_zone(name: str) -> bool:
-    """Return whether a zone exists; of a region whose zones are not known, any from a to f."""
+    """Return whether a zone exists; a region without a known list of zones has zones a to f."""
     region, _, letter = name.rpartition("-")
     return is_region(region) and bool(letter) and letter in _places()["zones"].get(region, "abcdef")
 
 
 def is_location(name: str) -> bool:
-    """Return whether a region, or a set of regions such as ``EU`` or ``NAM4``, exists."""
+    """Return whether a region or a multi-region such as ``EU`` or ``NAM4`` exists."""
     return is_region(name.lower()) or bool(_MULTI_REGION.fullmatch(name.lower()))
 
 
 def machine_error(spec: Mapping[str, Any]) -> str:
-    """Return why a machine with its accelerators cannot exist, or "".
+    """Return why a machine with its accelerators is invalid, or "".
 
     ``spec`` is a message with ``machineType``: ``acceleratorType`` and ``acceleratorCount``, or
     lists of accelerators, as Batch and Compute Engine have them.

@@ -1,4 +1,4 @@
-"""Projects of the local cloud, and their numbers."""
+"""Project ids of the local cloud, and project numbers."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ LOCAL_PREFIX: Final = "local-"
 
 
 def is_local(project: str) -> bool:
-    """True if the project is in the local cloud: only such projects use it."""
+    """Return whether the project id is one of the local cloud."""
     return project.startswith(LOCAL_PREFIX)
 
 
 def local_project_number(project: str) -> str:
-    """The 12-digit number that a project has in the local cloud, the same on every machine."""
+    """Return the 12-digit number of a local project, which is the same on every machine."""
     digest = int(hashlib.sha256(project.encode()).hexdigest(), 16)
     return str(10**11 + digest % (9 * 10**11))

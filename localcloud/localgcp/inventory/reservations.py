@@ -1,4 +1,4 @@
-"""Compute Engine reservations as jobs and the gcp plugin see them, and who uses how many.
+"""Compute Engine reservations, for jobs and the gcp plugin, and their used machines.
 
 A use is a row that goes with the job's state (``localgcp.vertex.records``):
 whatever ends a job gives its machines back, also the next server's start after a crash.
@@ -19,7 +19,7 @@ RESERVATION: Final = "gcp:compute/reservation:Reservation"
 
 @dataclass(frozen=True)
 class Shape:
-    """Shape of one machine: equal shapes fit each other."""
+    """The shape of a machine; a reservation serves machines of an equal shape."""
 
     machine_type: str
     accelerator: str = ""
@@ -33,7 +33,7 @@ class Shape:
 
 @dataclass(frozen=True)
 class Reservation:
-    """One reservation that exists now."""
+    """One existing reservation."""
 
     path: str
     project: str
@@ -50,18 +50,20 @@ class Reservation:
 
     @property
     def region(self) -> str:
-        """The region its zone lies in."""
+        """The region of the reservation's zone."""
         return self.zone.rpartition("-")[0]
 
     def open_to(self, project: str) -> bool:
-        """May a job of this project (id) use it? An organization has all local projects."""
+        """Return whether a job of this project (id) may use it; all local projects share an
+        organization.
+        """
         if project == self.project or self.share_type == "ORGANIZATION":
             return True
         return not self.shared_with.isdisjoint({project, project_number(project)})
 
 
 def find(store: Store, link: str) -> Reservation | None:
-    """The reservation with this name (``projects/P/zones/Z/reservations/R``), or None."""
+    """Return the reservation ``projects/P/zones/Z/reservations/R``, or None."""
     path = resource_paths.canonical(
         store, "/".join(link.split("/")[:6])
     )  # without block and sub-block
@@ -70,20 +72,20 @@ def find(store: Store, link: str) -> Reservation | None:
 
 
 def everywhere(store: Store) -> Iterator[Reservation]:
-    """All reservations of all projects."""
+    """Return all reservations of all projects."""
     for resource in store.list(RESERVATION):
         if not over(resource.outputs):
             yield read(resource)
 
 
 def over(outputs: dict[str, Any]) -> bool:
-    """Has its auto-delete time passed?"""
+    """Return whether the reservation's auto-delete time has passed."""
     at = outputs.get("deleteAtTime")
     return bool(at) and datetime.fromisoformat(at) <= datetime.now(UTC)
 
 
 def read(found: StoredResource) -> Reservation:
-    """The reservation as it is stored."""
+    """Convert a stored resource to a Reservation."""
     values = found.outputs
     specific = values["specificReservation"]
     machine = specific.get("instanceProperties") or {}
@@ -108,7 +110,7 @@ def read(found: StoredResource) -> Reservation:
 
 
 def shape_of(machine: dict[str, Any]) -> Shape:
-    """The shape of ``instanceProperties``; the type of A2, A3, G2 and the like implies GPUs."""
+    """Return the shape of ``instanceProperties``; types such as A2, A3 and G2 imply GPUs."""
     name = machine.get("machineType") or ""
     for gpus in machine.get("guestAccelerators") or []:
         kind = str(gpus["acceleratorType"]).upper().replace("-", "_")

@@ -1,4 +1,4 @@
-"""References to resources, and the one form of them that the store compares.
+"""Parses references to resources, and normalizes them for the store.
 
 A reference may be a bare name, a path from ``projects/`` or ``regions/`` on, or a full link; a
 project in it may be named by id or by number.
@@ -14,21 +14,21 @@ SELF_LINK: Final = "https://www.googleapis.com/compute/v1/"
 
 
 def project_id(store: Store, id_or_number: str) -> str | None:
-    """The local project of this id or number; None for an unknown number."""
+    """Return the id of the local project with this id or number; None for an unknown number."""
     if not id_or_number.isdecimal():
         return id_or_number
     return next((p for p in store.projects() if project_number(p) == id_or_number), None)
 
 
 def canonical(store: Store, link: str) -> str:
-    """The path of a full link or path, with the project's id where it had its number."""
+    """Return the path of a full link or path, with the project's id in place of its number."""
     path = link[link.index("projects/") :]
     _, project, *rest = path.split("/")
     return "/".join(["projects", project_id(store, project) or project, *rest])
 
 
 def resolve(store: Store, given: str, collection: str, *, project: str, region: str = "") -> str:
-    """The path of what ``given`` refers to, seen from a resource in ``project`` and ``region``.
+    """Return the path of the reference ``given`` in a resource of ``project`` and ``region``.
 
     ``collection``: ``networks``, which are global, or one that lies in a region (``subnetworks``).
     """
@@ -41,10 +41,10 @@ def resolve(store: Store, given: str, collection: str, *, project: str, region: 
 
 
 def short_name(link: str) -> str:
-    """The name at the end of a link; a bare name is itself."""
+    """Return the last part of a link; a bare name stays unchanged."""
     return link.rpartition("/")[2]
 
 
 def project_of(path: str) -> str:
-    """The project in a path ``projects/P/…``."""
+    """Return the project in a path ``projects/P/…``."""
     return path.split("/")[1]

@@ -1,4 +1,4 @@
-"""Dataclasses as rows of SQLite: one table for each type, in the order of its fields.
+"""Maps dataclasses to SQLite tables: one column for each field.
 
 Fields that are neither text nor a number are JSON. Connections and transactions are the caller's.
 """
@@ -17,10 +17,12 @@ _SQL: Final = {int: "INTEGER", float: "REAL"}
 
 
 class Rows(Generic[T]):
-    """The rows of a dataclass in a table."""
+    """The rows of one dataclass in one table."""
 
     def __init__(self, type_: type[T], table: str, *keys: str, unique: str = "") -> None:
-        """``keys``: fields of the primary key; ``unique``: another field that no two rows share."""
+        """``keys`` are the fields of the primary key; ``unique`` is another field with unique
+        values.
+        """
         self.type, self.table = type_, table
         hints = typing.get_type_hints(type_)
         self._kinds = {field.name: _kind(hints[field.name]) for field in dataclasses.fields(type_)}  # pyright: ignore[reportArgumentType]
@@ -33,19 +35,19 @@ class Rows(Generic[T]):
         self.schema = f"{made} WITHOUT ROWID;"
 
     def insert(self, db: sqlite3.Connection, row: T, verb: str = "INSERT") -> bool:
-        """Add a row; False if ``verb`` is ``INSERT OR IGNORE`` and its key is taken."""
+        """Add a row; with the verb ``INSERT OR IGNORE``, return False if the key exists."""
         values = [_encoded(getattr(row, name)) for name in self._kinds]
         marks = ", ".join("?" * len(values))
         query = f"{verb} INTO {self.table} ({', '.join(self._kinds)}) VALUES ({marks})"
         return db.execute(query, values).rowcount == 1
 
     def select(self, db: sqlite3.Connection, rest: str = "", *values: Any) -> list[T]:
-        """Rows by ``rest`` of a query: its joins, conditions and order."""
+        """Return rows selected by ``rest``, the joins, conditions and order of a query."""
         rows = db.execute(f"SELECT {self.table}.* FROM {self.table} {rest}", values)
         return [self._row(row) for row in rows]
 
     def update(self, db: sqlite3.Connection, row: T, where: str, *values: Any) -> bool:
-        """Write all fields of a row where a condition holds; False if it does not."""
+        """Write all fields of a row that meets a condition; return False if no row does."""
         sets = ", ".join(f"{name} = ?" for name in self._kinds)
         new = [_encoded(getattr(row, name)) for name in self._kinds]
         query = f"UPDATE {self.table} SET {sets} WHERE {where}"
@@ -58,7 +60,7 @@ class Rows(Generic[T]):
 
 
 def _kind(hint: Any) -> tuple[Any, bool]:
-    """The type of a field, and whether it may be None."""
+    """Return a field's type, and whether the field may be None."""
     parts = [part for part in typing.get_args(hint) if part is not type(None)]
     optional = type(None) in typing.get_args(hint)
     return (parts[0] if optional else hint), optional

@@ -62,7 +62,7 @@ CREATE TABLE IF NOT EXISTS policies (
 
 @dataclass(frozen=True)
 class StoredResource:
-    """One resource as the gcp plugin holds it; property names are Pulumi's."""
+    """A resource as the gcp plugin stores it; property names are Pulumi's."""
 
     type: str
     id: str
@@ -73,7 +73,7 @@ class StoredResource:
 
 @dataclass(frozen=True)
 class Binding:
-    """Members that hold a role; two bindings of one role differ in their condition."""
+    """A role with its members; bindings of the same role differ by their condition."""
 
     role: str
     members: tuple[str, ...]
@@ -82,7 +82,7 @@ class Binding:
 
 @dataclass(frozen=True)
 class Policy:
-    """IAM policy of one resource. ``etag`` names the version that was read."""
+    """The IAM policy of one resource. ``etag`` identifies the version that was read."""
 
     etag: str
     bindings: tuple[Binding, ...] = field(default=())
@@ -105,7 +105,7 @@ class Store:
     def put(
         self, type_: str, id_: str, project: str, inputs: dict[str, Any], outputs: dict[str, Any]
     ) -> None:
-        """Write a resource, replacing what is there."""
+        """Write a resource; replaces an existing one."""
         with self._connect() as db:
             db.execute(
                 "INSERT OR REPLACE INTO resources VALUES (?, ?, ?, ?, ?)",
@@ -115,7 +115,7 @@ class Store:
     def insert(
         self, type_: str, id_: str, project: str, inputs: dict[str, Any], outputs: dict[str, Any]
     ) -> bool:
-        """Write a resource only if there is none; False if there is one (the cloud's 409)."""
+        """Write a new resource; return False if it exists (the cloud's 409)."""
         with self._connect() as db:
             cursor = db.execute(
                 "INSERT OR IGNORE INTO resources VALUES (?, ?, ?, ?, ?)",
@@ -124,7 +124,7 @@ class Store:
             return cursor.rowcount == 1
 
     def get(self, type_: str, id_: str) -> StoredResource | None:
-        """The resource, or None."""
+        """Return the resource, or None."""
         with self._connect() as db:
             row = db.execute(
                 "SELECT * FROM resources WHERE type = ? AND id = ?", (type_, id_)
@@ -132,13 +132,13 @@ class Store:
         return _resource(row) if row else None
 
     def delete(self, type_: str, id_: str) -> bool:
-        """Remove a resource; False if there was none."""
+        """Delete a resource; return False if it does not exist."""
         with self._connect() as db:
             cursor = db.execute("DELETE FROM resources WHERE type = ? AND id = ?", (type_, id_))
             return cursor.rowcount == 1
 
     def list(self, type_: str | None = None, project: str | None = None) -> list[StoredResource]:
-        """Resources of a type and a project (None: of any), ordered by type and id."""
+        """Return resources of a type and a project (None: all), ordered by type and id."""
         with self._connect() as db:
             rows = db.execute(
                 "SELECT * FROM resources WHERE (?1 IS NULL OR type = ?1)"
@@ -148,20 +148,22 @@ class Store:
         return [_resource(row) for row in rows]
 
     def projects(self) -> set[str]:
-        """Ids of the projects that hold something."""
+        """Return the ids of the projects with resources."""
         with self._connect() as db:
             return {row[0] for row in db.execute("SELECT DISTINCT project FROM resources")}
 
     def service_enabled(self, project: str, service: str) -> bool:
-        """Is the API (``aiplatform.googleapis.com``) enabled in the project (id, not number)?"""
+        """Return whether the API (``aiplatform.googleapis.com``) is enabled in the project (id, not
+        number).
+        """
         return self.get(SERVICE, f"{project}/{service}") is not None
 
     def account(self, email: str) -> dict[str, Any] | None:
-        """Outputs of the service account with this address, or None."""
+        """Return the outputs of the service account with this address, or None."""
         return self._outputs_where(ACCOUNT, "$.email", email)
 
     def bucket(self, name: str) -> dict[str, Any] | None:
-        """Outputs of the bucket, or None. Names are unique over all projects.
+        """Return the outputs of the bucket, or None. Names are unique across all projects.
 
         One that a client made, like ``gsutil mb``, is of no project.
         """
@@ -173,7 +175,7 @@ class Store:
         return {"name": name} if folder.is_dir() else None
 
     def roles(self, resource: str, member: str) -> set[str]:
-        """Roles that ``member`` (``serviceAccount:…``) holds on exactly this resource.
+        """Return roles of ``member`` (``serviceAccount:…``) in the policy of exactly this resource.
 
         Conditional bindings count: their expressions are not evaluated here. A basic role goes by
         the name that it had before IAM.
@@ -184,13 +186,13 @@ class Store:
         return {_AS_BEFORE.get(role, role) for role in held}
 
     def policy(self, resource: str) -> Policy:
-        """The resource's IAM policy; an empty one if nothing was granted."""
+        """Return the resource's IAM policy; an empty policy if it has no grants."""
         with self._connect() as db:
             row = db.execute("SELECT * FROM policies WHERE resource = ?", (resource,)).fetchone()
         return _policy(row) if row else EMPTY_POLICY
 
     def policies(self, prefix: str = "") -> dict[str, Policy]:
-        """All non-empty policies whose path begins with ``prefix``, by path."""
+        """Return all non-empty policies by path, for paths that begin with ``prefix``."""
         with self._connect() as db:
             rows = db.execute("SELECT * FROM policies ORDER BY resource").fetchall()
         return {row["resource"]: _policy(row) for row in rows if row["resource"].startswith(prefix)}
@@ -198,7 +200,7 @@ class Store:
     def set_policy(
         self, resource: str, bindings: tuple[Binding, ...], *, expected_etag: str
     ) -> Policy:
-        """Replace a policy that is still at ``expected_etag``; returns the new version.
+        """Replace a policy if its etag is ``expected_etag``; return the new version.
 
         Raises PolicyConflictError if another writer came first: read again and retry.
         A policy left without bindings is removed.
@@ -210,12 +212,12 @@ class Store:
             return _replace_policy(db, resource, bindings)
 
     def delete_policy(self, resource: str) -> None:
-        """Forget the policy of a resource that was deleted."""
+        """Delete the policy of a deleted resource."""
         with self._connect() as db:
             db.execute("DELETE FROM policies WHERE resource = ?", (resource,))
 
     def delete_member(self, member: str) -> None:
-        """Take a member that was deleted out of all policies.
+        """Remove a deleted member from all policies.
 
         The cloud keeps it as ``deleted:serviceAccount:…``, which grants nothing.
         """
@@ -238,7 +240,7 @@ class Store:
 
     @contextmanager
     def _connect(self) -> Iterator[sqlite3.Connection]:
-        """One write transaction on a connection of its own; commits unless the block raises."""
+        """Open a connection for one write transaction; commit unless the block raises."""
         db = _open(self.path)
         try:
             # IMMEDIATE takes the write lock at once: a deferred transaction that reads and then
@@ -252,7 +254,7 @@ class Store:
 
 @contextmanager
 def connection(path: Path, schema: str) -> Iterator[sqlite3.Connection]:
-    """A connection to another table's file, where ``schema`` makes what is missing.
+    """Open a connection to another database file; ``schema`` creates missing tables.
 
     Each statement is committed by itself, but after a ``BEGIN``: what was not committed when the
     block ends is rolled back.
@@ -305,7 +307,7 @@ def _policy(row: sqlite3.Row) -> Policy:
 
 
 def _replace_policy(db: sqlite3.Connection, resource: str, bindings: tuple[Binding, ...]) -> Policy:
-    """Write a new version; one without members is removed."""
+    """Write a new version of a policy; delete bindings without members."""
     kept = tuple(b for b in bindings if b.members)
     if not kept:
         db.execute("DELETE FROM policies WHERE resource = ?", (resource,))
@@ -317,5 +319,5 @@ def _replace_policy(db: sqlite3.Connection, resource: str, bindings: tuple[Bindi
 
 
 def project_number(project_id: str) -> str:
-    """The 12-digit number of a local project, the same on every machine."""
+    """Return the 12-digit number of a local project, which is the same on every machine."""
     return local_project_number(project_id)

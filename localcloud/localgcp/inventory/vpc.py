@@ -1,4 +1,4 @@
-"""Networks of the local cloud as others than the gcp plugin see them."""
+"""Networks of the local cloud, for services other than the gcp plugin."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ SERVICE_PROJECT: Final = "gcp:compute/sharedVPCServiceProject:SharedVPCServicePr
 
 
 def attached(store: Store, host: str, project: str) -> bool:
-    """May resources of ``project`` use the networks of ``host`` (Shared VPC)?"""
+    """Return whether resources of ``project`` may use the networks of ``host`` (Shared VPC)."""
     return store.get(SERVICE_PROJECT, f"{host}/{project}") is not None
 
 
 def network_of(store: Store, resource: StoredResource) -> str | None:
-    """Path of the network that a subnetwork, an address or a connection belongs to."""
+    """Return the network path of a subnetwork, an address or a connection."""
     network = resource.outputs.get("network")
     return (
         resource_paths.resolve(store, network, "networks", project=resource.project)
@@ -35,7 +35,7 @@ def network_of(store: Store, resource: StoredResource) -> str | None:
 
 
 def in_network(store: Store, type_: str, network: str) -> list[StoredResource]:
-    """Resources of a type that belong to the network with this path."""
+    """Return the resources of a type in the network with this path."""
     project = resource_paths.project_of(network)
     return [
         resource
@@ -45,7 +45,7 @@ def in_network(store: Store, type_: str, network: str) -> list[StoredResource]:
 
 
 def subnetworks_of(store: Store, attachment: StoredResource) -> list[str]:
-    """Paths of an attachment's subnetworks, which may lie in a host project."""
+    """Return the paths of an attachment's subnetworks, which may belong to a host project."""
     home = {"project": attachment.project, "region": attachment.outputs["region"]}
     subnetworks = attachment.outputs.get("subnetworks") or []
     return [
@@ -65,7 +65,7 @@ _POOLS: Final = (Block("10.0.0.0/8"), Block("192.168.0.0/16"))
 
 @dataclass(frozen=True)
 class AllocatedRange:
-    """A block of addresses that a resource of the network holds."""
+    """An address block of a resource in the network."""
 
     block: Block
     owner: str
@@ -74,7 +74,7 @@ class AllocatedRange:
 
 
 def allocated_ranges(store: Store, network: str) -> Iterator[AllocatedRange]:
-    """Blocks in use in the network with this path: subnetworks and allocated ranges."""
+    """Return the used blocks of the network: subnetworks and allocated ranges."""
     for subnet in in_network(store, SUBNETWORK, network):
         values = subnet.outputs
         region = resource_paths.short_name(values.get("region") or "")
@@ -95,13 +95,13 @@ def allocated_ranges(store: Store, network: str) -> Iterator[AllocatedRange]:
 
 
 def find_overlap(store: Store, network: str, block: Block, own: str = "") -> AllocatedRange | None:
-    """The first range that overlaps the block, except that of the resource ``own``."""
+    """Return the first range that overlaps the block, except the range of the resource ``own``."""
     others = (range_ for range_ in allocated_ranges(store, network) if range_.path != own)
     return next((other for other in others if other.block.overlaps(block)), None)
 
 
 def free_block(store: Store, network: str, prefix: int) -> Block | None:
-    """A free block, or None if there is no room."""
+    """Return a free block, or None."""
     held = [range_.block for range_ in allocated_ranges(store, network)]
     for pool in _POOLS:
         if prefix < pool.prefixlen:
@@ -113,7 +113,7 @@ def free_block(store: Store, network: str, prefix: int) -> Block | None:
 
 
 def find_peering_range(store: Store, network: str, name: str) -> StoredResource | None:
-    """The range allocated for services of this name in the network, or None."""
+    """Return the network's allocated range of this name for services, or None."""
     path = f"projects/{resource_paths.project_of(network)}/global/addresses/{name}"
     resource = store.get(ADDRESS, path)
     return (
@@ -124,7 +124,7 @@ def find_peering_range(store: Store, network: str, name: str) -> StoredResource 
 
 
 def peering_block(address: StoredResource) -> Block | None:
-    """The addresses of an allocated range; None for an address of another purpose."""
+    """Return the block of an allocated range; None for an address of another purpose."""
     values = address.outputs
     if values.get("purpose") != "VPC_PEERING" or not values.get("address"):
         return None

@@ -1,4 +1,4 @@
-"""REST requests to other services, answered from the inventory.
+"""REST methods of other Google services, answered from the inventory.
 
 Callers have no identity here, so who asks holds every permission on what exists; and there are no
 quotas. What a real project may have otherwise, a fault puts over an answer: ``deny`` makes it a no,

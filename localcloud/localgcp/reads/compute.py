@@ -1,4 +1,4 @@
-"""Compute Engine, what a network is joined to, and what constraints and quotas would forbid.
+"""Compute Engine: networks and their connections, constraints and quotas.
 
 Here nothing is forbidden, until a fault patches an answer.
 
@@ -51,7 +51,7 @@ _OF_A_PROJECT: Final = {
 
 
 def reservation(request: Request) -> dict[str, Any]:
-    """A reservation that is there."""
+    """Return an existing reservation."""
     name = request.name
     resource = None if request.denied else reservations.find(request.store, name)
     if resource is None:
@@ -73,12 +73,12 @@ def reservation(request: Request) -> dict[str, Any]:
 
 
 def network(request: Request) -> dict[str, Any]:
-    """A network with its peerings."""
+    """Return a network with its peerings."""
     return read_network(request.store, request.name)
 
 
 def listed(request: Request) -> dict[str, Any]:
-    """Firewall rules, routes or subnetworks of a project; those of regions by region."""
+    """Return firewall rules, routes or subnetworks of a project; regional resources by region."""
     collection = request.rest.rpartition("/")[2]
     if request.denied:
         raise refused(f"compute.{collection}.list", request.name)
@@ -95,18 +95,18 @@ def listed(request: Request) -> dict[str, Any]:
 
 
 def addresses(request: Request) -> dict[str, Any]:
-    """Global addresses, among them the ranges of peering."""
+    """Return global addresses, including the ranges of peerings."""
     resources = list_in_project(request.store, request.project, "addresses")
     return {"kind": "compute#addressList", "items": resources}
 
 
 def attachment(request: Request) -> dict[str, Any]:
-    """A network attachment."""
+    """Return a network attachment."""
     return read_resource(request.store, request.name)
 
 
 def host(request: Request) -> dict[str, Any]:
-    """The host project of a service project; nothing of one that is attached to none."""
+    """Return the host project of a service project; empty for a project without a host."""
     project = request.project
     for resource in request.store.list(vpc.SERVICE_PROJECT):
         if resource.outputs["serviceProject"] == project:
@@ -115,7 +115,7 @@ def host(request: Request) -> dict[str, Any]:
 
 
 def connections(request: Request) -> dict[str, Any]:
-    """Connections of a network with Google's services."""
+    """Return the connections of a network with Google's services."""
     network_name = request.parameter("network")
     if not network_name.startswith("projects/"):
         raise RefusedRequestError(400, "network must be projects/NUMBER/global/networks/NAME.")
@@ -133,7 +133,7 @@ def connections(request: Request) -> dict[str, Any]:
 
 
 def zones(request: Request) -> dict[str, Any]:
-    """One private zone that has all names: jobs look up those of this machine."""
+    """Return one private zone that resolves all names, as jobs use the DNS of this machine."""
     project = request.project
     seen = [
         {"networkUrl": f"{resource_paths.SELF_LINK}{resource.id}"}
@@ -145,7 +145,7 @@ def zones(request: Request) -> dict[str, Any]:
 
 
 def constraint(request: Request) -> dict[str, Any]:
-    """A constraint's policy in effect: nothing is restricted."""
+    """Return a constraint's effective policy, which restricts nothing."""
     project, name = request.variables
     rule = {"enforce": False} if _BOOLEAN.fullmatch(name) else {"allowAll": True}
     number = local_project_number(project)
@@ -153,7 +153,7 @@ def constraint(request: Request) -> dict[str, Any]:
 
 
 def quota(request: Request) -> dict[str, Any]:
-    """One limit, which is none."""
+    """Return one quota limit, which is unlimited."""
     bucket = {} if request.denied else {"effectiveLimit": _UNLIMITED}  # JSON leaves 0 out
     limits = [{"unit": "1/{project}/{region}", "quotaBuckets": [bucket]}]
     metric = request.variables[-1]
@@ -161,7 +161,7 @@ def quota(request: Request) -> dict[str, Any]:
 
 
 def region(request: Request) -> dict[str, Any]:
-    """A region of Compute Engine, with what a project uses in it."""
+    """Return a region of Compute Engine with the project's usage."""
     project, name = request.variables
     used = Counter[str]({metric: 0 for metric in _OF_A_REGION.values()})
     for type_, metric in _OF_A_REGION.items():
@@ -176,7 +176,7 @@ def region(request: Request) -> dict[str, Any]:
 
 
 def project_of_compute(request: Request) -> dict[str, Any]:
-    """A project of Compute Engine, with what it uses in all regions."""
+    """Return a project of Compute Engine with its usage in all regions."""
     name = request.project
     used = Counter({m: len(request.store.list(type_, name)) for type_, m in _OF_A_PROJECT.items()})
     document = {"kind": "compute#project", "name": name, "quotas": _quotas(used)}

@@ -1,4 +1,4 @@
-"""One method of a service that is called over REST: what answers it, and what faults name it."""
+"""One REST method of a service: its handler, and its name in faults."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Request:
-    """A request that calls a method."""
+    """One request to a method."""
 
     store: Store
     method: DescribedMethod
@@ -43,26 +43,26 @@ class Request:
 
     @property
     def project(self) -> str:
-        """The project in its path."""
+        """The project in the request's path."""
         return self.name.split("/")[1]
 
     @property
     def permissions(self) -> list[str]:
-        """The permissions that it tests."""
+        """The permissions to test."""
         return list(self.body.get("permissions") or self.query.get("permissions", ()))
 
     def parameter(self, name: str) -> str:
-        """A parameter of its query, or ""."""
+        """Return a query parameter, or ""."""
         return self.query.get(name, [""])[0]
 
     def denies(self, *subjects: str) -> bool:
-        """True if a fault denies the request for one of these subjects."""
+        """Return whether a fault denies the request for one of these subjects."""
         return any(text in subject for text in self.denied for subject in subjects)
 
 
 @dataclass(frozen=True)
 class ReadMethod:
-    """Handler of a method, with its name in faults and errors if its id differs."""
+    """The handler of a method, with its name in faults and errors if that differs from its id."""
 
     answer: Callable[[Request], dict[str, Any]]
     """Raises RefusedRequestError."""
@@ -73,12 +73,12 @@ class ReadMethod:
     """The method as faults name it, ``SERVICE.METHOD``. "": the id without its version."""
 
     def permission_of(self, id_: str) -> str | None:
-        """The permission of the method with this id."""
+        """Return the IAM permission of the method with this id."""
         service, *_, collection, verb = id_.split(".")
         return f"{service}.{collection}.{verb}" if self.permission == "" else self.permission
 
     def fault_of(self, id_: str) -> tuple[Service, str]:
-        """The service and the method, as faults name the one with this id."""
+        """Return service and method name, as in faults, of the method with this id."""
         service, _, place = id_.split(".", 2)
         if self.fault:
             service, _, place = self.fault.partition(".")
@@ -86,6 +86,6 @@ class ReadMethod:
 
 
 def refused(permission: str, on: str) -> RefusedRequestError:
-    """As IAM words it, in every service."""
+    """Return IAM's permission error, which all services share."""
     text = f"Permission '{permission}' denied on resource '{on}' (or it may not exist)."
     return RefusedRequestError(403, text)

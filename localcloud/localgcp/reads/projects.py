@@ -1,4 +1,4 @@
-"""A project: its number, state, billing and APIs; and what in it has a name that can be taken.
+"""Projects (number, state, billing, APIs) and resources with globally unique names.
 
 https://docs.cloud.google.com/resource-manager/reference/rest/v3/projects/get
 https://docs.cloud.google.com/billing/docs/reference/rest/v1/projects/getBillingInfo
@@ -43,7 +43,7 @@ _ACCOUNT: Final = "billingAccounts/000000-000000-000000"
 
 
 def project(request: Request) -> dict[str, Any]:
-    """A project; every one of the local cloud is there, whether it holds something or not."""
+    """Return a project; each local project exists, with or without resources."""
     name = request.project
     if not is_local(name) and name not in request.store.projects():
         raise refused("resourcemanager.projects.get", f"projects/{name}")
@@ -52,14 +52,14 @@ def project(request: Request) -> dict[str, Any]:
 
 
 def billing(request: Request) -> dict[str, Any]:
-    """The billing account of a project."""
+    """Return the billing account of a project."""
     name = request.project
     document = {"name": f"projects/{name}/billingInfo", "projectId": name}
     return {**document, "billingAccountName": _ACCOUNT, "billingEnabled": True}
 
 
 def services(request: Request) -> dict[str, Any]:
-    """APIs that are on."""
+    """Return the enabled APIs."""
     name = request.project
     ids = {service.id.rpartition("/")[2] for service in request.store.list(SERVICE, name)} | {
         *FIRST
@@ -74,7 +74,8 @@ def services(request: Request) -> dict[str, Any]:
 
 
 class ProjectService:
-    """``google.cloud.resourcemanager.v3.Projects``: the SDK asks for a project's id in a job.
+    """``google.cloud.resourcemanager.v3.Projects``, which the SDK calls in a job for the project's
+    id.
 
     It answers as over REST, where ``answer`` is ``Reads.answer``, for ids and for numbers.
     """
@@ -85,7 +86,7 @@ class ProjectService:
         self._store, self._answer = store, answer
 
     def get_project(self, request: types.GetProjectRequest) -> types.Project:
-        """A project by its id or number. Raises ApiError."""
+        """Return a project by its id or number. Raises ApiError."""
         from google.cloud.resourcemanager_v3 import types
 
         name = request.name.removeprefix("projects/")
@@ -102,7 +103,7 @@ class ProjectService:
 
 
 def bucket(request: Request) -> dict[str, Any]:
-    """A bucket, with the number of its project; of none of ours, 404."""
+    """Return a bucket with its project's number; 404 for a bucket outside of the local cloud."""
     name = request.name.removeprefix("b/")
     bucket_resource = request.store.bucket(name)
     if bucket_resource is None:
@@ -113,12 +114,12 @@ def bucket(request: Request) -> dict[str, Any]:
 
 
 def resource(request: Request) -> dict[str, Any]:
-    """A resource of the inventory by its path."""
+    """Return a resource of the inventory by its path."""
     return read_resource(request.store, request.name)
 
 
 def key(request: Request) -> dict[str, Any]:
-    """A key with its primary version."""
+    """Return a key with its primary version."""
     key_resource = resource(request)
     primary = next(iter(key_resource.get("primaries") or ()), None)
     purpose = key_resource.get("purpose") or "ENCRYPT_DECRYPT"
@@ -126,7 +127,9 @@ def key(request: Request) -> dict[str, Any]:
 
 
 def watching(request: Request) -> dict[str, Any]:
-    """All channels, alert policies or dashboards of a project, or budgets of a billing account."""
+    """Return all channels, alert policies or dashboards of a project, or budgets of a billing
+    account.
+    """
     collection, scope = request.rest.removeprefix("/"), request.parameter("scope")
     documents = []
     for policy in request.store.list(_WATCHING[collection]):
@@ -145,7 +148,7 @@ def watching(request: Request) -> dict[str, Any]:
 
 
 def secret_version(request: Request) -> dict[str, Any]:
-    """A version of a secret: there and enabled, or not there."""
+    """Return an enabled version of a secret. Raises RefusedRequestError (404)."""
     project, secret, version = request.variables
     folder = request.store.path.parent / "secrets"
     stored = secretmanager.find_version(request.store, folder, project, secret, version)

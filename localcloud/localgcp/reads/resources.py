@@ -1,4 +1,4 @@
-"""Resources of the inventory by the REST methods of their services: read, made, changed, deleted.
+"""REST methods that read, create, change and delete resources of the inventory.
 
 The gcp plugin is one client of the cloud; these are the doors of others. Paths, fields and answers
 are those of Google's references. A change is made to what the inventory has and checked no further:
@@ -52,7 +52,7 @@ _OF_NO_BUCKET: Final = frozenset({"storage.buckets.create", "storage.buckets.lis
 
 
 def read_policy(store: Store, name: str) -> dict[str, Any]:
-    """The IAM policy of a resource."""
+    """Return the IAM policy of a resource."""
     stored_policy = store.policy(name)
     bindings = [
         {"role": b.role, "members": list(b.members)}
@@ -65,8 +65,8 @@ def read_policy(store: Store, name: str) -> dict[str, Any]:
 
 
 def write_policy(store: Store, name: str, policy: Mapping[str, Any]) -> dict[str, Any]:
-    """Replace an IAM policy; refused if it is not the one that was read (its ``etag``), or if a
-    member has no name or a binding no role.
+    """Replace an IAM policy. Raises RefusedRequestError for an outdated ``etag``, a member without
+    a name or a binding without a role.
 
     Bindings of one role and condition are made one, as IAM does.
     """
@@ -94,7 +94,7 @@ def write_policy(store: Store, name: str, policy: Mapping[str, Any]) -> dict[str
 
 
 def permissions(request: Request) -> dict[str, Any]:
-    """All that are asked for, on what exists and no fault denies; none on others."""
+    """Return the tested permissions on an existing resource, except those that a fault denies."""
     name = request.name
     asked = request.permissions
     if not _exists(request.store, name):
@@ -102,7 +102,7 @@ def permissions(request: Request) -> dict[str, Any]:
             raise RefusedRequestError(404, f"{name} was not found.")
         return {}
     if name.startswith("b/") and not _OF_NO_BUCKET.isdisjoint(asked):
-        raise RefusedRequestError(400, "permissions of projects are asked of no bucket.")
+        raise RefusedRequestError(400, "a bucket does not have permissions of projects.")
     held = [permission for permission in asked if not request.denies(name, permission)]
     return {"permissions": held} if held else {}
 
@@ -119,7 +119,7 @@ def _exists(store: Store, name: str) -> bool:
 
 
 def policy(request: Request) -> dict[str, Any]:
-    """The IAM policy of a resource; with one in the request, after it was written."""
+    """Return the IAM policy of a resource; write the policy in the request first."""
     name, body = request.name, request.body
     is_write = "bindings" in body or "policy" in body
     if request.denied:
@@ -130,7 +130,7 @@ def policy(request: Request) -> dict[str, Any]:
 
 
 def list_in_project(store: Store, project: str, collection: str) -> list[dict[str, Any]]:
-    """Firewall rules, subnetworks, addresses, or routes with those that networks come with.
+    """Return firewall rules, subnetworks, addresses or routes, including default routes.
 
     https://docs.cloud.google.com/vpc/docs/routes: to the internet, and one for each subnet.
     """
@@ -141,7 +141,7 @@ def list_in_project(store: Store, project: str, collection: str) -> list[dict[st
 
 
 def read_network(store: Store, path: str) -> dict[str, Any]:
-    """A network, with its peerings."""
+    """Return a network with its peerings."""
     resource = store.get(vpc.NETWORK, path)
     if resource is None:
         raise RefusedRequestError(404, f"The resource '{path}' was not found")
@@ -156,12 +156,12 @@ def read_network(store: Store, path: str) -> dict[str, Any]:
 
 
 def read_resource(store: Store, name: str) -> dict[str, Any]:
-    """A resource as its API has it. Raises RefusedRequestError (404)."""
+    """Return a resource in its API's form. Raises RefusedRequestError (404)."""
     return _to_rest(store, _find(store, name))
 
 
 def get(request: Request) -> dict[str, Any]:
-    """A resource."""
+    """Return a resource."""
     return read_resource(request.store, request.name)
 
 
@@ -173,7 +173,7 @@ def change(request: Request) -> dict[str, Any]:
 
 
 def delete(request: Request) -> dict[str, Any]:
-    """Delete a resource, with its IAM policy; what an account was granted goes with it."""
+    """Delete a resource with its IAM policy; for an account, delete its grants too."""
     resource = _find(request.store, request.name)
     request.store.delete(resource.type, resource.id)
     request.store.delete_policy(resource.id)
@@ -183,7 +183,7 @@ def delete(request: Request) -> dict[str, Any]:
 
 
 def insert(request: Request) -> dict[str, Any]:
-    """Make a resource of Compute Engine."""
+    """Create a resource of Compute Engine."""
     collection, project = request.rest.rpartition("/")[2], request.project
     id_ = f"{request.name}{request.rest}/{request.body['name']}"
     values = _from_rest(dict(request.body)) | {"project": project, "selfLink": SELF_LINK + id_}
@@ -196,7 +196,7 @@ def insert(request: Request) -> dict[str, Any]:
 
 
 def add_peering(request: Request) -> dict[str, Any]:
-    """Peer a network with another one."""
+    """Peer a network with another network."""
     name = request.body.get("name") or request.body.get("networkPeering", {}).get("name")
     if not name:
         text = "Required field 'resource.name' not specified"
@@ -207,7 +207,7 @@ def add_peering(request: Request) -> dict[str, Any]:
 
 
 def remove_peering(request: Request) -> dict[str, Any]:
-    """Take a peering from a network."""
+    """Remove a peering from a network."""
     request.store.delete(PEERING, _peering(request, request.body.get("name", "")))
     return _done(request)
 
@@ -217,7 +217,7 @@ def _peering(request: Request, name: str) -> str:
 
 
 def create_account(request: Request) -> dict[str, Any]:
-    """Make a service account."""
+    """Create a service account."""
     project, id_ = request.project, request.body.get("accountId", "")
     email = f"{id_}@{project}.iam.gserviceaccount.com"
     named = {k: v for k, v in (request.body.get("serviceAccount") or {}).items() if k in _DESCRIBED}
@@ -230,7 +230,7 @@ def create_account(request: Request) -> dict[str, Any]:
 
 
 def list_accounts(request: Request) -> dict[str, Any]:
-    """Service accounts of a project."""
+    """Return the service accounts of a project."""
     project = request.project
     accounts = [
         _to_rest(request.store, resource) for resource in request.store.list(ACCOUNT, project)
@@ -246,13 +246,13 @@ def list_accounts(request: Request) -> dict[str, Any]:
 
 
 def disable_account(request: Request) -> dict[str, Any]:
-    """Switch a service account off."""
+    """Disable a service account."""
     _change(request.store, _find(request.store, request.name), {"disabled": True})
     return {}
 
 
 def enable(request: Request) -> dict[str, Any]:
-    """Switch APIs on: one that is named in the path, or those of the body."""
+    """Enable the API in the path, or the APIs in the body."""
     project = request.project
     one = request.name.rpartition("/services/")[2]
     for name in request.body.get("serviceIds", ()) if "batchEnable" in request.rest else [one]:
@@ -261,13 +261,13 @@ def enable(request: Request) -> dict[str, Any]:
 
 
 def disable(request: Request) -> dict[str, Any]:
-    """Switch an API off."""
+    """Disable an API."""
     request.store.delete(SERVICE, f"{request.project}/{request.name.rpartition('/services/')[2]}")
     return _done(request)
 
 
 def _find(store: Store, name: str) -> StoredResource:
-    """Raises RefusedRequestError (404)."""
+    """Return the stored resource. Raises RefusedRequestError (404)."""
     if name.startswith("b/"):
         stored = store.get(BUCKET, name.removeprefix("b/"))
         if stored is None:
@@ -312,7 +312,7 @@ def _route(project: str, network: str, target: str, hop: dict[str, str]) -> dict
 
 
 def _to_rest(store: Store, resource: StoredResource) -> dict[str, Any]:
-    """A resource as its API has it; ``DescribedMethod.fit`` leaves out what only the plugin has."""
+    """Convert a resource to its API's form; ``DescribedMethod.fit`` drops fields of the plugin."""
     document: dict[str, Any] = _renamed(resource.outputs, _TO_REST)
     _, _, word = resource.type.rpartition(":")
     service = resource.type.removeprefix("gcp:").partition("/")[0]
@@ -382,7 +382,7 @@ def _is_compute(request: Request) -> bool:
 
 
 def _done(request: Request, target: str = "") -> dict[str, Any]:
-    """The operation, which is done; of a method without one, nothing."""
+    """Return a completed operation; an empty object for a method without operations."""
     if request.method.response.endswith(".Empty"):
         return {}
     if not _is_compute(request):

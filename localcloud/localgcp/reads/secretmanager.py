@@ -1,4 +1,4 @@
-"""``AccessSecretVersion``: a job gets what its account may read; the owner's own programs get all.
+"""``AccessSecretVersion``: jobs need a role on the secret; the owner's programs read all secrets.
 
 Whose call it is follows from the process that holds the connection, not from what it sends. So code
 without credentials is answered as its job's account.
@@ -34,7 +34,7 @@ _CODE: Final = grpc.StatusCode
 
 
 class SecretService:
-    """``google.cloud.secretmanager.v1.SecretManagerService``, the one method that jobs call."""
+    """``google.cloud.secretmanager.v1.SecretManagerService`` with the one method that jobs call."""
 
     api: ClassVar = Api("google.cloud.secretmanager_v1", "secret_manager_service")
 
@@ -44,7 +44,7 @@ class SecretService:
     def access_secret_version(
         self, request: types.AccessSecretVersionRequest, context: grpc.ServicerContext
     ) -> types.AccessSecretVersionResponse:
-        """The value. Raises ApiError, worded as the service does."""
+        """Return the value. Raises ApiError in the service's wording."""
         guest = gate.guest_behind(context)
         match = _NAME.fullmatch(request.name)
         if not match or not re.fullmatch(r"latest|[1-9][0-9]{0,8}", match[3]):
@@ -75,7 +75,7 @@ class SecretService:
         )
 
     def _project(self, name: str) -> str:
-        """The id of a project that is given by its id or its number."""
+        """Return the id of the project with this id or number."""
         known = {project_number(project): project for project in self.store.projects()}
         return known.get(name, name)
 
@@ -91,7 +91,7 @@ LATEST: Final = "latest"
 
 
 def add_version(folder: Path, project: str, secret: str, value: bytes) -> int:
-    """Keep a value as the next version; returns its number. Earlier ones stay.
+    """Store a value as the next version and return its number. Earlier versions remain.
 
     ``project`` and ``secret`` are ids. Raises OSError.
     """
@@ -108,14 +108,14 @@ def add_version(folder: Path, project: str, secret: str, value: bytes) -> int:
 
 
 def versions(folder: Path, project: str, secret: str) -> list[int]:
-    """Numbers of the versions that there are, in order."""
+    """Return the numbers of the existing versions, in order."""
     place = folder / project / secret
     names = [file.name for file in place.iterdir()] if place.is_dir() else []
     return sorted(int(name) for name in names if name.isascii() and name.isdecimal())
 
 
 def read_version(folder: Path, project: str, secret: str, wanted: str) -> tuple[int, bytes] | None:
-    """A version by its number or ``latest``: its number and value. None if there is none."""
+    """Return number and value of a version, by number or ``latest``; None if it does not exist."""
     known = versions(folder, project, secret)
     chosen = known[-1:] if wanted == LATEST else [n for n in known if str(n) == wanted]
     if not chosen:
@@ -126,7 +126,7 @@ def read_version(folder: Path, project: str, secret: str, wanted: str) -> tuple[
 def find_version(
     store: Store, folder: Path, project: str, secret: str, wanted: str
 ) -> tuple[int, bytes] | None:
-    """As ``read_version``, of a secret that is there: values outlive it, for the next of its name.
+    """Return ``read_version`` of an existing secret; values of a deleted secret remain on disk.
 
     No name leads out of ``folder``: the names of what is there are checked.
     """
@@ -136,7 +136,7 @@ def find_version(
 
 
 def _linked(source: str, target: Path) -> bool:
-    """Give a file its name: whole or not at all, and never over the version of another command."""
+    """Give a file its final name atomically; return False if the name exists."""
     try:
         os.link(source, target)
     except FileExistsError:

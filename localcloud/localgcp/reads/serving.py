@@ -1,4 +1,4 @@
-"""Finds the method that a request calls, and applies the faults on it."""
+"""Finds the method of a request, and applies its faults."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class Reads:
         self._bigquery = warehouse
 
     def answer(self, verb: str, target: str, body: bytes, connection: str = "") -> bytes | None:
-        """The answer as JSON; None if no method is called so. Raises RefusedRequestError.
+        """Return the answer as JSON; None for an unknown method. Raises RefusedRequestError.
 
         A method is one of Google's: what its description does not have is refused, and left out.
         """
@@ -98,7 +98,7 @@ class Reads:
     def _answer(
         self, read: ReadMethod, request: Request, path: str, connection: str
     ) -> dict[str, Any]:
-        """Return the method's answer, after faults. Raises RefusedRequestError."""
+        """Apply faults and return the method's answer. Raises RefusedRequestError."""
         id_ = request.method.id
         service, method = read.fault_of(id_)
         if service is Service.BIGQUERY:
@@ -132,7 +132,7 @@ class Reads:
         return answer
 
     def _meet(self, taken: list[Entry], when: str, path: str, connection: str) -> None:
-        """Apply faults to a call before or after it is answered.
+        """Apply faults before or after a call.
 
         Raises RefusedRequestError for an error, ExchangeEndedError where no answer comes.
         """
@@ -151,7 +151,7 @@ class Reads:
 def _check_fields(
     called: discovery.DescribedMethod, path: str, document: Mapping[str, Any]
 ) -> None:
-    """Raise RefusedRequestError for a new resource whose fields, or whose region, break a rule."""
+    """Raise RefusedRequestError for a new resource with invalid fields or an unknown region."""
     of_compute = called.id.startswith("compute.")
     errors = list(field_rules.errors(called.request, document, "resource" if of_compute else ""))
     # The checks of BigQuery's own jobs word what is required.
@@ -176,7 +176,7 @@ def _check_fields(
 
 
 def merged(value: object, patch: Mapping[str, Any]) -> dict[str, Any]:
-    """``value`` with a merge patch (https://www.rfc-editor.org/rfc/rfc7396) applied.
+    """Return ``value`` with a merge patch (https://www.rfc-editor.org/rfc/rfc7396) applied.
 
     >>> merged({"a": 1, "b": {"c": 2}}, {"a": None, "b": {"d": 3}})
     {'b': {'c': 2, 'd': 3}}
@@ -196,12 +196,14 @@ def _document(body: bytes) -> Mapping[str, Any]:
     except (ValueError, RecursionError):
         document = None
     if not isinstance(document, dict):
-        raise RefusedRequestError(400, "the body is no JSON object.")
+        raise RefusedRequestError(400, "the body is not a JSON object.")
     return _without_nulls(document)
 
 
 def _without_nulls(value: Any) -> Any:
-    """A field that is null is one that is not set (https://protobuf.dev/programming-guides/json)."""
+    """Drop fields that are null, which means unset
+    (https://protobuf.dev/programming-guides/json).
+    """
     if isinstance(value, list):
         return [_without_nulls(element) for element in value]
     if isinstance(value, dict):

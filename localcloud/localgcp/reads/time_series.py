@@ -1,4 +1,4 @@
-"""Utilization of the accelerators of jobs. Stand-in: there are none, so a fault sets it.
+"""Accelerator utilization of jobs, which a fault sets: the local cloud has no accelerators.
 
 https://docs.cloud.google.com/monitoring/api/ref_v3/rest/v3/projects.timeSeries/list
 """
@@ -26,18 +26,18 @@ _MINUTE: Final = timedelta(minutes=1)
 
 @dataclass(frozen=True)
 class AskedJob:
-    """A job that runs, which a request asks about."""
+    """A running job that a request selects."""
 
     record: JobRecord
 
     @property
     def subjects(self) -> list[str]:
-        """Return the text in which the ``match`` of a fault is searched."""
+        """The texts in which the ``match`` of a fault is searched."""
         job = self.record
         return [job.job_id, job.display_name, *job.labels.values()]
 
     def replicas(self) -> Iterator[str]:
-        """Those that have accelerators."""
+        """Yield the replicas with accelerators."""
         for number, pool in enumerate(self.record.spec.get("workerPoolSpecs", ())):
             if int((pool or {}).get("machineSpec", {}).get("acceleratorCount", 0)):
                 for replica in range(int(pool.get("replicaCount", 1))):
@@ -45,7 +45,9 @@ class AskedJob:
 
 
 def asked(request: Request) -> list[AskedJob]:
-    """The jobs that a filter is about. Raises RefusedRequestError for one that is not read."""
+    """Return the jobs that a filter selects. Raises RefusedRequestError for an
+    unsupported filter.
+    """
     try:
         conditions = log_filters.parse(request.parameter("filter"), _KNOWN).equal
     except FilterError as error:
@@ -54,7 +56,7 @@ def asked(request: Request) -> list[AskedJob]:
         METRIC,
         _RESOURCE,
     ):
-        raise RefusedRequestError(400, f"the local cloud has the metric {METRIC} alone.")
+        raise RefusedRequestError(400, f"the local cloud supports only the metric {METRIC}.")
     jobs = JobTable(request.store.path).list()
     return [
         AskedJob(job)
@@ -66,7 +68,7 @@ def asked(request: Request) -> list[AskedJob]:
 
 
 def time_series(request: Request) -> dict[str, Any]:
-    """A series for each replica with accelerators, newest points first."""
+    """Return one series for each replica with accelerators, newest points first."""
     series = [
         _series(job, replica, fault, request)
         for job in asked(request)

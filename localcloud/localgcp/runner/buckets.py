@@ -1,4 +1,4 @@
-"""The buckets of one job: which lie below ``/gcs``, and what the job wrote that is in none.
+"""The buckets of one job below ``/gcs``, and files that the job wrote outside of them.
 
 On the service every bucket that a job's account may use is there, and code makes such paths as it
 runs. Where this system gives a process a ``/gcs`` of its own, it is so here: buckets that the job
@@ -34,7 +34,7 @@ _MOST_FILES: Final = 5_000
 
 @dataclass
 class JobBuckets:
-    """Buckets below ``folder``, which stands for ``/gcs``."""
+    """Buckets below ``folder``, which replaces ``/gcs``."""
 
     folder: Path
     cloud: CloudHost
@@ -46,12 +46,12 @@ class JobBuckets:
     _watch: RootWatch | None = None
 
     def prepare(self, members: Sequence[Replica], output_prefix: str | None) -> None:
-        """Make them ready for these replicas."""
+        """Prepare the buckets for these replicas."""
         make_folder(self.folder)
         named, mentioned = _names(members, output_prefix)
         for bucket in sorted(named):
             if self.cloud.store.bucket(bucket) is None:
-                self.report(f"/gcs/{bucket}: there is no such bucket.")
+                self.report(f"/gcs/{bucket}: bucket {bucket} does not exist.")
             else:
                 self._copy(bucket)
         if not hosts.has_mounts():
@@ -66,12 +66,14 @@ class JobBuckets:
         )
 
     def sync(self) -> None:
-        """Bring folders and buckets in step while the job runs."""
+        """Synchronize folders and buckets while the job runs."""
         for mount in self._mounts:
             mount.sync(final=False)
 
     def lost(self) -> str:
-        """Return why files that the job wrote are in no bucket; empty if all are."""
+        """Return the error for files that the job wrote outside of all buckets; empty without such
+        files.
+        """
         if self._watch and (written := self._watch.written()):
             return explain(written)
         # Folders of buckets that are shown read-only are empty, unless a container wrote there.
@@ -79,14 +81,14 @@ class JobBuckets:
         return explain_outside(outside) if outside else ""
 
     def close(self) -> None:
-        """Upload the rest, and remove the copies of which all is in the bucket."""
+        """Upload remaining files, and delete local copies that are complete in the bucket."""
         for mount in self._mounts:
             mount.sync(final=True)
             if not mount.refused:
                 delete_folder(mount.folder)
 
     def _show_others(self, named: set[str], mentioned: set[str]) -> list[str]:
-        """Copy small buckets that the job may write to, and return those to be shown as they are.
+        """Copy small writable buckets; return the buckets to mount read-only.
 
         Those that the job mentions go first.
         """
@@ -103,7 +105,10 @@ class JobBuckets:
                 self._copy(bucket)
                 continue
             shown.append(bucket)
-            text = f"/gcs/{bucket} is read-only here, for it is large and the job does not name it."
+            text = (
+                f"/gcs/{bucket} is read-only here: the bucket is large and the job does not name "
+                "it."
+            )
             self.report(f"{text} To write to it, put the path into an argument or a variable.")
         return shown
 
@@ -126,7 +131,7 @@ class JobBuckets:
 
 
 def _names(members: Sequence[Replica], output_prefix: str | None) -> tuple[set[str], set[str]]:
-    """Buckets that must be copied, and those that are mentioned in any form."""
+    """Return buckets to copy, and buckets that the job mentions in any form."""
     named: set[str] = set()
     mentioned: set[str] = set()
     for member in members:
@@ -139,7 +144,7 @@ def _names(members: Sequence[Replica], output_prefix: str | None) -> tuple[set[s
 
 
 def _measure(folder: Path, most_files: int, most_bytes: int) -> tuple[int, int] | None:
-    """Number and size of the files below a folder; None if there are more."""
+    """Return number and size of the files below a folder; None if they exceed a limit."""
     files = size = 0
     for above, _, names in os.walk(folder):
         for name in names:
@@ -168,7 +173,7 @@ class RootWatch:
         self._before = _scan(self._root)
 
     def written(self) -> list[str]:
-        """Files that are new or changed since; none where there are too many to look at."""
+        """Return new or changed files, sorted; empty if the folder has too many files to scan."""
         now = _scan(self._root)
         if self._before is None or now is None:
             return []
@@ -176,7 +181,7 @@ class RootWatch:
 
 
 def outside_of(gcs: Path, buckets: Container[str]) -> list[str]:
-    """Files in a folder that stands for ``/gcs`` and in none of its buckets, as the job names them.
+    """Return files in the replacement of ``/gcs`` that are in no bucket, by their paths in the job.
 
     Names that begin with a dot are no buckets: what the local cloud itself puts there.
     """
@@ -191,20 +196,20 @@ def outside_of(gcs: Path, buckets: Container[str]) -> list[str]:
 
 
 def explain_outside(written: list[str]) -> str:
-    """Return the error of a job with such files."""
+    """Return the error of a job that wrote these files below ``/gcs`` but not into a bucket."""
     return (
-        f"The job wrote {_some(written)}, which reached no bucket: the local cloud has none by "
-        "this name, the job's account may not use it, or a container does not name it. "
-        "Hint: correct the name, grant roles/storage.objectUser, or pass the path as an argument."
+        f"The job wrote {_some(written)} below /gcs, but into no bucket: the bucket does not "
+        "exist, the job's account may not use it, or a container does not name it. Hint: correct "
+        "the name, grant roles/storage.objectUser, or pass the path as an argument."
     )
 
 
 def explain(written: list[str]) -> str:
-    """Return the error of a job that wrote these files."""
+    """Return the error of a job that wrote these files to this machine's own ``/gcs``."""
     return (
-        f"The job wrote {_some(written)} on this machine, not into a bucket: "
-        "the local cloud replaces /gcs in command, args and env, not in paths that code makes. "
-        "Hint: take the path from an argument or a variable, such as AIP_MODEL_DIR, or run the job "
+        f"The job wrote {_some(written)} to this machine, not into a bucket: the local cloud "
+        "replaces /gcs in command, args and env, but not in paths that the job's code builds. "
+        "Hint: read the path from an argument or a variable, such as AIP_MODEL_DIR, or run the job "
         "in a container."
     )
 
@@ -215,7 +220,7 @@ def _some(paths: list[str]) -> str:
 
 
 def _scan(root: Path) -> dict[str, tuple[int, int]] | None:
-    """Files below ``root`` by path, with time of change and size; None if there are too many."""
+    """Return change time and size of the files below ``root``, by path; None above a limit."""
     stamps: dict[str, tuple[int, int]] = {}
     for folder, folders, names in os.walk(root):
         # A link to a folder is no folder here.

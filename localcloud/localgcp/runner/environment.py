@@ -1,4 +1,4 @@
-"""The environment of a replica, as the service sets it (pure).
+"""The environment variables of a replica, as the service sets them (pure).
 
 Sources: google-cloud-aiplatform 2.7.0 ``CustomJobSpec.base_output_directory`` (AIP_*),
 doc:training/code-requirements (CLOUD_ML_PROJECT_ID is the project number), and
@@ -54,13 +54,13 @@ class Placement:
 
     @property
     def alone(self) -> bool:
-        """The only replica of its job: the service sets no TF_CONFIG."""
+        """Whether the job has no other replica, so that TF_CONFIG is not set."""
         return sum(map(len, self.cluster.values())) == 1
 
 
 @dataclass(frozen=True)
 class Folders:
-    """The replica's own folders; ``gcs`` stands for the mount ``/gcs``."""
+    """The replica's own folders; ``gcs`` replaces the mount ``/gcs``."""
 
     work: Path
     tmp: Path
@@ -74,7 +74,7 @@ def service_variables(
     spec: Mapping[str, Any],
     placement: Placement,
 ) -> dict[str, str]:
-    """Variables that the service sets, none of this machine."""
+    """Return the variables that the service sets."""
     variables = {
         "CLOUD_ML_PROJECT_ID": project_number,
         "CLOUD_ML_JOB_ID": job_id,
@@ -95,7 +95,7 @@ def service_variables(
 
 
 def metrics_file(gcs: Path, replica: str) -> Path:
-    """Return the file of metrics of a trial's replica; it is in no bucket, and outlives a restart.
+    """Return the metrics file of a trial's replica, outside of all buckets; it survives restarts.
 
     ``gcs``: the folder that stands for ``/gcs``, which containers have, too.
     """
@@ -103,7 +103,7 @@ def metrics_file(gcs: Path, replica: str) -> Path:
 
 
 def trial_variables(trial: str, gcs: Path, replica: str) -> dict[str, str]:
-    """Variables of a trial (those that the package cloudml-hypertune reads)."""
+    """Return a trial's variables, which the package cloudml-hypertune reads."""
     return {
         "CLOUD_ML_TRIAL_ID": trial,
         "CLOUD_ML_HP_METRIC_FILE": str(metrics_file(gcs, replica)),
@@ -111,7 +111,7 @@ def trial_variables(trial: str, gcs: Path, replica: str) -> dict[str, str]:
 
 
 def machine_variables(folders: Folders, path: str, storage_url: str) -> dict[str, str]:
-    """Variables of this machine. Nothing else of the server's environment reaches a job."""
+    """Return the variables of this machine; a job inherits no others from the server."""
     return {
         "PATH": path,
         "HOME": str(folders.work),
@@ -123,7 +123,7 @@ def machine_variables(folders: Folders, path: str, storage_url: str) -> dict[str
 
 
 def api_variables(url: str) -> dict[str, str]:
-    """Return the addresses of the local cloud's APIs; gcloud takes Secret Manager's as it is."""
+    """Return the addresses of the local cloud's APIs; gcloud uses Secret Manager's unchanged."""
     if not url:
         return {}
     vertex = {python_clients.VERTEX: urlsplit(url).netloc}
@@ -131,7 +131,7 @@ def api_variables(url: str) -> dict[str, str]:
 
 
 def user_variables(task: Mapping[str, Any], known: Mapping[str, str], gcs: Path) -> dict[str, str]:
-    """The task's ``env``, with ``$(VAR)`` expanded from what stands before it (T:env_var).
+    """Return the task's ``env`` with ``$(VAR)`` expanded from earlier variables (T:env_var).
 
     ``gcs`` stands for ``/gcs`` in their values.
     """
@@ -143,7 +143,7 @@ def user_variables(task: Mapping[str, Any], known: Mapping[str, str], gcs: Path)
 
 
 def expand(text: str, variables: Mapping[str, str]) -> str:
-    """``$(VAR)`` becomes its value if it is known, ``$$(VAR)`` becomes ``$(VAR)``."""
+    """Expand ``$(VAR)`` of known variables, and unescape ``$$(VAR)`` to ``$(VAR)``."""
 
     def replace(match: re.Match[str]) -> str:
         if match[1]:
@@ -154,12 +154,12 @@ def expand(text: str, variables: Mapping[str, str]) -> str:
 
 
 def mounted(text: str, gcs: Path) -> str:
-    """The text with ``/gcs`` at the start of a path replaced by the folder that stands for it."""
+    """Return the text with ``/gcs`` at the start of a path replaced by the folder ``gcs``."""
     return _MOUNT.sub(lambda _match: str(gcs), text)
 
 
 def mounted_buckets(task: Mapping[str, Any]) -> list[str]:
-    """Buckets that command, args or env values name below ``/gcs/``."""
+    """Return the buckets below ``/gcs/`` in command, args or env values."""
     texts = [*task.get("command", []), *task.get("args", [])]
     texts += [item.get("value", "") for item in task.get("env", [])]
     buckets = {
@@ -169,7 +169,7 @@ def mounted_buckets(task: Mapping[str, Any]) -> list[str]:
 
 
 def named_buckets(task: Mapping[str, Any], output_prefix: str | None) -> list[str]:
-    """Buckets that the task names in any form, and that of its output: all may be mounted."""
+    """Return all buckets in command, args and env, in any form, and the output bucket."""
     texts = [*task.get("command", []), *task.get("args", []), output_prefix or ""]
     texts += [item.get("value", "") for item in task.get("env", [])]
     buckets = {bucket for text in texts for bucket in re.findall(r"gs://([a-z0-9][\w.-]*)", text)}

@@ -1,4 +1,4 @@
-"""Executor images on this machine: cached environments with the image's framework version.
+"""Replaces executor images by cached Python environments with the image's framework version.
 
 An environment is built once, in a folder beside its final place, and renamed into it; a lock file
 keeps two builds apart. It is shared by all checkouts and is never changed afterwards: the job's
@@ -45,7 +45,7 @@ Report = Callable[[str], None]
 
 @dataclass(frozen=True)
 class Executor:
-    """One row of the table with the libraries of all rows."""
+    """One row of the executor table, with the libraries that all rows share."""
 
     name: str
     image: str
@@ -56,14 +56,14 @@ class Executor:
 
     @property
     def requirements(self) -> tuple[str, ...]:
-        """The framework, and the libraries that are not it."""
+        """The framework and the other libraries."""
         name = self.framework.partition("==")[0]
         others = (library for library in self.libraries if library.partition("==")[0] != name)
         return (self.framework, *others)
 
 
 def for_image(image_uri: str, *, nearest: bool = False) -> Executor | None:
-    """The executor that stands in for an image, or None.
+    """Return the executor that replaces an image, or None.
 
     With ``nearest``, that of the nearest version stands in for one that is not here.
     """
@@ -77,12 +77,12 @@ def for_image(image_uri: str, *, nearest: bool = False) -> Executor | None:
 
 
 def names() -> list[str]:
-    """Names of the images that have a stand-in, without what may be left out of them."""
+    """Return the image names with a stand-in; optional parts are omitted."""
     return [_NAME.sub(r"\1", row.image).replace("\\", "") for row in table()]
 
 
 def nearest_to(image_uri: str) -> str | None:
-    """The image nearest in version of the same framework, as the URI names it; None if none is."""
+    """Return the closest version of the image's framework with a stand-in, or None."""
     asked = _VERSION.match(image_uri.rpartition("/")[2])
     if asked is None:
         return None
@@ -100,14 +100,14 @@ def nearest_to(image_uri: str) -> str | None:
 
 @cache
 def table() -> tuple[Executor, ...]:
-    """All executors."""
+    """Return all executors."""
     data = yaml.safe_load(_TABLE.read_text(encoding="utf-8"))
     libraries = tuple(data["libraries"])
     return tuple(Executor(**row, libraries=libraries) for row in data["executors"])
 
 
 def environment(executor: Executor, report: Report) -> Path:
-    """The environment's folder; builds it if it is not there.
+    """Return the environment's folder; build the environment if it does not exist.
 
     Raises ExecutorError if no suitable Python is found or the packages cannot be installed.
     """
@@ -118,7 +118,7 @@ def environment(executor: Executor, report: Report) -> Path:
         return folder
     make_folder(folder.parent)
     with folder.with_name(f"{key}.lock").open("w") as lock:
-        report(f"preparing environment {key} (once; {len(executor.requirements)} packages)")
+        report(f"building environment {key} (once; {len(executor.requirements)} packages)")
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not folder.is_dir():  # else another job built it while this one waited
             partial = folder.with_name(f"{key}.partial")
@@ -130,7 +130,7 @@ def environment(executor: Executor, report: Report) -> Path:
 
 
 def python_version(executor: Executor) -> str:
-    """Minor version of the Python that an environment has here. Raises ExecutorError."""
+    """Return the minor version of the environment's Python. Raises ExecutorError."""
     return _python(executor)[1]
 
 
@@ -153,16 +153,16 @@ def _build(executor: Executor, python: str, folder: Path, report: Report) -> Non
     _run(uv_command(*create), report)
     install = uv_command("pip", "install", "--python", str(folder / "bin" / "python"))
     if not executor.framework.startswith("torch=="):
-        report(f"{executor.framework} has no CUDA: it runs on processors")
+        report(f"{executor.framework} without CUDA: the job runs on CPUs")
     elif _cpu_wheels(install, executor):
         install += ["--torch-backend", "cpu"]
     else:
-        report("the index of CPU wheels cannot be reached: taking the default wheels (larger)")
+        report("the index of CPU wheels is not reachable: installing the default wheels (larger)")
     _run([*install, *executor.requirements], report)
 
 
 def _cpu_wheels(install: list[str], executor: Executor) -> bool:
-    """Return whether the CPU build of this torch can be fetched, within a short bound."""
+    """Return whether the CPU wheels of this torch version can be fetched within seconds."""
     probe = ["--torch-backend", "cpu", "--no-deps", "--dry-run", "--quiet"]
     bound = {"UV_HTTP_TIMEOUT": "5", "UV_HTTP_CONNECT_TIMEOUT": "5", "UV_HTTP_RETRIES": "0"}
     try:
@@ -182,7 +182,7 @@ def _cpu_wheels(install: list[str], executor: Executor) -> bool:
 
 @cache
 def _python(executor: Executor) -> tuple[str, str]:
-    """A Python of this machine for the executor: (path, minor version).
+    """Return path and minor version of a Python on this machine for the executor.
 
     Looked for once in a process: it takes half a second, and every replica asks.
     """
@@ -204,14 +204,13 @@ def _python(executor: Executor) -> tuple[str, str]:
             return path, version
         error = process.stderr.strip()
     raise ExecutorError(
-        f"{executor.name} needs Python {executor.python}, and this machine has none "
-        f"(vt runs on {running}). Install Python {IMAGE_PYTHON}."
-        + (f" uv reports: {error}" if error else "")
+        f"{executor.name} needs Python {executor.python}, which is not installed (vt runs on "
+        f"{running}). Install Python {IMAGE_PYTHON}." + (f" uv reports: {error}" if error else "")
     )
 
 
 def version_of(python: str) -> str | None:
-    """Minor version of an interpreter that can be started, else None."""
+    """Return the minor version of an interpreter; None if it does not start."""
     code = "import sys; print('%d.%d' % sys.version_info[:2])"
     process = subprocess.run(
         [python, "-I", "-c", code],
@@ -224,7 +223,7 @@ def version_of(python: str) -> str | None:
 
 
 def uv_command(*arguments: str) -> list[str]:
-    """Return a command line of uv, with absolute paths in ``arguments``.
+    """Return a command line of uv; paths in ``arguments`` become absolute.
 
     uv reads settings from its folder and those above it. It starts in ``/``, so that it reads those
     of the user and the machine and none of a checkout. Raises ExecutorError if it is not installed.
@@ -237,7 +236,7 @@ def uv_command(*arguments: str) -> list[str]:
 
 
 def _run(command: list[str], report: Report) -> None:
-    """Run to the end; lines go to the job's log as they come."""
+    """Run a command to its end; its output lines go to the job's log."""
     process = subprocess.Popen(
         command,
         env=installer_environment(),
@@ -260,4 +259,4 @@ def _run(command: list[str], report: Report) -> None:
         process.stdout.close()
         process.wait()
     if process.returncode != 0:
-        raise ExecutorError(f"the environment could not be built: {last}")
+        raise ExecutorError(f"cannot build the environment: {last}")

@@ -1,4 +1,4 @@
-"""``/gcs/BUCKET`` of one job: a folder that is kept in step with the bucket.
+"""``/gcs/BUCKET`` of one job: a folder that is synchronized with the bucket.
 
 Objects are copied in before the job starts, and later those that others write. Files that the job
 writes are uploaded through the emulator's API when they have stopped changing, and at the end; so
@@ -30,7 +30,7 @@ Stamp = tuple[int, int, int]
 
 
 class Mount:
-    """The folder of the bucket of its name."""
+    """The folder of one bucket."""
 
     def __init__(
         self, folder: Path, cloud: CloudHost, access: Access, report: Callable[[str], None]
@@ -49,19 +49,22 @@ class Mount:
         """Files that the account may not upload or delete."""
 
     def fill(self) -> None:
-        """Copy the emulator's files in. Without the right to read, the folder stays empty.
+        """Copy the bucket's objects into the folder; without read permission, it stays empty.
 
         What an earlier server left there is removed: it knew what was uploaded of it.
         """
         delete_folder(self.folder)
         self.folder.mkdir(parents=True)
         if not self.access.may_read(self.bucket):
-            self.report(f"/gcs/{self.bucket}: the job's account may not read it; it looks empty.")
+            self.report(
+                f"/gcs/{self.bucket}: the job's account has no read permission; the folder looks "
+                "empty."
+            )
         self._fetch()
         self._seen = dict(self._synced)
 
     def sync(self, *, final: bool) -> None:
-        """Upload files that changed (while the job runs: and then stayed equal for one round).
+        """Upload changed files; while the job runs, only files that were stable for one round.
 
         While the job runs, objects that others wrote or deleted follow.
         """
@@ -76,7 +79,9 @@ class Mount:
             self._fetch()
 
     def _fetch(self) -> None:
-        """Take over what others wrote or deleted, where the job has not changed it itself."""
+        """Copy objects that other programs changed or deleted, unless the job changed the
+        file too.
+        """
         if not self.access.may_read(self.bucket):
             return
         objects = {name: _stamp(blob) for name, blob in self._objects.files()}
@@ -139,24 +144,24 @@ class Mount:
         try:
             self._client().bucket(self.bucket).blob(name).delete()
         except NotFound:
-            self.report(f"/gcs/{self.bucket}/{name} was already gone from the bucket.")
+            self.report(f"/gcs/{self.bucket}/{name} did not exist in the bucket any more.")
 
     def _scan(self) -> dict[str, Stamp]:
-        """Files of the job by their names; a link is reported once."""
+        """Yield the job's files by name; report each link once."""
         stamps: dict[str, Stamp] = {}
         for name, state in self._files.entries(self.folder.name):
             if stat.S_ISREG(state.st_mode):
                 stamps[name] = _stamp(state)
             elif stat.S_ISLNK(state.st_mode) and name not in self._links:
                 self._links.add(name)
-                what = f"/gcs/{self.bucket}/{name} is a link: not uploaded."
-                self.report(f"{what} On the service it becomes an object without content.")
+                what = f"/gcs/{self.bucket}/{name} is a symbolic link and was not uploaded."
+                self.report(f"{what} The real service stores an object without content.")
         return stamps
 
     def _refuse(self, name: str, permission: str) -> None:
         if name not in self.refused:
             self.refused.add(name)
-            self.report(f"/gcs/{self.bucket}/{name}: not uploaded, {permission} denied.")
+            self.report(f"/gcs/{self.bucket}/{name} was not uploaded: {permission} denied.")
 
     def _client(self) -> Any:
         return storage_client(self.cloud.storage_url)
@@ -167,7 +172,7 @@ def _stamp(status: os.stat_result) -> Stamp:
 
 
 def storage_client(url: str) -> Any:
-    """Google's client, pointed at the emulator whatever the environment says."""
+    """Return Google's client for the emulator, independent of the environment."""
     from google.auth.credentials import AnonymousCredentials
     from google.cloud import storage
 

@@ -1,4 +1,4 @@
-"""One job from PENDING to its end: prepare, run all replicas, set the final state.
+"""Runs one job from PENDING to its end: prepares it, runs all replicas, sets the final state.
 
 What happens when a replica ends is decided in ``localgcp.runner.gang``.
 Preemptions, stock-outs and killed replicas happen as faults only.
@@ -42,7 +42,7 @@ from localgcp.vertex import capacity
 from localgcp.vertex.admission import access_of, admit
 from localgcp.vertex.records import JobRecord, JobState, JobTable
 
-STOPPED: Final = "The local cloud was stopped while the job ran; submit it again (a new run)."
+STOPPED: Final = "The local cloud was stopped while the job ran; submit the job again as a new run."
 
 #: Default of ``scheduling.timeout`` (T:custom_job): the maximum time in RUNNING, in seconds.
 _DEFAULT_TIMEOUT: Final = 7 * 24 * 3600.0
@@ -52,7 +52,7 @@ _DEFAULT_WAIT: Final = 24 * 3600.0
 
 @dataclass(frozen=True)
 class JobHost:
-    """The machine of jobs, their records, and the faults that happen to them."""
+    """The machine of jobs, with their records and faults."""
 
     cloud: CloudHost
     jobs: JobTable
@@ -63,13 +63,13 @@ class JobHost:
     def make_run(
         self, job_id: str, cancelled: threading.Event, stopping: threading.Event
     ) -> JobRun | None:
-        """Return what runs a job; None if the job is gone."""
+        """Return an object that runs a job; None if the job does not exist."""
         record = self.jobs.get(job_id)
         return record and JobRun(record, self, cancelled, stopping, self.trial_id(job_id))
 
 
 class JobRun:
-    """Runs one job in the calling thread; ``cancelled`` may be set by any other."""
+    """Runs one job in the calling thread; any other thread may set ``cancelled``."""
 
     def __init__(
         self,
@@ -79,7 +79,7 @@ class JobRun:
         stopping: threading.Event,
         trial: str | None,
     ) -> None:
-        """``trial``: the id of the trial that this job runs, if it runs one."""
+        """``trial`` is the id of the trial that this job runs, or empty."""
         self.record, self.jobs, self.trial = record, host.jobs, trial
         self.cloud, self.faults = host.cloud, faults_of(host.faults, record)
         self.cancelled, self.stopping = cancelled, stopping
@@ -94,7 +94,7 @@ class JobRun:
         self._names: Sequence[str] = ()
 
     def execute(self) -> bool:
-        """Take the job to a terminal state; False if it stays PENDING and has to be tried again.
+        """Run the job to its end; return False if it stays PENDING and must be tried again.
 
         Raises nothing that belongs to the job.
         """
@@ -132,7 +132,7 @@ class JobRun:
         return True
 
     def _wait_for_machines(self) -> None:
-        """Return when there are machines: at once, but for a fault that says otherwise.
+        """Wait for machines, which are available at once unless a fault is set.
 
         A FLEX_START job waits until there are some, or for ``maxWaitDuration``.
         Raises StartRefusedError, and JobCancelledError if it is cancelled meanwhile.
@@ -153,22 +153,27 @@ class JobRun:
         if self.cancelled.wait(None if longest == math.inf else longest):
             raise JobCancelledError
         if limit < wait:
-            text = f"{text} None came within scheduling.maxWaitDuration ({limit:g}s)."
+            text = (
+                f"{text} No machine became available within scheduling.maxWaitDuration "
+                f"({limit:g}s)."
+            )
             raise StartRefusedError(RpcCode.RESOURCE_EXHAUSTED, text)
 
     def _claim_machines(self) -> bool:
-        """Take machines of the reservations the job may use; False if it has to wait for some."""
+        """Claim machines of the job's reservations; return False if the job must wait."""
         plan = capacity.plan(self.cloud.store, self.jobs, self.record)
         if plan.short or not self.jobs.claim(self.record.job_id, plan.wanted, plan.limits):
             if self.record.state is JobState.QUEUED:  # said once, not at every try
-                self.log.append(f"waiting for machines, the reservation is used up: {plan.short}")
+                self.log.append(
+                    f"waiting for machines: the reservation has too few free machines: {plan.short}"
+                )
             return False
         for note in plan.notes:
             self.log.append(note)
         return True
 
     def _run(self, members: Sequence[Replica]) -> Decision:
-        """Run all replicas to the end of the job."""
+        """Run all replicas until the job ends."""
         self.buckets.prepare(members, self.record.output_prefix)
         self._names = [member.name for member in members]
         alone = len(members) == 1
@@ -208,7 +213,7 @@ class JobRun:
             return gang.run()
 
     def _folders(self, member: Replica, *, alone: bool) -> environment.Folders:
-        """A replica's own folders, made; buckets are one folder for all."""
+        """Create and return a replica's folders; all replicas share the buckets' folder."""
         base = self.folder if alone else self.folder / "replicas" / member.name
         made = environment.Folders(work=base / "work", tmp=base / "tmp", gcs=self.gcs)
         for folder in (made.work, made.tmp):
@@ -252,7 +257,7 @@ class JobRun:
         return Member(member.name, folders, self.log if primary else log, launch, account)
 
     def _finish(self, decision: Decision, lost: str) -> None:
-        """Set the final state; ``lost`` says which files the job wrote into no bucket."""
+        """Set the final state; ``lost`` is the error for files outside of all buckets."""
         if decision.action is Action.SUCCEED and lost:
             self._end(JobState.FAILED, (RpcCode.FAILED_PRECONDITION, lost))
         elif decision.action is Action.SUCCEED:
@@ -299,12 +304,12 @@ class JobRun:
         self.jobs.move(self.record.job_id, state, error=error)
 
     def began(self) -> bool:
-        """Set the job RUNNING: all replicas are ready to start. False if it must not be."""
+        """Set the job RUNNING when all replicas can start. False if the job was cancelled."""
         state, before = JobState.RUNNING, (JobState.PENDING, JobState.RUNNING)
         return self.jobs.move(self.record.job_id, state, only_from=before)
 
     def paused(self) -> None:
-        """Set the job PENDING: the whole job will be retried."""
+        """Set the job PENDING before a retry of the whole job."""
         self.jobs.move(self.record.job_id, JobState.PENDING, only_from=(JobState.RUNNING,))
 
     def preempted(self, ran_seconds: float) -> Sequence[str]:
@@ -316,7 +321,7 @@ class JobRun:
         return self.faults.killed(name, ran_seconds)
 
     def tick(self) -> None:
-        """Synchronize the buckets: called every other second and after each attempt."""
+        """Synchronize the buckets, every other second and after each attempt."""
         self.buckets.sync()
 
 
@@ -326,7 +331,7 @@ def _timeout(spec: dict[str, Any]) -> float:
 
 
 def max_wait(scheduling: Mapping[str, Any]) -> float:
-    """Seconds of ``maxWaitDuration``; ``0s`` means for ever."""
+    """Return ``maxWaitDuration`` in seconds; ``0s`` means without limit."""
     text = scheduling.get("maxWaitDuration", "")
     seconds = float(text.removesuffix("s")) if text else _DEFAULT_WAIT
     return seconds or math.inf

@@ -1,4 +1,4 @@
-"""Log of one replica: what its process wrote, and the runner's own lines between.
+"""The log of one replica: output of its process, with lines of the runner in between.
 
 Beside ``NAME.log``, ``NAME.times`` says when the log had which length, so that the lines of several
 replicas can be put in order: the process writes into the file by itself, without times.
@@ -16,7 +16,7 @@ from localgcp.vertex.log_times import times_file
 
 
 class JobLog:
-    """Appends to one file. The process writes into the same file by itself."""
+    """Appends to one log file, to which the process writes too."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -32,11 +32,11 @@ class JobLog:
         self.stamp()
 
     def open(self) -> BinaryIO:
-        """For a process to write to."""
+        """Open the log for a process's output."""
         return self.path.open("ab")
 
     def stamp(self) -> None:
-        """Note the time, if the log has grown since it was last noted."""
+        """Record the current time for new lines of the log."""
         try:
             size = self.path.stat().st_size
         except FileNotFoundError:
@@ -48,5 +48,5 @@ class JobLog:
 
 
 def log_path(home: Home, job_id: str, replica_name: str) -> Path:
-    """Log file of one replica, which may not exist yet."""
+    """Return the path of a replica's log; the file may not exist yet."""
     return home.jobs / job_id / "logs" / f"{replica_name}.log"

@@ -1,4 +1,4 @@
-"""The job's own packages: fetched from the bucket, installed on top of the executor environment.
+"""A job's own Python packages, installed on top of the executor environment.
 
 The job gets an environment of its own in its folder, or shares one with jobs that have the same
 packages if all their requirements are pinned. A ``.pth`` file lets it see what the executor has,
@@ -42,7 +42,7 @@ Install = Callable[[list[str], Mapping[str, str]], int]
 
 
 def fetch(uris: list[str], folder: Path, storage_url: str) -> list[Path]:
-    """Download the packages. Raises PackageError if one is not there."""
+    """Download the packages. Raises PackageError for a missing package."""
     from google.api_core.exceptions import NotFound
 
     client = storage_client(storage_url)
@@ -61,7 +61,7 @@ def fetch(uris: list[str], folder: Path, storage_url: str) -> list[Path]:
 
 
 def layer(executor: Path, folder: Path) -> Path:
-    """A new environment at ``folder`` that sees the executor's packages; returns its Python."""
+    """Create an environment at ``folder`` on top of the executor's packages; return its Python."""
     base = executor / "bin" / "python"
     subprocess.run(
         [str(base), "-m", "venv", "--without-pip", str(folder)],
@@ -76,7 +76,7 @@ def layer(executor: Path, folder: Path) -> Path:
 
 
 def build(python: Path, files: Sequence[Path], target: Path, tmp: Path, run: Install) -> None:
-    """Build the packages without network; the wheels are then in ``target``.
+    """Build wheels of the packages without network, in ``target``.
 
     Raises PackageError if pip refuses.
     """
@@ -87,7 +87,7 @@ def build(python: Path, files: Sequence[Path], target: Path, tmp: Path, run: Ins
 
 
 def install(python: Path, wheels: Sequence[Path], tmp: Path, run: Install) -> None:
-    """Install wheels with pip, and what they require.
+    """Install wheels and their requirements with pip.
 
     Raises PackageError if pip refuses.
     """
@@ -103,7 +103,7 @@ def _check(code: int, step: str, files: Sequence[Path]) -> None:
 
 
 def _build_environment(python: Path, tmp: Path) -> dict[str, str]:
-    """All that the code of a package sees while it is built."""
+    """Return the environment variables in which a package is built."""
     return {
         "PATH": os.pathsep.join([str(python.parent), os.defpath]),
         "HOME": str(tmp),
@@ -124,7 +124,7 @@ def built_wheels(
     build: Callable[[Path], None],
     cancelled: threading.Event,
 ) -> list[Path]:
-    """Return the wheels of these packages, kept in ``folder``; ``build`` writes missing ones there.
+    """Return the cached wheels of these packages; ``build`` writes missing wheels.
 
     Trials of a tuning job have the same packages. Building runs their code, which takes longer than
     installing what came of it. A package is built anew when it, its name or the executor changes.
@@ -139,7 +139,7 @@ def built_wheels(
 def shared_environment(
     wheels: Sequence[Path], make: Callable[[Path], None], cancelled: threading.Event
 ) -> Path | None:
-    """Return an environment with these wheels, kept beside them; ``make`` makes a missing one.
+    """Return a cached environment with these wheels; ``make`` creates a missing one.
 
     None if a requirement of them is not pinned: what satisfies it is decided anew for each job.
 
@@ -153,7 +153,7 @@ def shared_environment(
 
 
 def _make_once(target: Path, make: Callable[[Path], None], cancelled: threading.Event) -> None:
-    """Fill a folder once. A file beside it, written last, says that it is complete.
+    """Fill a folder once; a marker file, written last, makes it complete.
 
     One server at a time uses the folder; what a killed one left is made anew.
     """
@@ -172,7 +172,7 @@ def _make_once(target: Path, make: Callable[[Path], None], cancelled: threading.
 
 
 def _is_pinned(wheel: Path) -> bool:
-    """True if all requirements of a wheel pin one version, like ``numpy==1.26.4``."""
+    """Return whether all requirements of a wheel pin one version, like ``numpy==1.26.4``."""
     with zipfile.ZipFile(wheel) as archive:
         metadata = [name for name in archive.namelist() if name.endswith(".dist-info/METADATA")]
         text = "".join(archive.read(name).decode(errors="replace") for name in metadata[:1])

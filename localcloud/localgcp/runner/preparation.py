@@ -1,4 +1,4 @@
-"""Prepares the programs of a job once: packages installed, images found.
+"""Prepares the programs of a job: installs packages, inspects images.
 
 Replicas of all pools that have the same image and packages share one environment.
 """
@@ -24,7 +24,7 @@ from localgcp.vertex.records import JobRecord
 
 @dataclass
 class Preparation:
-    """Makes programs of one job; ``log`` and ``tmp`` are those of its primary replica."""
+    """Creates the programs of one job; ``log`` and ``tmp`` belong to its primary replica."""
 
     record: JobRecord
     cloud: CloudHost
@@ -54,14 +54,17 @@ class Preparation:
         return HostProgram(command, path, folders, self.cloud.storage_url, own_mount=self.own_mount)
 
     def _python(self, image: str, uris: tuple[str, ...]) -> Path:
-        """The Python of an environment with these packages."""
+        """Return the Python of an environment with these packages."""
         if known := self._pythons.get((image, *uris)):
             return known
         executor = self._executor(image)
         if executor is None:
             text = " Hint: ".join(filter(None, refusals.no_stand_in(image)))
             raise StartRefusedError(RpcCode.FAILED_PRECONDITION, text)
-        self._say(f"{image} is stood in for by an environment with {executor.framework}")
+        self._say(
+            f"no container: the code runs in an environment with {executor.framework} in place of "
+            f"{image}"
+        )
         base = self._environment(executor, image)
         number = f"-{len(self._pythons)}" if self._pythons else ""
         files = packages.fetch(
@@ -72,7 +75,9 @@ class Preparation:
         return python
 
     def _with_packages(self, base: Path, files: list[Path], own: Path) -> Path:
-        """Return the Python of an environment with packages: a shared one, or the job's ``own``."""
+        """Return the Python of an environment with packages: a shared environment, or the job's
+        ``own``.
+        """
         names = ", ".join(file.name for file in files)
 
         def build(target: Path) -> None:
@@ -126,20 +131,20 @@ class Preparation:
         return executors.for_image(image, nearest=substitutes.takes_nearest(self.cloud.home))
 
     def _environment(self, executor: executors.Executor, image: str) -> Path:
-        """The environment that stands in for an image; notes another version or Python than its."""
+        """Return the environment that replaces an image; log differing versions."""
         substitutes.note(self.folder, substitutes.version_for(image, executor))
         other = substitutes.python_for(image, executors.python_version(executor))
         substitutes.note(self.folder, other)
         return executors.environment(executor, self._log_step)
 
     def _say(self, text: str) -> None:
-        """Log a line once a job, not once a replica."""
+        """Log a line once for each job, not for each replica."""
         if text not in self._said:
             self._said.add(text)
             self.log.append(text)
 
     def _log_step(self, text: str) -> None:
-        """Log a line of the preparation; ends it if the job was cancelled meanwhile."""
+        """Log a line of the preparation. Raises JobCancelledError if the job was cancelled."""
         self.log.append(text)
         if self.cancelled.is_set():
             raise JobCancelledError

@@ -1,4 +1,4 @@
-"""Programs of replicas: a command of this machine, or a container."""
+"""Programs of replicas: a command on this machine, or a container."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ Run = Callable[[list[str], Mapping[str, str]], int]
 
 @dataclass(frozen=True)
 class CloudHost:
-    """The part of this machine and its local cloud that programs use."""
+    """The local cloud's services that programs use."""
 
     home: Home
     store: Store
@@ -54,7 +54,7 @@ class Launch:
 
 @dataclass
 class HostProgram:
-    """A command of this machine."""
+    """A command on this machine."""
 
     argv: list[str]
     path: str
@@ -65,11 +65,11 @@ class HostProgram:
 
     @property
     def gcs(self) -> Path:
-        """The folder that the program finds its buckets in."""
+        """The folder of the program's buckets."""
         return Path(MOUNT) if self.own_mount else self.folders.gcs
 
     def launch(self, service: Mapping[str, str], user: Mapping[str, str]) -> Launch:
-        """The command with ``$(VAR)`` and ``/gcs`` replaced."""
+        """Return the command with ``$(VAR)`` and ``/gcs`` replaced."""
         known = {**service, **user}
         argv = [environment.mounted(environment.expand(w, known), self.gcs) for w in self.argv]
         machine = environment.machine_variables(self.folders, self.path, self.storage_url)
@@ -81,7 +81,7 @@ class HostProgram:
         return Launch(argv, {**machine, **user, **service})
 
     def _cloud_sdk(self) -> dict[str, str]:
-        """Return the variables for gcloud and gsutil, if the job finds these programs.
+        """Return the variables for gcloud and gsutil, if these programs are on the job's PATH.
 
         Without it they would ask Google, and gsutil would do so for minutes.
         """
@@ -92,12 +92,12 @@ class HostProgram:
         return cloud_sdk.storage_environment(folder, self.storage_url)
 
     def close(self) -> None:
-        """Nothing is left but the job's folders."""
+        """Do nothing: the command has only files in the job's folders."""
 
 
 @dataclass
 class ContainerProgram:
-    """The command of an image, in a container."""
+    """The command of an image, run in a container."""
 
     host: ContainerHost
     engine: Engine
@@ -118,11 +118,11 @@ class ContainerProgram:
         return self.host.reference(self.task["imageUri"]) or ""
 
     def launch(self, service: Mapping[str, str], user: Mapping[str, str]) -> Launch:
-        """A new container. Raises ImageError if the image cannot be had or runs nothing."""
+        """Create a container. Raises ImageError if the image cannot be pulled or has no command."""
         self.close()
         engine_env = self.host.environment(self.folders.tmp)
         if self.run(self.engine.prepare(self.name, self.reference), engine_env):
-            text = f"the image {self.task['imageUri']} cannot be pulled; the log says why."
+            text = f"cannot pull the image {self.task['imageUri']}; see the log for the reason."
             raise ImageError(text)
         known = {**service, **user}
         command = [environment.expand(word, known) for word in self.task.get("command", [])]
@@ -155,7 +155,7 @@ class ContainerProgram:
             ).stdout
             return self.engine.parse(printed)
         except (OSError, ValueError, LookupError, TypeError, subprocess.SubprocessError) as error:
-            text = f"the image {self.task['imageUri']} cannot be inspected: {error}"
+            text = f"cannot inspect the image {self.task['imageUri']}: {error}"
             raise ImageError(text) from None
 
 
@@ -165,12 +165,12 @@ Program = HostProgram | ContainerProgram
 
 
 def open_to_container(folder: Path) -> None:
-    """Let any user of a container read and write below; the folder lies in a closed one."""
+    """Let any user of a container read and write below a folder, which itself is private."""
     RootDirectory(folder).set_rights(of_folders=0o777, of_files=0o666)
 
 
 def _terminate_first(child: processes.ChildProcess) -> bool:
-    """Send SIGTERM to a container's first process alone, as the service does.
+    """Send SIGTERM only to a container's first process, as the service does.
 
     A signal to the group would end buildah, and with it all the container's processes at once.
     """

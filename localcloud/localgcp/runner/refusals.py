@@ -1,4 +1,4 @@
-"""Parts of a job that this machine does not run, known before it is submitted.
+"""Parts of a job that this machine cannot run, detected before submission.
 
 A job that is refused here may be right in the cloud. What ends a job at its start has the same
 texts.
@@ -29,16 +29,18 @@ _TPU: Final = ("ct", "tpu", "cloud-tpu", "TPU")
 _PYTHON: Final = re.compile(r"(?<![\w./-])python(?:3(?:\.\d+)?)?(?![\w.-])")
 #: Fields of a job's spec that are kept, and that nothing here carries out.
 _WITHOUT_EFFECT: Final = {
-    "persistentResourceId": "the local cloud has no persistent resources: the job runs on this "
-    "machine like any other",
-    "enableWebAccess": "the local cloud gives no shell in a job: its files are on this machine",
-    "enableDashboardAccess": "the local cloud has no dashboard of a job",
+    "persistentResourceId": "the local cloud has no persistent resources; the job runs on this "
+    "machine like any other job",
+    "enableWebAccess": (
+        "the local cloud offers no interactive shell; the job's files are on this machine"
+    ),
+    "enableDashboardAccess": "the local cloud offers no dashboard of a job",
 }
 
 
 @dataclass(frozen=True)
 class Refusal:
-    """One thing that this machine does not run, or runs in another way."""
+    """A part of a job that this machine cannot run, or runs differently."""
 
     path: Path
     """In the CustomJob."""
@@ -54,7 +56,7 @@ def refusals(
     *,
     nearest: bool = False,
 ) -> Iterator[Refusal]:
-    """Yield the parts of a CustomJob, in REST's form, that this machine does not run.
+    """Yield the parts of a CustomJob (REST form) that this machine cannot run.
 
     ``engine_missing`` says why no container runs here, or nothing; asked if an image needs it.
     ``free_bytes`` is the free memory, ``nearest`` as for ``executors.for_image``.
@@ -81,15 +83,15 @@ def refusals(
 def _machine(machine: Mapping[str, Any], path: Path) -> Iterator[Refusal]:
     accelerator = str(machine.get("acceleratorType", ""))
     if str(machine.get("machineType", "")).startswith(_TPU) or accelerator.startswith(_TPU):
-        what = "the local cloud has no TPU: code that needs one fails here"
-        yield Refusal(path, what, "rehearse the job on a machine type without one", "warning")
+        what = "the local cloud has no TPU: code that requires a TPU fails"
+        yield Refusal(path, what, "rehearse the job on a machine type without a TPU", "warning")
     elif machine.get("acceleratorCount"):
-        what = "the local cloud has no GPU: the job runs on processors here"
+        what = "the local cloud has no GPU: the job runs on CPUs"
         yield Refusal(path, what, level="note")
 
 
 def _executor(image: str, path: Path, nearest: bool) -> Iterator[Refusal]:
-    """Of the environment that stands in for the image of a package."""
+    """Yield differences of the environment that replaces the image of a Python package."""
     executor = executors.for_image(image, nearest=nearest)
     if executor is None:
         yield Refusal(path, *no_stand_in(image))
@@ -100,9 +102,9 @@ def _executor(image: str, path: Path, nearest: bool) -> Iterator[Refusal]:
         yield Refusal(path, str(error))
         return
     if taken := substitutes.version_for(image, executor):
-        yield Refusal(path, f"its code runs {taken}", level="warning")
+        yield Refusal(path, f"the package runs {taken}", level="warning")
     if other := substitutes.python_for(image, version):
-        yield Refusal(path, f"its code runs {other}", level="note")
+        yield Refusal(path, f"the package runs {other}", level="note")
 
 
 def _container(
@@ -121,7 +123,7 @@ def _container(
 
 
 def _command(container: Mapping[str, Any], path: Path, nearest: bool) -> Iterator[Refusal]:
-    """Of a command that runs on this machine in place of its image."""
+    """Yield differences of a command that runs on this machine in place of its image."""
     image, words = container["imageUri"], [*container["command"], *container.get("args", [])]
     executor = executors.for_image(image, nearest=nearest)
     named = {name for word in words for name in _PYTHON.findall(word)}
@@ -129,20 +131,20 @@ def _command(container: Mapping[str, Any], path: Path, nearest: bool) -> Iterato
     there = {"python", "python3", f"python{version}"} if executor else set[str]()
     for name in sorted(named - there):
         if shutil.which(name) is None:
-            what = f"its command starts {name}, and this machine has none"
+            what = f"the command starts {name}, which is not installed on this machine"
             yield Refusal(path, what, f"install {name}", "warning")
     known = version and (executor or substitutes.python_of(image))
     other = substitutes.python_for(image, version) if known else ""
     if executor is None:
-        what = "its command runs on this machine, with the programs that are here, not in the image"
+        what = "the command runs on this machine with its installed programs, not in the image"
         yield Refusal(path, f"{what}, {other}" if other else what, level="warning")
         return
     for python_version in filter(None, (substitutes.version_for(image, executor), other)):
-        yield Refusal(path, f"its command runs {python_version}", level="warning")
+        yield Refusal(path, f"the command runs {python_version}", level="warning")
 
 
 def _python_here(executor: executors.Executor | None, named: set[str]) -> str:
-    """Minor version of the Python that a command starts, of those it names; empty if unknown."""
+    """Return the minor version of the Python that a command starts; empty if unknown."""
     if not named:
         return ""
     if executor:
@@ -154,17 +156,21 @@ def _python_here(executor: executors.Executor | None, named: set[str]) -> str:
 
 
 def no_stand_in(image: str) -> tuple[str, str]:
-    """Return why a package has no environment here, and a hint."""
+    """Return why a package's image has no stand-in, and a hint."""
     near = executors.nearest_to(image)
-    there = f"the nearest is {near}" if near else f"there are: {', '.join(executors.names())}"
+    there = (
+        (f"the nearest supported image is {near}")
+        if near
+        else f"supported: {', '.join(executors.names())}"
+    )
     known = executors.for_image(image, nearest=True)
-    hint = "`vt local start --prebuilt nearest` takes it" if known else ""
-    return f"the executor image {image} has no stand-in here ({there}).", hint
+    hint = "`vt local start --prebuilt nearest` uses that image" if known else ""
+    return f"the local cloud has no stand-in for the executor image {image} ({there}).", hint
 
 
 def no_command(image: str, field: str = "containerSpec.command") -> str:
-    """Return why an image of no local project does not run; ``field`` takes a command."""
+    """Return why an image of no local project cannot run; ``field`` may set a command."""
     return (
-        f"the image {image} cannot run here: the local cloud runs images of local projects alone, "
-        f"and what its ENTRYPOINT does is unknown. Give {field} to run it on the host."
+        f"the image {image} cannot run here: the local cloud runs only images of local projects, "
+        f"and the ENTRYPOINT is unknown. Set {field} to run a command on this machine."
     )

@@ -1,4 +1,4 @@
-"""One process of a job: started as a group of its own, watched, ended as a group."""
+"""Runs one process of a job in a process group, watches it, and ends the group."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def run(
     killed: Callable[[float], bool] = lambda _ran_seconds: False,
     account: str = "",
 ) -> Outcome:
-    """Run a command to its end, or until it is cancelled or takes too long.
+    """Run a command until it ends, is cancelled or exceeds the time limit.
 
     Its output goes straight into the log file. ``killed`` is asked all the time, with the seconds
     it ran: whether to kill it. ``terminate``: see ``ChildProcess.end``. What it leaves in its group
@@ -85,7 +85,7 @@ def run(
 def _start(
     command: list[str], env: Mapping[str, str], cwd: Path, log: JobLog, umask: int
 ) -> subprocess.Popen[bytes]:
-    """A process in a group of its own, which writes to the log. Raises CommandNotFoundError."""
+    """Start a process in a new group with its output in the log. Raises CommandNotFoundError."""
     with log.open() as output:
         try:
             return subprocess.Popen(
@@ -135,7 +135,7 @@ def _watch(
 def _pause(
     process: subprocess.Popen[bytes], cancelled: threading.Event
 ) -> Iterator[Callable[[], object]]:
-    """Waits for a while, or until the process ends; Linux tells of its end at once."""
+    """Wait for some time, or until the process ends."""
     try:
         descriptor = os.pidfd_open(process.pid)
     except (AttributeError, OSError):  # another system, or one that refuses the call
@@ -150,7 +150,9 @@ def _pause(
 
 
 def signal_name(code: int) -> str:
-    """``SIGKILL`` for 137; empty if the code stands for no signal."""
+    """Return the signal's name, such as ``SIGKILL`` for 137; empty if the code is not a
+    signal's.
+    """
     try:
         return signal.Signals(code - 128).name if code > 128 else ""
     except ValueError:

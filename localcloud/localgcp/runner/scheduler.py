@@ -1,4 +1,4 @@
-"""Runs custom jobs, a few at a time; the others wait as QUEUED, as they do for quota.
+"""Runs a few custom jobs at a time; other jobs wait in state QUEUED, as for quota.
 
 Trials of tuning jobs have slots of their own, so that neither kind waits for the other.
 """
@@ -30,7 +30,7 @@ MakeRun = Callable[[str, threading.Event, threading.Event], JobRun | None]
 
 
 class LocalScheduler:
-    """Threads that take job ids from a queue, oldest first."""
+    """Threads that run jobs from a queue, oldest first."""
 
     def __init__(
         self,
@@ -56,7 +56,7 @@ class LocalScheduler:
         ]
 
     def start(self) -> None:
-        """Settle what an earlier server left, and begin to run jobs.
+        """Settle the jobs of an earlier server, and begin to run jobs.
 
         A job whose process is gone cannot go on: FAILED. One that had not begun is queued again,
         and so is a trial, as after the loss of its machine.
@@ -73,7 +73,7 @@ class LocalScheduler:
             thread.start()
 
     def submit(self, job_id: str) -> None:
-        """Queue a job that is in the table as QUEUED."""
+        """Queue a job that the table has in state QUEUED."""
         with self._lock:
             self._cancels[job_id] = threading.Event()
         self._put(job_id)
@@ -82,7 +82,7 @@ class LocalScheduler:
         (self._trials if self._is_trial(job_id) else self._queue).put(job_id)
 
     def cancel(self, job_id: str) -> None:
-        """Ask a job that was moved to CANCELLING to end. Returns at once."""
+        """Request the end of a job in state CANCELLING; returns at once."""
         with self._lock:
             cancelled = self._cancels.get(job_id)
             begun = job_id in self._begun
@@ -92,7 +92,7 @@ class LocalScheduler:
             self._end_cancelled(job_id)
 
     def stop(self) -> None:
-        """End running jobs as FAILED (jobs that wait stay QUEUED), and return when all ended."""
+        """End running jobs as FAILED and return when all have ended; waiting jobs stay QUEUED."""
         self._stopping.set()
         with self._lock:
             cancels = list(self._cancels.values())
@@ -123,7 +123,7 @@ class LocalScheduler:
                 self._leave(job_id, over)
 
     def _leave(self, job_id: str, over: bool) -> None:
-        """A slot is done with the job, which is over or waits for machines."""
+        """Release the slot of a job that ended or waits for machines."""
         with self._lock:
             self._begun.discard(job_id)
             if over:
@@ -135,7 +135,7 @@ class LocalScheduler:
             self._end_cancelled(job_id)
 
     def _unpark(self) -> None:
-        """Let the jobs that wait for machines try again, in the order they came."""
+        """Queue the jobs that wait for machines again, in their order."""
         while not self._stopping.wait(_RETRY_SECONDS):
             with self._lock:
                 parked, self._parked = self._parked, []

@@ -1,4 +1,4 @@
-"""Records what stood in for a job's image: lines in a file of its folder.
+"""Records what replaced a job's image: lines in a file of the job's folder.
 
 A run on this host, or on another Python, proves less than one in the image: commands say so where
 they tell how a job ended.
@@ -20,18 +20,18 @@ _PYTHON: Final = re.compile(r"\.py(\d)(\d+)|(?:^|/)python:(\d)\.(\d+)")
 
 
 def host_for(image: str) -> str:
-    """Of a command that ran on this host."""
+    """Return the line for a command that ran on this host."""
     return f"on this host, not in {image}"
 
 
 def command_for(image: str, executor: Executor | None) -> str:
-    """Return the line of the log for a command that runs on this host."""
+    """Return the log line for a command that runs on this host."""
     having = f", with the Python and packages of {executor.name}" if executor else ""
     return f"no container: the command runs on this host in place of {image}{having}"
 
 
 def take_nearest(home: Home, *, on: bool) -> None:
-    """Let the nearest version stand in for a prebuilt image that is not here, or not."""
+    """Enable or disable the nearest version as the replacement of an unsupported prebuilt image."""
     if on:
         home.nearest_images.touch(0o600)
     else:
@@ -39,12 +39,14 @@ def take_nearest(home: Home, *, on: bool) -> None:
 
 
 def takes_nearest(home: Home) -> bool:
-    """Return whether ``take_nearest`` was asked for."""
+    """Return whether ``take_nearest`` is enabled."""
     return home.nearest_images.is_file()
 
 
 def version_for(image: str, executor: Executor) -> str:
-    """Of the environment of another version; empty if it is that of the image."""
+    """Return the line for an environment of another version; empty if the version is the
+    image's.
+    """
     if executors.for_image(image):
         return ""
     name = image.rpartition("/")[2].partition(":")[0]
@@ -52,13 +54,13 @@ def version_for(image: str, executor: Executor) -> str:
 
 
 def python_for(image: str, version: str) -> str:
-    """Of an environment with this Python; empty if the image has the same."""
+    """Return the line for another Python version; empty if the version is the image's."""
     own = python_of(image) or IMAGE_PYTHON
     return "" if version == own else f"on Python {version}, not the image's {own}"
 
 
 def python_of(image: str) -> str:
-    """The minor version of an image's Python as its name has it; empty if it has none.
+    """Return the Python minor version in an image's name; empty if the name has none.
 
     >>> python_of("us-docker.pkg.dev/x/gcr.io/pytorch-gpu.2-0.py310"), python_of("python:3.12-slim")
     ('3.10', '3.12')
@@ -68,7 +70,7 @@ def python_of(image: str) -> str:
 
 
 def note(folder: Path, text: str) -> None:
-    """Add a line to the folder of a job, once."""
+    """Add a line to the file in the folder of a job, unless the file has it."""
     known = _lines(folder)
     if text and text not in known:
         with open_private(folder / _FILE, "w") as file:
@@ -76,12 +78,12 @@ def note(folder: Path, text: str) -> None:
 
 
 def read(home: Home, job_id: str) -> list[str]:
-    """Return what stood in for the image of a job; empty if nothing did, or it has not begun."""
+    """Return the lines of a job; empty if its image was used, or the job has not begun."""
     return _lines(home.jobs / job_id)
 
 
 def marked(state: str, found: list[str]) -> str:
-    """A state with what the job ran on otherwise, for people.
+    """Return a state with the replacements of the job's image, for display.
 
     >>> marked("SUCCEEDED", ["on Python 3.11, not the image's 3.10"])
     "SUCCEEDED (on Python 3.11, not the image's 3.10)"

@@ -1,4 +1,4 @@
-"""The service's own copy of a model's artifacts, which later changes of the bucket do not touch.
+"""The service's own copy of a model's artifacts, independent of later changes in the bucket.
 
 It lies in a bucket of no project, as Google's lies in a project of its own. Objects are read and
 written through the emulator: what is no object, like a link, is not copied.
@@ -15,11 +15,11 @@ from google.api_core.exceptions import Conflict, GoogleAPICallError
 from localgcp.apis.refusals import failed_precondition
 from localgcp.runner.gcsfuse import storage_client
 
-_NONE = "has no objects: a model's artifacts are expected there."
+_NONE = "has no objects; the artifacts of a model must be below this URI."
 
 
 def copy(url: str, uri: str, name: str, stopping: threading.Event) -> str:
-    """Copy what lies below ``uri`` for the operation ``name``; returns the URI of the copy.
+    """Copy the objects below ``uri`` for the operation ``name``; return the URI of the copy.
 
     Copying again gives the same. Raises ApiError if there is nothing, or it cannot be read.
     """
@@ -46,7 +46,7 @@ def copy(url: str, uri: str, name: str, stopping: threading.Event) -> str:
 
 
 def remove(url: str, uri: str) -> None:
-    """Remove a copy."""
+    """Delete a copy."""
     if not uri:
         return
     client: Any = storage_client(url)
@@ -56,7 +56,7 @@ def remove(url: str, uri: str) -> None:
 
 
 def bucket_of(number: str, region: str) -> str:
-    """The bucket of copies of a project."""
+    """Return the bucket for the copies of a project."""
     return f"caip-tenant-{number}-{region}"
 
 

@@ -1,4 +1,4 @@
-"""Requests that the services of models and endpoints reject at once.
+"""Request checks that fail calls of the model and endpoint services at once.
 
 Fields and rules are those of google-cloud-aiplatform 2.7.0 (``model.py``, ``model_service.py``,
 ``endpoint.py``, ``endpoint_service.py``, ``machine_resources.py``) and of
@@ -34,7 +34,7 @@ _BUCKET_READERS: Final = READERS | WRITERS | {"roles/aiplatform.serviceAgent"}
 
 
 def check_model(store: Store, project: str, region: str, body: Mapping[str, Any]) -> None:
-    """Raise ApiError if a version like this cannot be uploaded."""
+    """Raise ApiError if this version of a model cannot be uploaded."""
     if bad := [*_model_errors(body, region)]:
         raise invalid_fields(bad)
     agent = service_agent(project)
@@ -59,7 +59,7 @@ def _check_bucket(store: Store, project: str, region: str, uri: str) -> None:
         store, agent, _BUCKET_READERS, f"b/{bucket}", f"projects/{owner}"
     ):
         text = f"{agent} does not have storage.objects.list access to the bucket gs://{bucket}."
-        raise permission_denied(f"{text} Grant roles/storage.objectViewer on it.")
+        raise permission_denied(f"{text} Grant roles/storage.objectViewer on the bucket.")
     location = str(resource.get("location") or region).lower()
     if location != region:
         text = f"The artifact_uri {uri} is in a bucket of location {location};"
@@ -72,9 +72,9 @@ def _model_errors(body: Mapping[str, Any], region: str) -> FieldErrors:
             yield "model.version_aliases", f"{alias!r} does not match {_ALIAS.pattern}."
     uri = body.get("artifactUri", "")
     if uri and not re.fullmatch(r"gs://[a-z0-9][a-z0-9._-]*(/.*)?", uri, re.DOTALL):
-        yield "model.artifact_uri", f"Cloud Storage URI expected, got {uri!r}."
+        yield "model.artifact_uri", f"Expected a Cloud Storage URI, got {uri!r}."
     if any(part in (".", "..") for part in uri.removeprefix("gs://").split("/")):
-        yield "model.artifact_uri", f"{uri!r} has a part that no folder of a bucket is called by."
+        yield "model.artifact_uri", f"{uri!r} has an invalid path segment (empty, `.` or `..`)."
     container = body.get("containerSpec", {})
     if not container.get("imageUri"):
         yield "model.container_spec.image_uri", "Required field is not set."
@@ -86,21 +86,24 @@ def _container_errors(at: str, container: Mapping[str, Any], region: str) -> Fie
     image = container["imageUri"]
     match = _IMAGE.fullmatch(image)
     if match is None:
-        yield f"{at}.image_uri", f"{image!r} is no image of Artifact Registry."
+        yield f"{at}.image_uri", f"{image!r} is not an image of Artifact Registry."
     elif match["place"] not in (region, region.partition("-")[0]):
-        text = f"{image} is in {match['place']}; it must be in the region of the model, {region}."
+        text = (
+            f"{image} is in {match['place']}; the image must be in the region of the model, "
+            f"{region}."
+        )
         yield f"{at}.image_uri", text
     yield from env_errors(at, container)
     for name in (variable.get("name", "") for variable in container.get("env", [])):
         if name.startswith("AIP_"):
-            yield f"{at}.env", f"{name}: names that begin with AIP_ are Vertex AI's."
+            yield f"{at}.env", f"{name}: the prefix AIP_ is reserved for Vertex AI."
     words = [*container.get("command", []), *container.get("args", [])]
     words += [variable.get("value", "") for variable in container.get("env", [])]
     if any("\0" in word for word in words):
-        yield at, "command, args and env must not have a NUL character."
+        yield at, "command, args and env must not contain a NUL character."
     for field, name in (("predictRoute", "predict_route"), ("healthRoute", "health_route")):
         if field in container and not _ROUTE.fullmatch(container[field]):
-            text = "must begin with a slash, and have neither blanks nor control characters."
+            text = "must begin with a slash, and contain neither blanks nor control characters."
             yield f"{at}.{name}", f"{container[field]!r} {text}"
     for port in container.get("ports", []):
         if not 1 <= int(port.get("containerPort", 0)) <= 65535:
@@ -110,20 +113,24 @@ def _container_errors(at: str, container: Mapping[str, Any], region: str) -> Fie
 
 
 def merged_aliases(held: Iterable[str], changes: Iterable[str]) -> list[str]:
-    """Aliases of a version after MergeVersionAliases. Raises ApiError."""
+    """Return the aliases of a version after MergeVersionAliases. Raises ApiError."""
     aliases, changes = set(held), list(changes)
     for change in changes:
         name = change.removeprefix("-")
         if not _ALIAS.fullmatch(name):
-            raise invalid_argument(f"Invalid version alias {name!r}: not {_ALIAS.pattern}.")
+            raise invalid_argument(
+                f"Invalid version alias {name!r}: expected a match of {_ALIAS.pattern}."
+            )
         if change == "-default" and "default" in aliases:
-            raise invalid_argument("The alias default cannot be removed, only given to another.")
+            raise invalid_argument(
+                "The alias default cannot be removed, only moved to another version."
+            )
         (aliases.discard if change.startswith("-") else aliases.add)(name)
     return sorted(aliases)
 
 
 def check_deployed_model(store: Store, deployed: Mapping[str, Any]) -> None:
-    """Raise ApiError if a DeployedModel like this cannot be deployed."""
+    """Raise ApiError if this DeployedModel cannot be deployed."""
     if bad := [*_deployed_errors(deployed)]:
         raise invalid_fields(bad)
     account = deployed.get("serviceAccount")
@@ -133,10 +140,10 @@ def check_deployed_model(store: Store, deployed: Mapping[str, Any]) -> None:
 
 def _deployed_errors(deployed: Mapping[str, Any]) -> FieldErrors:
     if not re.fullmatch(r"(\d{1,10})?", deployed.get("id", "")):
-        text = f"{deployed['id']!r}: 1 to 10 digits are expected."
+        text = f"{deployed['id']!r}: expected 1 to 10 digits."
         yield "deployed_model.id", text
     if "dedicatedResources" not in deployed:
-        text = "a model with a container of its own takes dedicated_resources."
+        text = "a model with a custom container requires dedicated_resources."
         yield "deployed_model.prediction_resources", text
         return
     yield from replica_errors("deployed_model", deployed["dedicatedResources"])
@@ -150,7 +157,7 @@ def _deployed_errors(deployed: Mapping[str, Any]) -> FieldErrors:
 
 
 def replica_errors(prefix: str, resources: Mapping[str, Any]) -> FieldErrors:
-    """Yield errors in the numbers of replicas."""
+    """Yield errors in replica counts."""
     at = f"{prefix}.dedicated_resources"
     least, most = replicas(resources), int(resources.get("maxReplicaCount", 0))
     if least < 1:
@@ -162,12 +169,12 @@ def replica_errors(prefix: str, resources: Mapping[str, Any]) -> FieldErrors:
 
 
 def replicas(resources: Mapping[str, Any]) -> int:
-    """Return the number of local replicas: the smallest number that the service would have."""
+    """Return the number of local replicas: the service's minimum number."""
     return int(resources.get("minReplicaCount", 0))
 
 
 def check_split(split: Mapping[str, int], ids: Iterable[str]) -> None:
-    """Raise ApiError unless a split sums to 100 over these DeployedModels, or is empty."""
+    """Raise ApiError unless a split is empty, or sums to 100 over these DeployedModels."""
     known = set(ids)
     if unknown := sorted(set(split) - known):
         text = f"traffic_split names {', '.join(unknown)}, which the endpoint does not have"
@@ -177,13 +184,13 @@ def check_split(split: Mapping[str, int], ids: Iterable[str]) -> None:
 
 
 def check_idle(id_: str, split: Mapping[str, int], others: int) -> None:
-    """Raise ApiError if a DeployedModel still gets traffic that others could get."""
+    """Raise ApiError if a DeployedModel to undeploy still receives traffic."""
     if others and split.get(id_):
         text = f"DeployedModel {id_} has {split[id_]} percent of the traffic."
         raise failed_precondition(f"{text} Set its share to 0 first, or give a traffic_split.")
 
 
 def project_of(store: Store, name: str) -> tuple[str, str]:
-    """(project id, region) of a canonical name."""
+    """Return project id and region of a canonical name."""
     _, number, _, region, *_ = name.split("/")
     return resource_paths.project_id(store, number) or number, region

@@ -1,4 +1,4 @@
-"""Containers of DeployedModels: started until they are healthy, given requests, drained, ended.
+"""Containers of DeployedModels: start, health, requests, drain and end.
 
 There are as many replicas as ``minReplicaCount`` says: nothing is scaled by load.
 """
@@ -39,7 +39,7 @@ _LOGS: Final = "Model server logs can be found at"
 
 @dataclass(frozen=True)
 class Host:
-    """Parts of this machine and its local cloud that containers use."""
+    """The local cloud's services that containers use."""
 
     cloud: CloudHost
     choose_port: Callable[[], int]
@@ -47,10 +47,10 @@ class Host:
 
 
 class Deployment:
-    """One DeployedModel: its replicas, of which some are healthy."""
+    """One DeployedModel with its replicas."""
 
     def __init__(self, host: Host, endpoint: str, deployed: Body, version: Body) -> None:
-        """``deployed`` and ``version`` as the API has them."""
+        """``deployed`` and ``version`` are in the API's JSON form."""
         self.host, self.endpoint, self.deployed, self.version = host, endpoint, deployed, version
         number = endpoint.rpartition("/")[2]
         self.folder = host.cloud.home.serving / f"{number}-{deployed['id']}"
@@ -60,7 +60,7 @@ class Deployment:
 
     @property
     def predict_route(self) -> str:
-        """Path at which its containers accept predictions."""
+        """The path at which the model's containers accept predictions."""
         return self._route("predictRoute", ":predict")
 
     def _route(self, field: str, suffix: str = "") -> str:
@@ -69,7 +69,7 @@ class Deployment:
         return self.version["containerSpec"].get(field) or default
 
     def scale(self, count: int) -> None:
-        """Start replicas, or end those that are too many when they have answered."""
+        """Start missing replicas; drain and end surplus replicas."""
         with self._changed:
             spare = self._replicas[count:]
             for index in range(len(self._replicas), count):
@@ -78,7 +78,7 @@ class Deployment:
         self._end(spare)
 
     def wait_healthy(self, wanted: int, stopping: threading.Event) -> None:
-        """Return when so many replicas are healthy.
+        """Return when ``wanted`` replicas are healthy.
 
         Raises ApiError if one of them ends before, or if it takes too long.
         """
@@ -103,7 +103,7 @@ class Deployment:
 
     @contextmanager
     def replica(self) -> Iterator[Replica | None]:
-        """The healthy replica with the fewest requests, for one more of them; None if none is."""
+        """Reserve the healthy replica with the fewest requests; None if no replica is healthy."""
         with self._changed:
             able = [
                 candidate for candidate in self._replicas if candidate.healthy and not self._closed
@@ -121,11 +121,11 @@ class Deployment:
 
     @property
     def closed(self) -> bool:
-        """True if it accepts no more requests, because it is undeployed."""
+        """Whether the model is undeployed and accepts no more requests."""
         return self._closed
 
     def close(self, *, drain: bool) -> None:
-        """Take no more requests; end all replicas, with ``drain`` when they have answered."""
+        """Accept no more requests and end all replicas; ``drain`` waits for their answers."""
         with self._changed:
             self._closed = True
         self._end(self._replicas[:], drain=drain)
@@ -212,7 +212,7 @@ class Deployment:
 
 
 class Deployments:
-    """All DeployedModels of one server that have containers."""
+    """All DeployedModels of one server with containers."""
 
     def __init__(self, host: Host) -> None:
         self.host = host
@@ -221,12 +221,12 @@ class Deployments:
         self._stopped = False
 
     def get(self, endpoint: str, id_: str) -> Deployment | None:
-        """The containers of a DeployedModel, if there are any."""
+        """Return the containers of a DeployedModel, or None."""
         with self._lock:
             return self._found.get((endpoint, id_))
 
     def start(self, endpoint: str, deployed: Body, version: Body) -> Deployment:
-        """Start the containers of a DeployedModel; it gets requests at once, if it has a share."""
+        """Start the containers of a DeployedModel, which receives its share of requests at once."""
         made = Deployment(self.host, endpoint, deployed, version)
         with self._lock:
             if self._stopped:
@@ -236,7 +236,7 @@ class Deployments:
         return made
 
     def end(self, endpoint: str, id_: str, *, drain: bool = True) -> None:
-        """End the containers of a DeployedModel, if there are any."""
+        """End the containers of a DeployedModel, if it has containers."""
         deployment = self.get(endpoint, id_)
         if deployment is not None:
             deployment.close(drain=drain)  # ``stop`` ends it, too, should that come in between
@@ -255,6 +255,8 @@ class Deployments:
 
 
 def log_path(home: Home, endpoint: str, id_: str, index: int) -> Path:
-    """Log file of a replica of a DeployedModel; it outlives the replica."""
+    """Return the log path of a replica of a DeployedModel; the log remains after the
+    replica's end.
+    """
     number = endpoint.rpartition("/")[2]
     return home.serving / "logs" / number / f"{id_}-{index}.log"

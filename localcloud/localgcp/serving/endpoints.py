@@ -1,4 +1,4 @@
-"""``google.cloud.aiplatform.v1.EndpointService``: what is deployed, and who gets which traffic.
+"""``google.cloud.aiplatform.v1.EndpointService``: DeployedModels and their traffic split.
 
 Deploying, undeploying and changing what is deployed are operations, one at a time for an endpoint.
 A DeployedModel is there when its replicas are healthy; it is gone, with its traffic, before its
@@ -57,7 +57,7 @@ _NEW: Final = "0"
 
 @serves(ENDPOINTS)
 class EndpointService(ResourceService):
-    """Endpoints of stacks and of clients."""
+    """Endpoints created by stacks and by clients."""
 
     api: ClassVar = Api("google.cloud.aiplatform_v1", "endpoint_service")
 
@@ -77,7 +77,7 @@ class EndpointService(ResourceService):
         runner.register("MutateDeployedModel", self._mutate)
 
     def recover(self) -> None:
-        """Start the containers of what was deployed when an earlier server ended."""
+        """Start the containers of the models that an earlier server had deployed."""
         for endpoint_body in self._endpoints.all():
             for deployed in endpoint_body["deployedModels"]:
                 try:
@@ -97,7 +97,7 @@ class EndpointService(ResourceService):
         return version
 
     def create(self, parent: str, sent: Any, id_: str, context: Any) -> Body:
-        """An endpoint; one of its own name has that name once it is made."""
+        """Create an endpoint; without an id in the request, the endpoint gets a number."""
         made = super().create(parent, sent, id_, context)
         if made.get("dedicatedEndpointEnabled"):
             made = {**made, "dedicatedEndpointDns": dedicated_dns(made["name"])}
@@ -105,7 +105,7 @@ class EndpointService(ResourceService):
         return made
 
     def update(self, sent: Any, mask: Any, context: Any) -> Body:
-        """Change the fields of the mask; a split needs what it names."""
+        """Update the fields of the mask; a split must name existing DeployedModels."""
         with self._lock:
             endpoint_body = self.find(sent.name, context)
             if not mask or {"*", "trafficSplit", "traffic_split"}.intersection(mask):
@@ -114,7 +114,7 @@ class EndpointService(ResourceService):
             return super().update(sent, mask, context)
 
     def delete(self, name: str, context: Any) -> operations_pb2.Operation:
-        """Remove an endpoint that has nothing deployed."""
+        """Delete an endpoint without DeployedModels."""
         with self._lock:
             endpoint_body = self.find(name, context)
             self._refuse_busy(endpoint_body["name"])
@@ -133,7 +133,7 @@ class EndpointService(ResourceService):
     def deploy_model(
         self, request: requests.DeployModelRequest, context: Any
     ) -> operations_pb2.Operation:
-        """Begin to deploy a version; it takes traffic when it is healthy, and not before."""
+        """Start to deploy a version; it receives traffic only after it is healthy."""
         sent = json_format.MessageToDict(endpoint.DeployedModel.pb(request.deployed_model))
         with self._lock:
             endpoint_body = self.find(request.endpoint, context)
@@ -198,7 +198,7 @@ class EndpointService(ResourceService):
     def undeploy_model(
         self, request: requests.UndeployModelRequest, context: Any
     ) -> operations_pb2.Operation:
-        """Begin to undeploy what gets no traffic, or gets none by this request."""
+        """Start to undeploy a model without traffic, also if this request removes its traffic."""
         with self._lock:
             endpoint_body = self.find(request.endpoint, context)
             id_ = request.deployed_model_id
@@ -226,7 +226,7 @@ class EndpointService(ResourceService):
     def mutate_deployed_model(
         self, request: requests.MutateDeployedModelRequest, context: Any
     ) -> operations_pb2.Operation:
-        """Begin to change the number of replicas of what is deployed."""
+        """Start to change the number of replicas of a DeployedModel."""
         paths = [path.split(".") for path in request.update_mask.paths]
         fields = [json_name(path[-1]) for path in paths]
         if not fields or not {*fields} <= {*_OF_REPLICAS, "disableContainerLogging"}:
@@ -273,7 +273,7 @@ class EndpointService(ResourceService):
 
 
 def dedicated_dns(name: str) -> str:
-    """The host of a dedicated endpoint."""
+    """Return the host name of a dedicated endpoint."""
     _, number, _, region, _, id_ = name.split("/")
     return f"{id_}.{region}-{number}.prediction.vertexai.goog"
 

@@ -1,4 +1,4 @@
-"""``google.cloud.aiplatform.v1.ModelService``: the versions of models, and their aliases.
+"""``google.cloud.aiplatform.v1.ModelService``: versions of models, and their aliases.
 
 A version is there when its upload has succeeded: no list and no alias shows it before.
 """
@@ -52,7 +52,7 @@ MODELS: Final = Collection(
 
 @serves(MODELS)
 class ModelService(ResourceService):
-    """Models, each with one version that is the default."""
+    """Models with their versions, one of which is the default."""
 
     api: ClassVar = Api("google.cloud.aiplatform_v1", "model_service")
 
@@ -70,7 +70,7 @@ class ModelService(ResourceService):
         runner.register("UploadModel", self._upload)
 
     def find(self, name: str, context: Any) -> Body:
-        """A version, with what is deployed of it."""
+        """Return a version with its DeployedModels."""
         version = super().find(name, context)
         uses = [
             {"endpoint": endpoint["name"], "deployedModelId": deployed["id"]}
@@ -84,7 +84,7 @@ class ModelService(ResourceService):
     def upload_model(
         self, request: requests.UploadModelRequest, context: Any
     ) -> operations_pb2.Operation:
-        """A new model, or a new version of one."""
+        """Upload a new model, or a new version of an existing model."""
         place = self.canonical(request.parent, context)
         sent = to_body(MODELS, request.model)
         body = {key: sent[key] for key in (*_SENT, *_SENT_UNUSED) if key in sent}
@@ -104,7 +104,7 @@ class ModelService(ResourceService):
     def _target(
         self, request: requests.UploadModelRequest, place: str, context: Any
     ) -> tuple[str, bool]:
-        """The model's name, and whether it is a new one."""
+        """Return the model's name, and whether the model is new."""
         if request.parent_model:
             parent = super().find(request.parent_model, context)
             if not parent["name"].startswith(f"{place}/"):
@@ -156,7 +156,7 @@ class ModelService(ResourceService):
     def list_model_versions(
         self, request: requests.ListModelVersionsRequest, context: Any
     ) -> requests.ListModelVersionsResponse:
-        """All versions of a model, newest first or as asked."""
+        """Return all versions of a model, newest first or in the requested order."""
         name = super().find(request.name.partition("@")[0], context)["name"]
         versions, token = self.paged(self._versions.versions(name), request)
         return requests.ListModelVersionsResponse(
@@ -166,7 +166,7 @@ class ModelService(ResourceService):
     def merge_version_aliases(
         self, request: requests.MergeVersionAliasesRequest, context: Any
     ) -> model.Model:
-        """Give a version aliases, which leave other versions, and take some away."""
+        """Add aliases to a version, which moves them from other versions, and remove aliases."""
         with self._lock:
             version = self.find(request.name, context)
             held = version.get("versionAliases", [])
@@ -177,23 +177,25 @@ class ModelService(ResourceService):
     def delete_model_version(
         self, request: requests.DeleteModelVersionRequest, context: Any
     ) -> operations_pb2.Operation:
-        """Remove a version: not the only one, and none that is deployed or the default."""
+        """Delete a version that is not the only version, not deployed and not the default."""
         with self._lock:
             version = self.find(request.name, context)
             if "@" not in request.name:
-                raise invalid_argument(f"Invalid resource name: {request.name!r}; no version.")
+                raise invalid_argument(
+                    f"Invalid resource name: {request.name!r}; the version is missing."
+                )
             if len(self._versions.versions(version["name"])) == 1:
-                text = "is the only version of its model; delete the model in its place."
+                text = "is the only version of its model; delete the model instead."
                 raise failed_precondition(f"{versioned(version)} {text}")
             if DEFAULT in version.get("versionAliases", []):
-                text = "is the default version: give the alias default to another one first."
+                text = "is the default version: move the alias default to another version first."
                 raise failed_precondition(f"{versioned(version)} {text}")
             self._refuse_deployed([version])
             self._versions.delete(versioned(version))
         return self._deleted([version])
 
     def delete(self, name: str, context: Any) -> operations_pb2.Operation:
-        """Remove a model with all its versions, none of which is deployed."""
+        """Delete a model with all its versions; none may be deployed."""
         with self._lock:
             base = super().find(name.partition("@")[0], context)["name"]
             versions = self._versions.versions(base)
@@ -206,7 +208,8 @@ class ModelService(ResourceService):
             for use in version["deployedModels"]:
                 where = f"{use['deployedModelId']} of {use['endpoint']}"
                 text = (
-                    f"{versioned(version)} is deployed as DeployedModel {where}: undeploy it first."
+                    f"{versioned(version)} is deployed as DeployedModel {where}: undeploy the "
+                    "model first."
                 )
                 raise failed_precondition(text)
 

@@ -1,4 +1,4 @@
-"""Versions of models, endpoints and DeployedModels: in the API's JSON form, by name.
+"""Tables of model versions, endpoints and DeployedModels: JSON form of the API, by name.
 
 A version is the row ``…/models/ID@VERSION``, a DeployedModel the row
 ``…/endpoints/ID/deployedModels/ID``. Endpoints of stacks and of clients are where the gcp plugin
@@ -20,13 +20,13 @@ COPY, ACCOUNT, BEGUN_BY = "artifactCopy", "uploadAccount", "begunBy"
 
 
 class VersionTable:
-    """Versions of models. As a table of models, it has the default version of each."""
+    """Versions of models. As a table of models, it returns the default version of each model."""
 
     def __init__(self, table: ResourceTable) -> None:
         self._table = table
 
     def versions(self, name: str) -> list[Body]:
-        """All versions of the model ``…/models/ID``, oldest first."""
+        """Return all versions of the model ``…/models/ID``, oldest first."""
         base = name.partition("@")[0]
         rows = [
             resource
@@ -39,7 +39,9 @@ class VersionTable:
         )
 
     def get(self, name: str) -> Body | None:
-        """``…/models/ID``, its version ``@3`` or the one with the alias ``@champion``."""
+        """Return ``…/models/ID``, its version ``@3``, or its version with the alias
+        ``@champion``.
+        """
         wanted = name.partition("@")[2] or DEFAULT
         return next(
             (
@@ -51,12 +53,12 @@ class VersionTable:
         )
 
     def list(self, parent: str) -> list[Body]:
-        """The default version of each model."""
+        """Return the default version of each model."""
         bodies = map(_to_api, self._table.list(parent))
         return [body for body in bodies if DEFAULT in body.get("versionAliases", [])]
 
     def put(self, body: Body) -> None:
-        """Write a version; its aliases leave every other version of the model."""
+        """Write a version; its aliases are removed from the model's other versions."""
         self._write(body)  # first: at any time some version has the alias
         own = set(body.get("versionAliases", []))
         for other in self.versions(body["name"]):
@@ -70,12 +72,12 @@ class VersionTable:
         self._table.put({**body, "name": versioned(body)})
 
     def delete(self, name: str) -> None:
-        """Remove ``…/models/ID@VERSION``, or a model with all its versions."""
+        """Delete ``…/models/ID@VERSION``, or a model with all its versions."""
         for version in [name] if "@" in name else map(versioned, self.versions(name)):
             self._table.delete(version)
 
     def next_id(self, name: str) -> str:
-        """The id of the next version of a model. No id is given twice."""
+        """Return the id of a model's next version; ids are never reused."""
         counter = name.replace("/models/", "/modelCounters/")
         number = (self._table.get(counter) or {"last": 0})["last"] + 1
         self._table.put({"name": counter, "last": number})
@@ -83,7 +85,7 @@ class VersionTable:
 
 
 def versioned(body: Body) -> str:
-    """``…/models/ID@VERSION``."""
+    """Return the name ``…/models/ID@VERSION``."""
     return f"{body['name']}@{body['versionId']}"
 
 
@@ -102,12 +104,12 @@ class EndpointTable:
         self._store, self._table = store, table
 
     def get(self, name: str) -> Body | None:
-        """The endpoint, or None."""
+        """Return the endpoint, or None."""
         resource = self._store.get(ENDPOINT, self._id(name))
         return resource and self._to_api(name, resource.outputs)
 
     def list(self, parent: str) -> list[Body]:
-        """Endpoints of a location, ``…/endpoints``."""
+        """Return the endpoints of a location, ``…/endpoints``."""
         place = self._id(parent)
         return [
             self._to_api(f"{parent}/{resource.id.rpartition('/')[2]}", resource.outputs)
@@ -116,7 +118,7 @@ class EndpointTable:
         ]
 
     def put(self, body: Body) -> None:
-        """Write an endpoint, but for its DeployedModels; what only the plugin notes stays."""
+        """Write an endpoint without changing its DeployedModels or the plugin's own fields."""
         id_ = self._id(body["name"])
         _, project, _, region, _, number = id_.split("/")
         before = self._store.get(ENDPOINT, id_)
@@ -133,15 +135,15 @@ class EndpointTable:
         self._store.put(ENDPOINT, id_, project, inputs, {**outputs, "deployedModels": deployed})
 
     def delete(self, name: str) -> None:
-        """Remove an endpoint."""
+        """Delete an endpoint."""
         self._store.delete(ENDPOINT, self._id(name))
 
     def deployed(self, name: str) -> list[Body]:
-        """The DeployedModels of an endpoint."""
+        """Return the DeployedModels of an endpoint."""
         return self._table.list(f"{name}/deployedModels")
 
     def all(self) -> list[Body]:
-        """All endpoints."""
+        """Return all endpoints."""
         endpoints: list[Body] = []
         for resource in self._store.list(ENDPOINT):
             name = resource.id.replace(
@@ -151,12 +153,12 @@ class EndpointTable:
         return endpoints
 
     def add_deployed(self, name: str, deployed: Body, split: dict[str, int] | None) -> None:
-        """Add or change a DeployedModel; then set the split, if one is given."""
+        """Add or replace a DeployedModel, then set the traffic split if it is not None."""
         self._table.put({**deployed, "name": f"{name}/deployedModels/{deployed['id']}"})
         self._set_split(name, split)
 
     def remove_deployed(self, name: str, id_: str, split: dict[str, int] | None) -> None:
-        """Set the split, if one is given; then remove a DeployedModel."""
+        """Set the traffic split if it is not None, then remove a DeployedModel."""
         self._set_split(name, split)
         self._table.delete(f"{name}/deployedModels/{id_}")
         self._set_split(name, None)
@@ -175,7 +177,7 @@ class EndpointTable:
         return {**body, "deployedModels": self.deployed(name)}
 
     def _id(self, name: str) -> str:
-        """As the plugin writes it: with the project's id where the API has its number."""
+        """Return the plugin's resource id: the project's id in place of its number."""
         _, number, *rest = name.split("/")
         projects = (
             candidate for candidate in self._store.projects() if project_number(candidate) == number
@@ -202,7 +204,7 @@ _OTHERWISE: Final[tuple[tuple[str, Callable[[Any], Any], Callable[[Any], Any]], 
 
 
 def _as_output(deployed: Body) -> Body:
-    """A DeployedModel as the plugin's resource has it: one of a kind is a list there."""
+    """Convert a DeployedModel to the plugin's form, which has lists in place of single objects."""
     resources = deployed.get("dedicatedResources", {})
     machine = {"acceleratorType": "", "acceleratorCount": 0, **resources.get("machineSpec", {})}
     scaling = resources.get("autoscalingMetricSpecs", [])

@@ -1,4 +1,4 @@
-"""One container of a DeployedModel: started, asked for its health, asked for predictions.
+"""One container of a DeployedModel: its process, health checks and predictions.
 
 As documented (doc:predictions/custom-container-requirements): healthy while ``GET`` of its health
 route is answered with 200 within 10 s; after three more failures, 10 s apart, it gets no requests
@@ -28,7 +28,7 @@ HOST: Final = "127.0.0.1"
 
 @dataclass(frozen=True)
 class Timing:
-    """Durations in seconds: those of the service, except in tests."""
+    """Durations in seconds; tests use shorter ones than the service."""
 
     health: float = 10.0
     """Between two looks at a container, and for an answer."""
@@ -44,7 +44,7 @@ class Timing:
 
 @dataclass(frozen=True)
 class Answer:
-    """The answer of a container."""
+    """A container's answer."""
 
     status: int
     content_type: str
@@ -52,7 +52,7 @@ class Answer:
 
 
 class Replica:
-    """A process with a port."""
+    """A container process with a port."""
 
     def __init__(
         self,
@@ -66,7 +66,7 @@ class Replica:
         account: str,
         timing: Timing,
     ) -> None:
-        """``launch`` is what to start at a port; it raises StandInError if there is nothing."""
+        """``launch`` returns the process to start at a port, or raises StandInError."""
         self._launch, self._choose_port, self._health_route = launch, choose_port, health_route
         self._work, self.log, self._notes, self._account = work, log, notes, account
         self._timing = timing
@@ -82,12 +82,12 @@ class Replica:
         self._threads = [make_thread(self._run), make_thread(self._watch)]
 
     def start(self) -> None:
-        """Begin; ``healthy`` says when it is ready."""
+        """Start the process; ``healthy`` becomes true after a health check."""
         for thread in self._threads:
             thread.start()
 
     def stop(self) -> None:
-        """End the process, and wait for its end. Repeatable."""
+        """End the process and wait for its end. Repeatable."""
         self.healthy = False
         self.stopped.set()
         for thread in self._threads:
@@ -103,7 +103,7 @@ class Replica:
                 self.stopped.wait(self._timing.restart)
 
     def _run_once(self) -> str:
-        """Run to its end; returns why it ended."""
+        """Run the container to its end; return the reason of the end."""
         try:
             port = self._choose_port()
             with self._launch(port) as made:
@@ -122,7 +122,7 @@ class Replica:
         except JobCancelledError:
             return "stopped"
         except (StandInError, OSError, ValueError) as error:
-            return f"the container could not be started: {error}"
+            return f"cannot start the container: {error}"
         ended_by = replica.signal_name(outcome.code)
         return f"the container ended with exit code {outcome.code} {ended_by}".rstrip()
 
@@ -139,7 +139,9 @@ class Replica:
                 failed += 1
                 self.healthy = was and self._runs and failed <= self._timing.tries
             if was is not self.healthy and not self.stopped.is_set():
-                self.log.append("healthy" if self.healthy else "unhealthy: it gets no requests")
+                self.log.append(
+                    "healthy" if self.healthy else ("unhealthy: the replica receives no requests")
+                )
             self.log.stamp()
 
     def _is_well(self) -> bool:
@@ -153,7 +155,9 @@ class Replica:
     def ask(
         self, verb: str, route: str, body: bytes = b"", kind: str = "", *, seconds: float
     ) -> Answer:
-        """Return the container's answer. Raises ContainerDownError or NoAnswerError."""
+        """Send a request; return the container's answer. Raises ContainerDownError or
+        NoAnswerError.
+        """
         connection = http.client.HTTPConnection(HOST, self.port, timeout=seconds)
         try:
             try:

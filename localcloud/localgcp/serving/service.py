@@ -1,4 +1,4 @@
-"""``google.cloud.aiplatform.v1.PredictionService``, and all three services of one server.
+"""``google.cloud.aiplatform.v1.PredictionService``, and the three serving services of a server.
 
 Each request goes to a DeployedModel by its share of the traffic, and there to the healthy replica
 with the fewest requests. What a container answers with is passed on.
@@ -40,7 +40,7 @@ _MAX_TEXT: Final = 2_000
 
 
 class PredictionService:
-    """Requests to what endpoints have deployed."""
+    """Prediction requests to endpoints."""
 
     api: ClassVar = Api("google.cloud.aiplatform_v1", "prediction_service")
 
@@ -48,7 +48,7 @@ class PredictionService:
         self._endpoints, self._deployments = endpoints, deployments
 
     def predict(self, request: requests.PredictRequest, context: Any) -> requests.PredictResponse:
-        """Predictions for instances, as JSON."""
+        """Return predictions for instances, as JSON."""
         sent = json_format.MessageToDict(requests.PredictRequest.pb(request))
         payload = {key: sent[key] for key in ("instances", "parameters") if key in sent}
         body = json.dumps({"instances": [], **payload}).encode()
@@ -66,7 +66,7 @@ class PredictionService:
                 raise TypeError("predictions must be a list")
             json_format.ParseDict(kept, requests.PredictResponse.pb(response))
         except (ValueError, LookupError, TypeError, RecursionError, json_format.ParseError) as why:
-            text = 'The container\'s answer is not of the form {"predictions": [...]}'
+            text = 'The container\'s answer must have the form {"predictions": [...]}'
             raise ApiError(_CODE.INTERNAL, f"{text} ({type(why).__name__}: {why}).") from None
         return response
 
@@ -107,11 +107,11 @@ class PredictionService:
             # It was undeployed a moment ago: its share is another's by now.
             endpoint_body = self._endpoints.table.get(endpoint["name"]) or {}
             if endpoint_body.get("trafficSplit") == endpoint.get("trafficSplit"):
-                raise ApiError(_CODE.UNAVAILABLE, f"{endpoint['name']} has no containers.")
+                raise ApiError(_CODE.UNAVAILABLE, f"{endpoint['name']} has no running containers.")
             endpoint = {**endpoint, "trafficSplit": endpoint_body.get("trafficSplit", {})}
 
     def _pick(self, endpoint: Body) -> Deployment | None:
-        """A DeployedModel, by chance and by its share of the traffic."""
+        """Return a DeployedModel, chosen at random by its share of the traffic."""
         split = {id_: share for id_, share in endpoint.get("trafficSplit", {}).items() if share}
         if not split:
             raise failed_precondition(f"Endpoint {endpoint['name']} doesn't have traffic_split.")
@@ -121,7 +121,7 @@ class PredictionService:
 
 
 def _try_replicas(used: Deployment, body: bytes, kind: str, seconds: float) -> Answer | None:
-    """The answer of a healthy replica; None if there is none. Raises ApiError."""
+    """Return the answer of a healthy replica; None without a healthy replica. Raises ApiError."""
     while True:
         with used.replica() as replica:
             if replica is None:
@@ -136,11 +136,11 @@ def _try_replicas(used: Deployment, body: bytes, kind: str, seconds: float) -> A
 
 
 def _refuse_constant(name: str) -> None:
-    raise ValueError(f"{name} is no JSON")
+    raise ValueError(f"{name} is not valid JSON")
 
 
 class Serving:
-    """The services, and the containers and operations that they have."""
+    """The serving services with their containers and operations."""
 
     def __init__(
         self, jobs: JobService, table: ResourceTable, host: Host, faults: FaultTable
@@ -154,12 +154,12 @@ class Serving:
         self.services: tuple[Implementation, ...] = (models, self._endpoints, prediction)
 
     def start(self) -> None:
-        """Take up what an earlier server had: containers, and operations that were under way."""
+        """Resume the containers and unfinished operations of an earlier server."""
         self._endpoints.recover()
         self._runner.recover()
 
     def stop(self) -> None:
-        """End containers, and leave operations to the next server."""
+        """End containers; the next server resumes unfinished operations."""
         self._runner.stopping.set()
         self._deployments.stop()  # first: an operation may wait for a container's answers
         self._runner.stop()

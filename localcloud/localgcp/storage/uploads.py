@@ -1,4 +1,4 @@
-"""Resumable uploads, as Cloud Storage takes them.
+"""Resumable uploads of Cloud Storage.
 
 Source: docs.cloud.google.com/storage/docs/performing-resumable-uploads. The emulator takes a
 client's question for what has arrived for the end of the upload, and keeps that much as the object;
@@ -49,7 +49,7 @@ class Answer(NamedTuple):
 
 @dataclass(frozen=True)
 class Insertion:
-    """A whole object for the emulator; ``session`` is to be told how that went."""
+    """A complete object for the emulator; ``session`` gets the result."""
 
     session: str
     target: str
@@ -60,11 +60,11 @@ class Insertion:
 
     @property
     def size(self) -> int:
-        """Bytes of the body."""
+        """Number of bytes of the body."""
         return len(self.head) + self.content.stat().st_size + len(self.tail)
 
     def body(self) -> Iterator[bytes]:
-        """The body, a block at a time."""
+        """Yield the body in blocks."""
         yield self.head
         with self.content.open("rb") as file:
             while block := file.read(_BLOCK):
@@ -74,7 +74,9 @@ class Insertion:
 
 @dataclass
 class UploadSessions:
-    """Sessions below ``folder``: ``ID.json`` has the first request, ``ID.part`` what arrived."""
+    """Sessions below ``folder``: ``ID.json`` has the first request, ``ID.part`` the
+    received bytes.
+    """
 
     folder: Path
     _locks: tuple[threading.Lock, ...] = field(
@@ -82,26 +84,26 @@ class UploadSessions:
     )
 
     def remove_expired(self) -> None:
-        """Remove what was left behind a week ago or earlier."""
+        """Delete sessions that are at least a week old."""
         oldest = time.time() - _LIFE_SECONDS
         for path in self.folder.glob("upload-*"):
             if path.stat().st_mtime < oldest:
                 path.unlink()
 
     def lock(self, request: StorageRequest) -> AbstractContextManager[Any]:
-        """Held while a request is answered: two of one session take turns."""
+        """Return a lock that serializes the requests of one session."""
         identity = _pairs(request).get("upload_id")
         return self._locks[hash(identity) % len(self._locks)] if identity else nullcontext()
 
     def begins(self, request: StorageRequest) -> str | None:
-        """The bucket of an upload that ``request`` begins; None if it begins none."""
+        """Return the bucket of the upload that ``request`` begins; None for other requests."""
         pairs = _pairs(request)
         match = _INSERT.fullmatch(request.target.partition("?")[0])
         begins = pairs.get("uploadType") == "resumable" and "upload_id" not in pairs
         return match[1] if match and begins and request.verb == "POST" else None
 
     def begin(self, request: StorageRequest, address: str) -> Answer:
-        """Begin a session; ``address`` is where the client finds this server."""
+        """Begin a session; ``address`` is the client's address of this server."""
         pairs = _pairs(request)
         kind = request.headers.get("x-upload-content-type", "")
         metadata = _metadata(request.body or b"", kind)
@@ -131,7 +133,7 @@ class UploadSessions:
             self._remove(identity)
             return Answer(499, [])
         if request.verb not in ("PUT", "POST"):
-            raise RefusedRequestError(405, "a session takes PUT and DELETE.")
+            raise RefusedRequestError(405, "an upload session accepts only PUT and DELETE.")
         if record["answer"] is not None:
             return Answer(200, [_JSON], record["answer"].encode())
         whole = self._append(identity, request, content)
@@ -141,7 +143,7 @@ class UploadSessions:
         return self._insertion(identity, record)
 
     def finish(self, insertion: Insertion, status: int, body: bytes) -> None:
-        """Keep what the emulator answered to ``insertion``, for clients that ask again."""
+        """Store the emulator's answer to ``insertion``, for repeated requests of the client."""
         if status == 200:
             record = self._read(insertion.session)
             self._write(insertion.session, {**record, "answer": body.decode()})
@@ -150,7 +152,7 @@ class UploadSessions:
             self._remove(insertion.session)
 
     def _append(self, identity: str, request: StorageRequest, content: IO[bytes]) -> bool:
-        """Store what of ``content`` is new; whether the object is whole now."""
+        """Append new bytes of ``content``; return whether the object is complete."""
         size = content.seek(0, 2)
         stored = self._part(identity).stat().st_size
         content_range = request.headers.get("content-range")
@@ -160,7 +162,7 @@ class UploadSessions:
         if content_range is None and not size:
             return stored == 0
         if match is None:
-            raise RefusedRequestError(400, "Content-Range is not of the form bytes A-B/SIZE.")
+            raise RefusedRequestError(400, "Content-Range must have the form bytes A-B/SIZE.")
         total = None if match[3] is None else int(match[3])
         if match[1] is None:
             return total == stored
@@ -200,7 +202,9 @@ class UploadSessions:
         try:
             return json.loads((self.folder / f"{identity}.json").read_bytes())
         except FileNotFoundError:
-            raise RefusedRequestError(404, "there is no such upload, or it expired.") from None
+            raise RefusedRequestError(
+                404, "the upload session does not exist or has expired."
+            ) from None
 
     def _write(self, identity: str, record: Mapping[str, Any]) -> None:
         path, new = self.folder / f"{identity}.json", self.folder / f"{identity}.new"
@@ -223,10 +227,10 @@ def _metadata(body: bytes, kind: str) -> dict[str, Any]:
     except (ValueError, RecursionError):
         document = None
     if not isinstance(document, dict):
-        raise RefusedRequestError(400, "the metadata is no JSON object.")
+        raise RefusedRequestError(400, "the metadata is not a JSON object.")
     kind = str(document.get("contentType") or kind)
     if not kind.isprintable():
-        raise RefusedRequestError(400, "the content type has characters that are not printable.")
+        raise RefusedRequestError(400, "the content type contains non-printable characters.")
     return {**document, **({"contentType": kind} if kind else {})}
 
 
@@ -236,17 +240,19 @@ def _range(size: int) -> list[tuple[str, str]]:
 
 def _check_chunk(first: int, last: int, total: int | None, size: int, stored: int) -> None:
     if last - first + 1 != size or (total is not None and last >= total):
-        raise RefusedRequestError(400, "Content-Range does not fit the length of the body.")
+        raise RefusedRequestError(400, "Content-Range does not match the length of the body.")
     if first > stored:
-        raise RefusedRequestError(400, f"{stored} bytes arrived; the chunk begins at {first}.")
+        raise RefusedRequestError(
+            400, f"the chunk begins at byte {first}, but only {stored} bytes were received."
+        )
     if total != last + 1 and size % UNIT:
         raise RefusedRequestError(
-            400, f"a chunk that is not the last is a multiple of {UNIT} bytes."
+            400, f"the size of each chunk except the last must be a multiple of {UNIT} bytes."
         )
 
 
 def _hashes(request: StorageRequest, metadata: Mapping[str, Any]) -> set[str]:
-    """CRC32C values that the client gives for the whole object, in base64."""
+    """Return the client's CRC32C values of the whole object, in base64."""
     sent = re.findall(r"crc32c=([A-Za-z0-9+/=]+)", request.headers.get("x-goog-hash", ""))
     return {*sent, *([str(metadata["crc32c"])] if metadata.get("crc32c") else [])}
 
@@ -262,4 +268,6 @@ def _check_hashes(content: Path, expected: set[str]) -> None:
     if expected != {digest}:
         content.unlink()
         content.with_suffix(".json").unlink()
-        raise RefusedRequestError(400, f"the CRC32C of what arrived is {digest}.")
+        raise RefusedRequestError(
+            400, f"the CRC32C of the received bytes is {digest}, which differs from the client's."
+        )

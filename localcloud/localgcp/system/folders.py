@@ -1,4 +1,4 @@
-"""Folders that may be there already, and folders that may be gone."""
+"""Creates folders that may exist, and deletes folders that may be missing."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from pathlib import Path
 
 
 def make_folder(path: Path, mode: int = 0o777) -> None:
-    """Make a folder and those above it, unless it is there."""
+    """Create a folder and its parents, unless it exists."""
     path.mkdir(mode, parents=True, exist_ok=True)
 
 
 def delete_folder(path: Path) -> None:
-    """Delete a folder with all that can be deleted in it; it may be gone."""
+    """Delete a folder as far as permissions allow; it may be missing."""
     shutil.rmtree(path, ignore_errors=True)

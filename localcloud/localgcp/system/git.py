@@ -21,19 +21,19 @@ OPTIONS: Final = (
 
 
 def command(folder: Path, *arguments: str) -> list[str]:
-    """The command that asks git in ``folder`` about the checkout that it is a part of."""
+    """Return the git command that runs in ``folder`` on its checkout."""
     top = checkout_around(folder.resolve())
     files = (f"--work-tree={top}",) if top else ()
     return ["git", "-C", str(folder), *files, *OPTIONS, *arguments]
 
 
 def checkout_around(folder: Path) -> Path | None:
-    """``folder``, or the nearest one above it, that has a ``.git``."""
+    """Return ``folder`` or its nearest parent that has a ``.git``, or None."""
     return next(
         (parent for parent in (folder, *folder.parents) if (parent / ".git").exists()), None
     )
 
 
 def variables() -> dict[str, str]:
-    """The variables of this process without those of git."""
+    """Return the environment variables of this process without git's."""
     return {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}

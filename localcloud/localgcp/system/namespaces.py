@@ -1,4 +1,4 @@
-"""Namespaces and mounts of Linux, by calls that Python's library does not have.
+"""Linux namespaces and mounts, by system calls that Python's library lacks.
 
 Scripts that become another program use it: standard library only, and few imports.
 """
@@ -45,7 +45,7 @@ def call(name: str, *arguments: bytes | int | None) -> None:
 
 
 def mount(source: str | None, target: str, flags: int, kind: str | None = None) -> None:
-    """Mount a file system of this kind, or change a mount. Raises OSError."""
+    """Mount a file system of this type, or change a mount. Raises OSError."""
     texts = [
         None if argument is None else os.fsencode(argument) for argument in (source, target, kind)
     ]
@@ -53,14 +53,14 @@ def mount(source: str | None, target: str, flags: int, kind: str | None = None) 
 
 
 def keep_user(user: int, group: int) -> None:
-    """Keep the ids of this process in the user namespace that it just got. Raises OSError."""
+    """Keep the user and group ids of this process in its new user namespace. Raises OSError."""
     Path("/proc/self/setgroups").write_text("deny")
     Path("/proc/self/uid_map").write_text(f"{user} {user} 1")
     Path("/proc/self/gid_map").write_text(f"{group} {group} 1")
 
 
 def unshare(spaces: int) -> None:
-    """Give this process namespaces of its own. Raises OSError, or AttributeError.
+    """Move this process into new namespaces. Raises OSError, or AttributeError.
 
     Without the right to do so, it first gets a user namespace, in which it keeps its user.
     """
@@ -73,7 +73,7 @@ def unshare(spaces: int) -> None:
 
 
 def enter_network() -> None:
-    """Give this process a network with nothing but its own 127.0.0.1. Raises as ``unshare``."""
+    """Move this process into a network that has only its own 127.0.0.1. Raises as ``unshare``."""
     unshare(NEW_NETWORK)
     with socket.socket() as any_socket:
         fcntl.ioctl(any_socket, _SIOCSIFFLAGS, struct.pack("16sH14x", b"lo", _UP_AND_RUNNING))

@@ -1,4 +1,4 @@
-"""Ports of 127.0.0.1 for servers, which keep them from start to start."""
+"""Ports of 127.0.0.1 for servers, which stay the same across restarts."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _ATTEMPTS: Final = 20
 
 
 def listen(wanted: int, service: str) -> socket.socket:
-    """Listen at ``wanted`` (0: none) if it is free, so that open shells go on; else at any port.
+    """Listen at ``wanted`` if that port is free, else at any free port.
 
     Chosen are ports that no system gives to outgoing connections: one that is kept for the next
     start must not be another program's by then. Raises LocalCloudError if there is none.
@@ -27,11 +27,13 @@ def listen(wanted: int, service: str) -> socket.socket:
             return socket.create_server(("127.0.0.1", port))
         except OSError:
             if port == wanted:
-                print(f"port {port} of {service} is taken by another program; choosing another")
-    raise LocalCloudError(f"no free port on 127.0.0.1 for {service}.")
+                print(
+                    f"port {port} of {service} is in use by another program; choosing another port"
+                )
+    raise LocalCloudError(f"127.0.0.1 has no free port for {service}.")
 
 
 def choose_port(wanted: int, service: str) -> int:
-    """A port as ``listen`` finds it, for a server that opens it itself, and at once."""
+    """Return a port chosen as in ``listen``, for a server that opens it at once."""
     with listen(wanted, service) as listener:
         return listener.getsockname()[1]

@@ -1,4 +1,4 @@
-"""Child processes of the server: identity, end as a group, and records for the next server.
+"""Child processes of the server: identity, end of their group, and records for the next server.
 
 A process id alone identifies nothing, because ids are reused: a process is the pair of its id and
 its start time. Each child has a file ``run/<pid>.json``, so that the next server can end the
@@ -30,12 +30,12 @@ _KILL_SECONDS: Final = 5.0
 
 
 def is_process_id(value: object) -> bool:
-    """Return whether a value from a file may be signalled: 0, 1 and -1 stand for many processes."""
+    """Return whether a value from a file is safe to signal: 0, 1 and -1 mean many processes."""
     return type(value) is int and 1 < value <= _MAX_ID
 
 
 def wait_until(holds: Callable[[], object], seconds: float = math.inf) -> bool:
-    """Wait until ``holds`` returns something true, at most so long; return whether it did."""
+    """Wait until ``holds`` returns true, at most ``seconds``; return whether it did."""
     deadline = time.monotonic() + seconds
     while not (answer := holds()) and time.monotonic() < deadline:
         time.sleep(_POLL_SECONDS)
@@ -43,7 +43,7 @@ def wait_until(holds: Callable[[], object], seconds: float = math.inf) -> bool:
 
 
 def start_time(pid: int) -> str | None:
-    """A value that differs between two processes of the same id; None if there is no process.
+    """Return a value that distinguishes processes of the same id; None if the process ended.
 
     A zombie counts as gone: it runs nothing and holds nothing.
     """
@@ -71,7 +71,7 @@ def runs(pid: int, *words: str) -> bool:
 
 
 def program(pid: int) -> str | None:
-    """Name of the program that a process runs; None if there is no such process."""
+    """Return the name of a process's program; None if the process does not exist."""
     import psutil
 
     if start_time(pid) is None:
@@ -84,7 +84,7 @@ def program(pid: int) -> str | None:
 
 @dataclass(frozen=True)
 class ChildProcess:
-    """A process that was started as the leader of its own session."""
+    """A process that is the leader of its own session."""
 
     pid: int
     started: str
@@ -92,7 +92,7 @@ class ChildProcess:
 
     @classmethod
     def parse(cls, text: str) -> Self | None:
-        """The process of a record; None if it names none."""
+        """Return the process of a record; None for an invalid record."""
         try:
             child = cls(**json.loads(text))
         except (ValueError, TypeError, RecursionError):
@@ -101,11 +101,11 @@ class ChildProcess:
         return child if named and is_process_id(child.pid) else None
 
     def is_alive(self) -> bool:
-        """Return whether this very process still runs."""
+        """Return whether exactly this process still runs."""
         return start_time(self.pid) == self.started
 
     def leads_session(self) -> bool:
-        """Return whether its group is its own; true also of a group that outlived it."""
+        """Return whether the process leads its group; also true if only the group remains."""
         try:
             return os.getsid(self.pid) == self.pid
         except ProcessLookupError:
@@ -151,7 +151,7 @@ def succeeds(command: list[str], seconds: float) -> bool:
 
 
 def register_child(folder: Path, pid: int, role: str) -> ChildProcess:
-    """Record a child that was just started."""
+    """Record a child process just after its start."""
     child = ChildProcess(pid, start_time(pid) or "gone", role)
     folder.mkdir(parents=True, exist_ok=True)
     target = folder / f"{pid}.json"
@@ -162,7 +162,7 @@ def register_child(folder: Path, pid: int, role: str) -> ChildProcess:
 
 
 def unregister_child(folder: Path, child: ChildProcess) -> None:
-    """Remove the record of a child that ended."""
+    """Delete the record of an ended child process."""
     (folder / f"{child.pid}.json").unlink(missing_ok=True)
 
 
@@ -177,7 +177,7 @@ def end_below(folder: Path) -> None:
 
 
 def descendants(pid: int) -> list[psutil.Process]:
-    """All processes below a process, to be ended with it by ``kill_all``."""
+    """Return all descendants of a process, for ``kill_all``."""
     import psutil
 
     try:
@@ -187,7 +187,7 @@ def descendants(pid: int) -> list[psutil.Process]:
 
 
 def kill_all(family: Iterable[psutil.Process]) -> None:
-    """Kill those that are still there; an id that was given away meanwhile is left alone."""
+    """Kill the processes that still run; a reused process id is not affected."""
     for process in family:
         _kill(process)
 
@@ -213,7 +213,7 @@ def _kill(process: psutil.Process) -> None:
 
 
 def live_children(folder: Path) -> list[ChildProcess]:
-    """Registered children that are alive. Removes the records of dead ones and of no process."""
+    """Return the recorded children that run. Deletes records of ended processes."""
     alive: list[ChildProcess] = []
     for record in sorted(folder.glob("*.json")):
         child = ChildProcess.parse(record.read_text())
@@ -225,7 +225,7 @@ def live_children(folder: Path) -> list[ChildProcess]:
 
 
 def end_orphaned_children(folder: Path, grace_seconds: float = 3.0) -> list[ChildProcess]:
-    """End the registered children of a server that was killed. Returns those that were alive."""
+    """End the recorded children of a killed server, and return those that were running."""
     orphaned = live_children(folder)
     for child in orphaned:
         child.end(grace_seconds)

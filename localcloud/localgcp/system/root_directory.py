@@ -1,4 +1,4 @@
-"""Files below one folder, whoever else writes there: no link is followed, nothing above is reached.
+"""Files below one folder that other users may write to: access follows no link and stays below.
 
 Each part of a path is opened by itself, relative to the folder that was opened before it, with
 ``O_NOFOLLOW``. So neither a name, nor a link that is there, nor one that is put in place meanwhile
@@ -35,18 +35,18 @@ _MOST_BYTES: Final = 4096
 
 
 class RootDirectory:
-    """A folder and what is below it. Paths have ``/``, and lead down only.
+    """A folder and its content. Paths use ``/`` and cannot leave the folder.
 
     The folder itself is opened by its path, so that must lead through folders of our own.
     """
 
     def __init__(self, path: Path, *, refuse_git: bool = False) -> None:
-        """``refuse_git``: what git keeps for itself is neither read nor written."""
+        """``refuse_git`` protects git's own files from reads and writes."""
         self.path = path
         self._refuse_git = refuse_git
 
     def open(self, path: str) -> BinaryIO:
-        """A regular file, for reading.
+        """Open a regular file for reading.
 
         Raises:
             FileNotFoundError: there is nothing.
@@ -61,10 +61,12 @@ class RootDirectory:
             if stat.S_ISREG(os.fstat(opened).st_mode):
                 return os.fdopen(opened, "rb")
             os.close(opened)
-            raise UnsafePathError(errno.EINVAL, "is no file", path)
+            raise UnsafePathError(errno.EINVAL, "is not a regular file", path)
 
     def read(self, path: str) -> bytes | None:
-        """Return the bytes of a file; None if there is none. Raises UnsafePathError as ``open``."""
+        """Return the bytes of a file; None if it does not exist. Raises UnsafePathError as
+        ``open``.
+        """
         try:
             with self.open(path) as file:
                 return file.read()
@@ -72,13 +74,13 @@ class RootDirectory:
             return None
 
     def status(self, path: str) -> os.stat_result | None:
-        """Of a regular file; None if there is none."""
+        """Return the status of a regular file; None for any other path."""
         with suppress(OSError):
             return self.check(path)
         return None
 
     def check(self, path: str) -> os.stat_result | None:
-        """Of a regular file; None if there is nothing.
+        """Return the status of a regular file; None if the path does not exist.
 
         Raises:
             UnsafePathError: there is a link or no file, or it would lie behind one.
@@ -93,13 +95,15 @@ class RootDirectory:
         raise UnsafePathError(errno.EINVAL, _kind(status.st_mode), path)
 
     def files(self, below: str = "") -> Iterator[tuple[str, os.stat_result]]:
-        """The regular files of a folder, by their paths in it. Links are left out."""
+        """Yield the regular files below a folder, by relative path; skips links."""
         for path, status in self.entries(below):
             if stat.S_ISREG(status.st_mode):
                 yield path, status
 
     def entries(self, below: str = "") -> Iterator[tuple[str, os.stat_result]]:
-        """All below a folder but folders, by their paths in it: files, links, pipes."""
+        """Yield all entries below a folder except folders, by relative path: files,
+        links, pipes.
+        """
         for inside, folder in self._folders(below):
             with os.scandir(folder) as entries:
                 for entry in entries:
@@ -109,7 +113,7 @@ class RootDirectory:
                             yield f"{inside}/{entry.name}" if inside else entry.name, status
 
     def set_rights(self, *, of_folders: int, of_files: int) -> None:
-        """Give all folders and regular files these rights; what is not ours keeps its own."""
+        """Set the permissions of all folders and regular files that this user owns."""
         for _, folder in self._folders():
             with suppress(PermissionError):
                 os.fchmod(folder, of_folders)
@@ -123,7 +127,7 @@ class RootDirectory:
                         os.close(opened)
 
     def _folders(self, below: str = "") -> Iterator[tuple[str, int]]:
-        """A folder and those in it, opened, by their paths in it."""
+        """Yield a folder and its subfolders, opened, by relative path."""
         paths = [""]
         while paths:
             inside = paths.pop()
@@ -141,7 +145,7 @@ class RootDirectory:
                 os.close(opened)
 
     def write(self, path: str, content: bytes, mode: int = 0o644) -> None:
-        """Write a file as a whole, with the folders above it. A link in its place is replaced.
+        """Write a whole file and create its parent folders; replaces a link at the path.
 
         Raises:
             UnsafePathError: it would lie behind a link, or a folder is in its place.
@@ -161,7 +165,7 @@ class RootDirectory:
                 raise self._explained(error, path, folder, name) from None
 
     def append(self, path: str) -> BinaryIO:
-        """A regular file to write at its end; made for this user alone if it is not there."""
+        """Open a regular file for appending; a new file has mode 0600."""
         with self._parent(path, make=True) as (folder, name):
             try:
                 opened = os.open(name, _APPEND, 0o600, dir_fd=folder)
@@ -170,10 +174,10 @@ class RootDirectory:
             if stat.S_ISREG(os.fstat(opened).st_mode):
                 return os.fdopen(opened, "ab")
             os.close(opened)
-            raise UnsafePathError(errno.EINVAL, "is no file", path)
+            raise UnsafePathError(errno.EINVAL, "is not a regular file", path)
 
     def move(self, old: str, new: str) -> None:
-        """Move a file to its place, with the folders above it. See ``write``."""
+        """Move a file and create its parent folders. See ``write``."""
         with self._parent(old) as (source, name), self._parent(new, make=True) as (target, placed):
             try:
                 os.replace(name, placed, src_dir_fd=source, dst_dir_fd=target)
@@ -181,7 +185,9 @@ class RootDirectory:
                 raise self._explained(error, new, target, placed) from None
 
     def take_in(self, source: Path, path: str) -> None:
-        """Move a file of ours to its place, with the folders above it. See ``write``."""
+        """Move a file from outside into this folder and create its parent folders. See
+        ``write``.
+        """
         with self._parent(path, make=True) as (folder, name):
             try:
                 os.replace(source, name, dst_dir_fd=folder)
@@ -189,13 +195,13 @@ class RootDirectory:
                 raise self._explained(error, path, folder, name) from None
 
     def remove(self, path: str) -> None:
-        """Remove a file or a link; nothing if it is not there."""
+        """Remove a file or a link, if it exists."""
         with suppress(FileNotFoundError), self._parent(path) as (folder, name):
             os.unlink(name, dir_fd=folder)
 
     @contextmanager
     def _parent(self, path: str, *, make: bool = False) -> Iterator[tuple[int, str]]:
-        """The folder that a path lies in, opened, and its name there."""
+        """Open the parent folder of a path; yield it with the path's last part."""
         if problem := path_problem(path, refuse_git=self._refuse_git):
             raise UnsafePathError(errno.EINVAL, problem, path)
         above, _, name = path.rpartition("/")
@@ -226,14 +232,14 @@ class RootDirectory:
     def _explained(
         self, error: OSError, path: str, folder: int, name: str, *unsafe: int
     ) -> OSError:
-        """The error with the whole path, and what is in the way if something is."""
+        """Return the error with the whole path, and with the kind of an obstacle."""
         what = error.strerror or str(error)
         if error.errno in {*_IN_THE_WAY, *unsafe}:
             try:
                 mode = os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode
             except OSError:  # gone by now
                 mode = 0
-            what = "is no folder" if stat.S_ISREG(mode) else _kind(mode)
+            what = "is not a folder" if stat.S_ISREG(mode) else _kind(mode)
             return UnsafePathError(error.errno, what, path)
         return type(error)(error.errno, what, path)
 
@@ -241,23 +247,23 @@ class RootDirectory:
 def _kind(mode: int) -> str:
     if stat.S_ISLNK(mode):
         return "is a link"
-    return "is a folder" if stat.S_ISDIR(mode) else "is no file"
+    return "is a folder" if stat.S_ISDIR(mode) else "is not a regular file"
 
 
 def path_problem(path: str, *, refuse_git: bool = False) -> str:
-    """Return why a path is not below a folder; empty if it is.
+    """Return why a path does not lead below the folder; empty if it does.
 
     >>> path_problem("a/b"), path_problem("a/../b")
-    ('', 'is no path below the folder')
+    ('', 'is not a path below the folder')
     """
     parts = path.split("/")
     if any(part in ("", ".", "..") for part in parts) or "\0" in path:
-        return "is no path below the folder"
-    return "is git's own" if refuse_git and any(map(is_gits, parts)) else ""
+        return "is not a path below the folder"
+    return "is reserved for git" if refuse_git and any(map(is_gits, parts)) else ""
 
 
 def is_gits(name: str) -> bool:
-    """Return whether git keeps its own under this name, on any file system of a checkout.
+    """Return whether a name is reserved for git on any file system of a checkout.
 
     >>> is_gits(".git"), is_gits(".GIT "), is_gits("git~1"), is_gits(".github")
     (True, True, True, False)

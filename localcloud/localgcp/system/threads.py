@@ -7,5 +7,5 @@ from collections.abc import Callable
 
 
 def make_thread(target: Callable[..., object], *args: object) -> threading.Thread:
-    """A thread that calls ``target`` once it is started, and keeps no process alive."""
+    """Create a daemon thread that calls ``target`` after its start."""
     return threading.Thread(target=target, args=args, daemon=True)

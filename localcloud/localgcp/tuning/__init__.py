@@ -1,4 +1,4 @@
-"""Hyperparameter tuning jobs: trials as CustomJobs of the local cloud.
+"""Hyperparameter tuning jobs, which run their trials as CustomJobs of the local cloud.
 
 ==================  ==================================================================
 ``service``         the methods of ``JobService`` for tuning jobs; the parts put together

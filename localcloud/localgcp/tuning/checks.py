@@ -1,4 +1,4 @@
-"""Requests that the service rejects at once, at CreateHyperparameterTuningJob.
+"""Request checks that fail CreateHyperparameterTuningJob at once.
 
 Sources: google-cloud-aiplatform 2.7.0 (``hyperparameter_tuning_job.py``, ``study.py``: fields
 marked Required, bounds, what is "not supported by HyperparameterTuningJob"). The sentences are
@@ -28,7 +28,7 @@ _CONDITIONS: Final = {
 
 
 def field_errors(job: Mapping[str, Any]) -> FieldErrors:
-    """Bad fields of a HyperparameterTuningJob (the API's JSON form) but for ``trialJobSpec``."""
+    """Yield bad fields of a HyperparameterTuningJob (JSON form), except in ``trialJobSpec``."""
     yield from _counts(job)
     study = job.get("studySpec", {})
     yield from _metrics(study.get("metrics", []))
@@ -99,7 +99,7 @@ def _parameter(at: str, parameter: Mapping[str, Any], grid: bool, depth: int) ->
     else:
         yield from _choices(at, kind, values.get("values", []), scale)
     if grid and kind is Kind.DOUBLE:
-        yield at, "GRID_SEARCH takes INTEGER, CATEGORICAL and DISCRETE parameters, not DOUBLE."
+        yield at, "GRID_SEARCH supports INTEGER, CATEGORICAL and DISCRETE parameters, not DOUBLE."
     if depth < _DEEPEST:
         yield from _children(at, kind, parameter, grid, depth)
     elif parameter.get("conditionalParameterSpecs"):
@@ -109,11 +109,11 @@ def _parameter(at: str, parameter: Mapping[str, Any], grid: bool, depth: int) ->
 def _range(at: str, values: Mapping[str, Any], scale: str) -> FieldErrors:
     low, high = float(values.get("minValue", 0)), float(values.get("maxValue", 0))
     if not math.isfinite(high - low):
-        yield at, "min_value, max_value and the space between them must be finite."
+        yield at, "min_value, max_value and their difference must be finite."
     elif low > high:
         yield at, f"min_value {low:g} must not be greater than max_value {high:g}."
     elif scale in (LOG, REVERSE_LOG) and low <= 0:
-        yield at, f"{scale} needs a feasible space that is strictly positive, not {low:g}."
+        yield at, f"{scale} requires a strictly positive feasible space, got {low:g}."
 
 
 def _choices(at: str, kind: Kind, values: Sequence[Any], scale: str) -> FieldErrors:
@@ -130,7 +130,7 @@ def _choices(at: str, kind: Kind, values: Sequence[Any], scale: str) -> FieldErr
     elif any(b - a < _LEAST_APART for a, b in pairwise(numbers)):
         yield f"{at}.values", f"Must be in increasing order and at least {_LEAST_APART} apart."
     if scale in (LOG, REVERSE_LOG) and numbers and min(numbers) <= 0:
-        yield at, f"{scale} needs a feasible space that is strictly positive."
+        yield at, f"{scale} requires a strictly positive feasible space."
 
 
 def _children(
@@ -141,18 +141,18 @@ def _children(
         place = f"{at}.conditional_parameter_specs[{index}]"
         wanted = _CONDITIONS.get(kind)
         if wanted is None:
-            yield place, "A DOUBLE parameter has no conditional parameters."
+            yield place, "A DOUBLE parameter cannot have conditional parameters."
             continue
         if wanted not in child:
-            yield place, f"{wanted} must be set, as the parent is {kind.name}."
+            yield place, f"{wanted} must be set, because the type of the parent is {kind.name}."
             continue
         values = parent_values(child)
         if stray := [value for value in values if not _feasible(kind, parameter[kind], value)]:
-            yield place, f"{stray[0]!r} is no value of {parameter.get('parameterId')}."
+            yield place, f"{stray[0]!r} is not a value of {parameter.get('parameterId')}."
         spec = child.get("parameterSpec", {})
         name = spec.get("parameterId", "")
         if not asked.setdefault(name, set()).isdisjoint(values):
-            yield place, f"{name!r} is there twice for the same value of its parent."
+            yield place, f"{name!r} occurs twice for the same value of its parent."
         asked[name].update(values)
         yield from _parameter(f"{place}.parameter_spec", spec, grid, depth + 1)
 

@@ -1,4 +1,4 @@
-"""Starts and stops trials, reads what they measured, and ends tuning jobs.
+"""Starts and stops trials, reads their measurements, and ends tuning jobs.
 
 One thread looks at each tuning job that is not over, a few times a second. All it goes by is in the
 tables, so a server that was killed goes on where it was: a trial that ran begins again, in the same
@@ -40,7 +40,7 @@ _CANCELLED: Final = "The tuning job was cancelled."
 
 
 class TuningDriver:
-    """Drives all tuning jobs, in a thread of its own between ``start`` and ``stop``."""
+    """Runs all tuning jobs in a thread of its own, between ``start`` and ``stop``."""
 
     def __init__(
         self, home: Home, table: TuningTable, jobs: JobTable, scheduler: Scheduler
@@ -53,7 +53,7 @@ class TuningDriver:
         self._thread = make_thread(self._work)
 
     def start(self) -> None:
-        """Settle trials of tuning jobs that were ended without a server, and begin."""
+        """Settle trials of tuning jobs that ended without a server, then start the thread."""
         for tuning in self.table.list():
             if tuning.state.terminal:
                 for trial in self.table.trials(tuning.job_id):
@@ -61,11 +61,11 @@ class TuningDriver:
         self._thread.start()
 
     def wake(self) -> None:
-        """A tuning job was made or cancelled: look now."""
+        """Advance the tuning jobs now, because one was created or cancelled."""
         self._changed.set()
 
     def stop(self) -> None:
-        """Start no further trial; returns when the thread has ended."""
+        """Start no further trials, and return when the thread has ended."""
         self._stopping.set()
         self._changed.set()
         if self._thread.is_alive():
@@ -85,7 +85,7 @@ class TuningDriver:
                 self._stopping.wait(1)
 
     def advance(self) -> bool:
-        """Take each tuning job as far as it goes now; False if all are over."""
+        """Advance each tuning job as far as possible now; return False if all have ended."""
         live = [resource for resource in self.table.list() if not resource.state.terminal]
         for tuning in reversed(live):
             try:
@@ -129,7 +129,7 @@ class TuningDriver:
             trials.append(self._start_trial(tuning, space, trials))
 
     def _settle(self, tuning: TuningRecord, trial: TrialRecord) -> TrialRecord:
-        """The trial as its CustomJob has it."""
+        """Update a trial from its CustomJob."""
         if trial.state.over:
             return trial
         job = self.jobs.get(trial.job_id)
@@ -145,7 +145,7 @@ class TuningDriver:
         return changed
 
     def _has_reported(self, trial: TrialRecord) -> bool:
-        """True if the metric file has changed since the last call."""
+        """Return whether the metric file has changed since the last call."""
         try:
             status = self._metrics_file(trial).lstat()
         except OSError:
@@ -160,7 +160,7 @@ class TuningDriver:
         return metrics_file(self.home.jobs / trial.job_id / "gcs", PRIMARY)
 
     def _read(self, tuning: TuningRecord, trial: TrialRecord) -> Report:
-        """Return the reports of a started trial, and write them to the table."""
+        """Read the reports of a started trial, write them to the table and return them."""
         began = datetime.fromisoformat(trial.start_time or now()).timestamp()
         report = read_report(
             self._metrics_file(trial),
@@ -173,7 +173,7 @@ class TuningDriver:
         return report
 
     def _stop_early(self, tuning: TuningRecord, trials: list[TrialRecord]) -> None:
-        """End trials by the study's rule; one that is stopped has no reason to be infeasible."""
+        """Stop trials early by the study's rule; such trials do not count as infeasible."""
         if progress.MEDIAN not in tuning.study:
             return
         reported = self.table.measurements(tuning.job_id)
@@ -188,7 +188,7 @@ class TuningDriver:
                 # Before the CustomJob is cancelled: after a kill the trial still counts as stopped.
                 trials[place] = replace(trial, state=TrialState.STOPPING)
                 self.table.change_trial(trials[place])
-                self._log(trial.job_id, f"trial {trial.number} is stopped early: {reason}")
+                self._log(trial.job_id, f"stopping trial {trial.number} early: {reason}")
             if trials[place].state is TrialState.STOPPING:
                 self._cancel(trial)
 
@@ -204,8 +204,8 @@ class TuningDriver:
         report = self._read(tuning, trial)
         self._seen.pop(trial.job_id, None)
         if job is None or job.state not in counts:
-            said = job.error_message if job else "its CustomJob was deleted"
-            reason = trial.infeasible_reason or said or "its CustomJob did not succeed"
+            said = job.error_message if job else "the trial's CustomJob was deleted"
+            reason = trial.infeasible_reason or said or "the trial's CustomJob did not succeed"
             return replace(trial, state=TrialState.INFEASIBLE, infeasible_reason=reason)
         if report.measurement is None:
             reason = trial.infeasible_reason or f"The trial is infeasible: {report.missing}."
@@ -216,7 +216,7 @@ class TuningDriver:
         )
 
     def _cancel(self, trial: TrialRecord) -> None:
-        """Ask its CustomJob to end; asking again changes nothing."""
+        """Request the end of a trial's CustomJob; repeated calls have no effect."""
         if self.jobs.move(trial.job_id, JobState.CANCELLING, only_from=CANCELLABLE):
             self.scheduler.cancel(trial.job_id)
 
@@ -224,7 +224,7 @@ class TuningDriver:
         JobLog(log_path(self.home, job_id, PRIMARY)).append(text)
 
     def _end_trials(self, trials: list[TrialRecord], reason: str) -> None:
-        """Ask all trials that are not over to end; asking again changes nothing."""
+        """Request the end of all active trials; repeated calls have no effect."""
         for trial in trials:
             if trial.state.over:
                 continue
@@ -234,7 +234,7 @@ class TuningDriver:
                 self.table.change_trial(changed)
 
     def _room(self, tuning: TuningRecord, trials: list[TrialRecord]) -> int:
-        """Trials of this job that the machine carries at once, by its free memory."""
+        """Return how many trials of this job fit into the machine's memory at once."""
         pools = tuning.spec.get("workerPoolSpecs", [])
         replicas = sum(int(pool.get("replicaCount", 1)) for pool in pools if pool)
         free = psutil.virtual_memory().available // (max(replicas, 1) * REPLICA_BYTES)
@@ -274,7 +274,7 @@ def _algorithm(tuning: TuningRecord) -> str:
 
 
 def _custom_job(tuning: TuningRecord, number: int, values: Mapping[str, Value]) -> JobRecord:
-    """The CustomJob of a trial: the same spec with arguments and an output folder of its own.
+    """Return the CustomJob of a trial: the tuning job's spec with arguments and output folder.
 
     Whether the service copies a tuning job's labels is not documented; here it does.
     """

@@ -1,4 +1,4 @@
-"""The file in which a trial reports its metrics.
+"""Reads the file to which a trial writes its metrics.
 
 Form, of the package cloudml-hypertune: a line of JSON for each report, with ``timestamp``,
 ``trial``, ``global_step`` and the value of one metric under its id; values are text or numbers.
@@ -27,7 +27,7 @@ _MOST_STEPS: Final = 1 << 63
 
 @dataclass(frozen=True)
 class Report:
-    """The measurements that a trial reported."""
+    """The measurements of a trial."""
 
     measurement: Measurement | None
     """The one that counts; None if a metric is missing."""
@@ -39,7 +39,7 @@ class Report:
 
 @dataclass
 class _Reported:
-    """Values by metric and step; steps in the order in which they were reported."""
+    """Values by metric and step; steps are in the order of their reports."""
 
     values: dict[str, dict[int, float]] = field(default_factory=dict[str, dict[int, float]])
     elapsed: dict[int, float] = field(default_factory=dict[int, float])
@@ -54,7 +54,7 @@ class _Reported:
 
     @classmethod
     def of(cls, known: Sequence[Measurement]) -> _Reported:
-        """Return the known measurements."""
+        """Return an object with the earlier measurements."""
         reported = cls()
         for measurement in known:
             reported.elapsed[measurement.step] = measurement.elapsed
@@ -63,7 +63,7 @@ class _Reported:
         return reported
 
     def measurements(self) -> tuple[Measurement, ...]:
-        """Each step with the metrics that were reported at it."""
+        """Return each step with its metrics."""
         return tuple(
             Measurement(
                 step,
@@ -82,13 +82,13 @@ def read_report(
     began: float,
     known: Sequence[Measurement] = (),
 ) -> Report:
-    """The measurement that counts: the last, or with ``best`` the best by the first metric.
+    """Return the final measurement: the last, or with ``best`` the best by the first metric.
 
     ``began``: the time of day at which the trial began; ``known``: what it reported before.
     """
     tail = _tail(file)
     if tail is None and not known:
-        return Report(None, "it reported no metric: CLOUD_ML_HP_METRIC_FILE was not written")
+        return Report(None, "the trial reported no metric: CLOUD_ML_HP_METRIC_FILE was not written")
     reported = _Reported.of(known)
     data, written = tail or (b"", began)
     _read_lines(data, [metric["metricId"] for metric in metrics], (began, written), reported)
@@ -107,7 +107,7 @@ def read_report(
 
 
 def _at(step: int, reported: dict[int, float]) -> float:
-    """A metric's value at a step, or the last one before it, or the last of all."""
+    """Return a metric's value at a step, else before the step, else its last value."""
     if step in reported:
         return reported[step]
     before = [other for other in reported if other < step]
@@ -115,20 +115,20 @@ def _at(step: int, reported: dict[int, float]) -> float:
 
 
 def _missing(metric: str, reported: _Reported) -> str:
-    text = f"it reported no value of the metric {metric!r}"
+    text = f"the trial reported no value of the metric {metric!r}"
     if reported.not_finite:
-        return f"{text} but {reported.not_finite}, which is no finite number"
+        return f"{text} but {reported.not_finite}, which is not a finite number"
     if reported.others:
         return f"{text} but of {', '.join(sorted(reported.others)[:5])}"
     return (
-        f"{text}; {reported.unusable} lines of the file are no reports"
+        f"{text}; {reported.unusable} lines of the file are not JSON objects"
         if reported.unusable
         else text
     )
 
 
 def _tail(file: Path) -> tuple[bytes, float] | None:
-    """The end of a regular file and the time it was written at; None if there is none.
+    """Return the end of a regular file and its modification time; None without a regular file.
 
     A job may put anything in its place.
     """
@@ -149,7 +149,7 @@ _NO_METRICS: Final = frozenset({"timestamp", "trial", "global_step", "checkpoint
 def _read_lines(
     data: bytes, metrics: Sequence[str], times: tuple[float, float], reported: _Reported
 ) -> None:
-    """Add what lines report; ``times``: of the trial's start and of the file's last change."""
+    """Parse report lines; ``times`` are the trial's start and the file's modification time."""
     for line in data.splitlines():
         if not line.strip():
             continue
@@ -186,14 +186,14 @@ def _add(
 
 
 def _elapsed(timestamp: Any, times: tuple[float, float]) -> float:
-    """Seconds from the start to a report, which is between the start and the file's last change."""
+    """Return the seconds from the trial's start to a report, limited by the file's modification."""
     began, written = times
     reported = _number(timestamp)
     return max(0.0, min(written if reported is None else reported, written) - began)
 
 
 def _number(value: Any) -> float | None:
-    """A finite number, from text or a number."""
+    """Return a finite number from a number or a text, else None."""
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         return None
     try:

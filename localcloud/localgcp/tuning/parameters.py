@@ -1,4 +1,4 @@
-"""The search space of a study, and values of it as arguments (pure).
+"""The search space of a study, and its values as command-line arguments (pure).
 
 Source: google-cloud-aiplatform 2.7.0, ``StudySpec.ParameterSpec``. A conditional parameter is part
 of a trial only where its parent has one of the values it names.
@@ -18,7 +18,7 @@ REVERSE_LOG: Final = "UNIT_REVERSE_LOG_SCALE"
 
 
 class Kind(StrEnum):
-    """Types of parameters, by the field that has their values."""
+    """Types of parameters, by the field with their values."""
 
     DOUBLE = "doubleValueSpec"
     INTEGER = "integerValueSpec"
@@ -28,7 +28,7 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True)
 class Child:
-    """A conditional parameter, and the values of its parent that ask for it."""
+    """A conditional parameter, and the parent's values that activate it."""
 
     parent_values: tuple[Value, ...]
     parameter: Parameter
@@ -50,7 +50,7 @@ class Parameter:
 
 
 def search_space(study: Mapping[str, Any]) -> list[Parameter]:
-    """The parameters of a ``studySpec`` in the API's JSON form, which was checked."""
+    """Return the parameters of a checked ``studySpec`` in the API's JSON form."""
     return [_parameter(parameter) for parameter in study.get("parameters", [])]
 
 
@@ -75,7 +75,7 @@ def _parameter(spec: Mapping[str, Any]) -> Parameter:
 
 
 def parent_values(condition: Mapping[str, Any]) -> tuple[Value, ...]:
-    """Values of the parent for which a conditional parameter is there."""
+    """Return the parent's values that activate a conditional parameter."""
     if values := condition.get("parentIntValues"):
         return tuple(int(value) for value in values.get("values", []))
     for key in ("parentDiscreteValues", "parentCategoricalValues"):
@@ -85,7 +85,7 @@ def parent_values(condition: Mapping[str, Any]) -> tuple[Value, ...]:
 
 
 def choose(space: Sequence[Parameter], pick: Callable[[Parameter], Value]) -> dict[str, Value]:
-    """A value for each parameter, and for the conditional ones that these values ask for."""
+    """Choose a value for each parameter and for the active conditional parameters."""
     choices: dict[str, Value] = {}
     for parameter in space:
         value = choices[parameter.id] = pick(parameter)
@@ -95,7 +95,7 @@ def choose(space: Sequence[Parameter], pick: Callable[[Parameter], Value]) -> di
 
 
 def arguments(values: Mapping[str, Value]) -> list[str]:
-    """``--name value`` for each parameter, names as written (doc:using-hyperparameter-tuning).
+    """Return ``--name value`` for each parameter (doc:using-hyperparameter-tuning).
 
     A whole number has no ``.0``: code reads such values with ``int``.
     """
@@ -103,7 +103,7 @@ def arguments(values: Mapping[str, Value]) -> list[str]:
 
 
 def to_text(value: Value) -> str:
-    """A value as an argument."""
+    """Return a value as argument text."""
     if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
         return str(int(value))
     return str(value)

@@ -1,4 +1,4 @@
-"""Next steps of a tuning job: the trials to end early, and the end of the job (pure).
+"""Next steps of a tuning job: trials to start or stop early, and the end of the job (pure).
 
 Sources: ``HyperparameterTuningJob.max_failed_trial_count`` (0: the service decides) and
 doc:training/using-hyperparameter-tuning (a first trial that fails then ends the job). After how
@@ -49,7 +49,9 @@ class Progress:
 def next_step(
     tuning: TuningRecord, trials: Sequence[TrialRecord], *, points: int, room: int
 ) -> Progress:
-    """Return what to do next; ``points``: trials that can differ; ``room``: trials at once here."""
+    """Return the next steps; ``points`` is the number of distinct trials, ``room`` the parallel
+    limit.
+    """
     failed = [trial for trial in trials if trial.state is TrialState.INFEASIBLE]
     if text := _failure(tuning, failed):
         return Progress(failure=text, done=all(trial.state.over for trial in trials))
@@ -70,7 +72,9 @@ def _failure(tuning: TuningRecord, failed: Sequence[TrialRecord]) -> str:
     last = max(failed, key=lambda trial: trial.end_time or "")
     because = f"Trial {last.number}: {last.infeasible_reason}"
     if limit:
-        text = f"{len(failed)} trials failed, as many as maxFailedTrialCount ({limit}). {because}"
+        text = (
+            f"{len(failed)} trials failed, which reaches maxFailedTrialCount ({limit}). {because}"
+        )
         return text if len(failed) >= limit else ""
     first = next((trial for trial in failed if trial.number == 1), None)
     if first:
@@ -82,11 +86,13 @@ def _failure(tuning: TuningRecord, failed: Sequence[TrialRecord]) -> str:
 
 
 def stored_only(study: Mapping[str, Any]) -> Iterator[Refusal]:
-    """Rules of a ``studySpec`` that the local cloud keeps and does not carry out."""
+    """Yield rules of a ``studySpec`` that the local cloud stores without effect."""
     for field in _STORED_ONLY:
         if field in study:
-            what = "is stored and not carried out here: every trial runs to its end"
-            yield Refusal(("studySpec", field), what, f"{MEDIAN} is carried out", "warning")
+            what = "is stored without effect: every trial runs to its end"
+            yield Refusal(
+                ("studySpec", field), what, f"the local cloud applies {MEDIAN} instead", "warning"
+            )
 
 
 def reason_to_stop(
@@ -94,7 +100,7 @@ def reason_to_stop(
     trial: Sequence[Measurement],
     completed: Sequence[Sequence[Measurement]],
 ) -> str:
-    """Return why a trial with these measurements must stop; empty if it goes on.
+    """Return why a trial with these measurements must stop; empty if it continues.
 
     ``completed``: what each trial reported that has succeeded.
     """
@@ -105,7 +111,7 @@ def reason_to_stop(
     by_time = bool(study[MEDIAN].get("useElapsedDuration"))
 
     def points(reported: Sequence[Measurement]) -> list[tuple[float, float]]:
-        """Return step (or time) and quality of each value of the metric."""
+        """Return step (or time) and value of the metric's measurements."""
         return [
             (report.elapsed if by_time else report.step, sign * report.metrics[name])
             for report in reported

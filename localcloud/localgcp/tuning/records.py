@@ -1,4 +1,4 @@
-"""Tuning jobs and their trials as rows of SQLite, in the file that has the CustomJobs.
+"""Tuning jobs and trials as rows of SQLite, in the same file as the CustomJobs.
 
 A trial and its CustomJob are written in one transaction: after a kill there is both or neither.
 """
@@ -34,7 +34,7 @@ Value = float | int | str
 
 
 class TrialState(StrEnum):
-    """The states a trial takes here, as the API names them (T:study.Trial.State)."""
+    """Trial states in the local cloud, with the API's names (T:study.Trial.State)."""
 
     REQUESTED = "REQUESTED"
     ACTIVE = "ACTIVE"
@@ -49,7 +49,7 @@ class TrialState(StrEnum):
 
 @dataclass(frozen=True)
 class Measurement:
-    """Values of metrics after a number of steps."""
+    """Values of metrics at a step."""
 
     step: int
     metrics: dict[str, float]
@@ -59,7 +59,7 @@ class Measurement:
 
 @dataclass(frozen=True)
 class TrialRecord:
-    """One row: a trial, and the CustomJob that runs it."""
+    """One trial, and the CustomJob that runs it."""
 
     tuning_id: str
     number: int
@@ -76,7 +76,7 @@ class TrialRecord:
 
 @dataclass(frozen=True)
 class TuningRecord(JobRecord):
-    """One row; ``request`` is the HyperparameterTuningJob as it was sent, in its JSON form."""
+    """One tuning job; ``request`` is the original HyperparameterTuningJob in JSON form."""
 
     @property
     def name(self) -> str:
@@ -85,12 +85,12 @@ class TuningRecord(JobRecord):
 
     @property
     def spec(self) -> dict[str, Any]:
-        """The ``trialJobSpec``."""
+        """The tuning job's ``trialJobSpec``."""
         return self.request.get("trialJobSpec", {})
 
     @property
     def study(self) -> dict[str, Any]:
-        """The ``studySpec``."""
+        """The tuning job's ``studySpec``."""
         return self.request.get("studySpec", {})
 
     @property
@@ -103,7 +103,7 @@ class TuningRecord(JobRecord):
 
     @property
     def max_failed_trials(self) -> int:
-        """0: the service decides."""
+        """Maximum number of failed trials; 0 lets the service decide."""
         return int(self.request.get("maxFailedTrialCount", 0))
 
 
@@ -116,7 +116,7 @@ class TuningTable(RecordTable[TuningRecord]):
     rows = Rows(TuningRecord, "tuning_jobs", "job_id")
 
     def add_trial(self, trial: TrialRecord, job: JobRecord) -> None:
-        """Write a new trial and its CustomJob, both or neither."""
+        """Write a new trial and its CustomJob in one transaction."""
         with self._connect() as db:
             db.execute("BEGIN IMMEDIATE")  # rolled back when the connection closes
             _TRIALS.insert(db, trial)
@@ -124,24 +124,24 @@ class TuningTable(RecordTable[TuningRecord]):
             db.execute("COMMIT")
 
     def trials(self, tuning_id: str) -> list[TrialRecord]:
-        """Trials of a tuning job, in the order of their numbers."""
+        """Return the trials of a tuning job, ordered by number."""
         with self._connect() as db:
             return _TRIALS.select(db, "WHERE tuning_id = ? ORDER BY number", tuning_id)
 
     def trial_of(self, job_id: str) -> TrialRecord | None:
-        """The trial that a CustomJob runs; None if it runs none."""
+        """Return the trial that a CustomJob runs, or None."""
         with self._connect() as db:
             return next(iter(_TRIALS.select(db, "WHERE job_id = ?", job_id)), None)
 
     def change_trial(self, trial: TrialRecord) -> None:
-        """Write a trial that is not over."""
+        """Write a trial that has not ended."""
         where = "tuning_id = ? AND number = ? AND state NOT IN (?, ?)"
         over = [state for state in TrialState if state.over]
         with self._connect() as db:
             _TRIALS.update(db, trial, where, trial.tuning_id, trial.number, *over)
 
     def measurements(self, tuning_id: str) -> dict[int, list[Measurement]]:
-        """Return the reports of a tuning job by trial, each by its steps."""
+        """Return the measurements of a tuning job's trials, by trial number, in order of steps."""
         query = "SELECT * FROM measurements WHERE tuning_id = ? ORDER BY number, step"
         by_trial: dict[int, list[Measurement]] = {}
         with self._connect() as db:
@@ -151,7 +151,7 @@ class TuningTable(RecordTable[TuningRecord]):
         return by_trial
 
     def put_measurements(self, trial: TrialRecord, reported: Iterable[Measurement]) -> None:
-        """Add what a trial reported; a step that is there already is written anew.
+        """Write a trial's measurements; replaces existing steps.
 
         Of more than ``MOST_MEASUREMENTS`` those with the highest steps are kept.
         """
@@ -171,7 +171,9 @@ class TuningTable(RecordTable[TuningRecord]):
             db.execute("COMMIT")
 
     def delete(self, job_id: str) -> bool:
-        """Remove a tuning job, its trials and their CustomJobs; False if there was none."""
+        """Delete a tuning job, its trials and their CustomJobs; return False if it does
+        not exist.
+        """
         with self._connect() as db:
             db.execute("BEGIN IMMEDIATE")
             known = "(SELECT job_id FROM trials WHERE tuning_id = ?)"
@@ -189,7 +191,9 @@ class TuningTable(RecordTable[TuningRecord]):
 
 
 def best_trial(tuning: TuningRecord, trials: Sequence[TrialRecord]) -> TrialRecord | None:
-    """The first one with the best value of the first metric; None if none was measured."""
+    """Return the first trial with the best value of the first metric; None without a
+    measurement.
+    """
     metric = tuning.study["metrics"][0]
     measured = [trial for trial in trials if trial.measurement]
     if not measured:

@@ -1,4 +1,4 @@
-"""Values for the next trial: GRID_SEARCH, RANDOM_SEARCH, and the default algorithm.
+"""Values of the next trial: GRID_SEARCH, RANDOM_SEARCH and the default algorithm.
 
 Google's default is its own (Bayesian optimisation); here optuna's TPE suggests. Its study is built
 anew from the trials in the table for each suggestion: nothing is lost when the server ends. optuna
@@ -41,7 +41,7 @@ def grid(space: Sequence[Parameter]) -> Iterator[dict[str, Value]]:
 
 
 def random_point(space: Sequence[Parameter], seed: str) -> dict[str, Value]:
-    """Values by chance, each parameter alike on its scale; the same seed gives the same values."""
+    """Return random values, uniform on each parameter's scale and determined by the seed."""
     chance = random.Random(seed)
     return choose(space, lambda parameter: _random_value(parameter, chance))
 
@@ -65,7 +65,9 @@ def suggest(
     trials: Sequence[TrialRecord],
     seed: str,
 ) -> dict[str, Value]:
-    """Values for the next trial, by what was measured (``metrics`` as in ``studySpec``)."""
+    """Return values for the next trial from earlier measurements (``metrics`` as in
+    ``studySpec``).
+    """
     import optuna
     from optuna.study import StudyDirection
 
@@ -91,7 +93,7 @@ def suggest(
 def _past(
     space: Sequence[Parameter], metrics: Sequence[Mapping[str, Any]], trial: TrialRecord
 ) -> FrozenTrial:
-    """A trial as optuna has it. One that still runs counts as bad, so that it is not repeated."""
+    """Convert a trial to optuna's form. A running trial counts as bad, so it is not repeated."""
     from optuna.trial import TrialState as State
     from optuna.trial import create_trial
 
@@ -148,7 +150,7 @@ def _to_optuna(parameter: Parameter, value: Any) -> Any:
 
 
 def _mirrored(parameter: Parameter, value: Any) -> Any:
-    """A reverse logarithmic scale is a logarithmic one read from the top."""
+    """Convert between reverse logarithmic and logarithmic scale."""
     if parameter.scale != REVERSE_LOG:
         return value
     return min(max(parameter.low + parameter.high - value, parameter.low), parameter.high)

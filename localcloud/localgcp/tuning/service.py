@@ -1,4 +1,4 @@
-"""The methods of ``google.cloud.aiplatform.v1.JobService`` for hyperparameter tuning jobs.
+"""Methods of ``google.cloud.aiplatform.v1.JobService`` for hyperparameter tuning jobs.
 
 States move as a CustomJob's. Which trials there are is decided in
 ``localgcp.tuning.driver``.
@@ -36,7 +36,7 @@ class Driver(Protocol):
 
 @serves(TUNING_JOBS)
 class TuningService(JobCollection[TuningRecord]):
-    """Hyperparameter tuning jobs; lists have them without their trials (T:job_service)."""
+    """Hyperparameter tuning jobs; list answers omit their trials (T:job_service)."""
 
     api: ClassVar = VERTEX_JOBS
     first = JobState.PENDING
@@ -46,7 +46,7 @@ class TuningService(JobCollection[TuningRecord]):
         self._jobs, self._trials, self._driver = jobs, table, driver
 
     def check(self, body: Body, project: str, region: str) -> None:
-        """Raise ApiError for a tuning job that the service, or this machine, refuses."""
+        """Raise ApiError for a tuning job that the service or this machine refuses."""
         spec = body.get("trialJobSpec", {})
         job = {key: body[key] for key in ("displayName", "labels") if key in body}
         check_custom_job(
@@ -62,13 +62,13 @@ class TuningService(JobCollection[TuningRecord]):
             raise failed_precondition(text)
 
     def begin(self, job_id: str) -> None:
-        """Have the driver look at its jobs."""
+        """Wake the driver for a new job."""
         self._driver.wake()
 
     end = begin
 
     def find(self, name: str, _context: Any = None) -> Body:
-        """The tuning job with its trials. Raises ApiError."""
+        """Return the tuning job with its trials. Raises ApiError."""
         record = self.record(name)
         reported = self._trials.measurements(record.job_id)
         trials = self._trials.trials(record.job_id)
@@ -77,7 +77,7 @@ class TuningService(JobCollection[TuningRecord]):
 
 
 def _trial_body(trial: TrialRecord, reported: Sequence[Measurement]) -> dict[str, Any]:
-    """A trial in the API's JSON form, which has null for what is not set."""
+    """Return a trial in the API's JSON form, with null for unset fields."""
     measured = _measurement_body(trial.measurement) if trial.measurement else None
     return {
         "id": str(trial.number),
@@ -105,31 +105,31 @@ def _measurement_body(measurement: Measurement) -> dict[str, Any]:
 
 
 class Tuning:
-    """The table of tuning jobs, and what drives them."""
+    """The table and the driver of tuning jobs."""
 
     def __init__(self, home: Home) -> None:
         self.home, self.table = home, TuningTable(home.database)
         self._driver: TuningDriver | None = None
 
     def trial_id(self, job_id: str) -> str | None:
-        """The id of the trial that a CustomJob runs; None if it runs none."""
+        """Return the id of the trial that a CustomJob runs, or None."""
         trial = self.table.trial_of(job_id)
         return str(trial.number) if trial else None
 
     def trials(self, tuning_id: str) -> list[tuple[str, str]]:
-        """Each trial of a tuning job: its id, and that of its CustomJob."""
+        """Return the trials of a tuning job as pairs of trial id and CustomJob id."""
         return [(str(trial.number), trial.job_id) for trial in self.table.trials(tuning_id)]
 
     def job(self, tuning_id: str) -> TuningRecord | None:
-        """The tuning job with this id."""
+        """Return the tuning job with this id."""
         return self.table.get(tuning_id)
 
     def is_trial(self, job_id: str) -> bool:
-        """Does this CustomJob run a trial?"""
+        """Return whether this CustomJob runs a trial."""
         return self.table.trial_of(job_id) is not None
 
     def start(self, jobs: JobService) -> TuningService:
-        """Go on with what an earlier server left; returns what serves tuning jobs.
+        """Resume the tuning jobs of an earlier server; return the service of tuning jobs.
 
         The scheduler has begun.
         """
@@ -138,6 +138,6 @@ class Tuning:
         return TuningService(jobs, self.table, self._driver)
 
     def stop(self) -> None:
-        """Start no further trial; trials that run are the scheduler's to end."""
+        """Start no further trials; the scheduler ends running trials."""
         if self._driver:
             self._driver.stop()

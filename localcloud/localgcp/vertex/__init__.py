@@ -1,4 +1,4 @@
-"""Stand-in for the Vertex AI job service and for the logs of jobs.
+"""Stand-in for the Vertex AI job service and for Cloud Logging of jobs.
 
 ==================  ==================================================================
 ``service``         ``JobService`` and ``TensorboardService``, on the API's own types

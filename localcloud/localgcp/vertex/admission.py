@@ -1,4 +1,4 @@
-"""Errors that the service detects when a job starts: the job is then FAILED with a message.
+"""Errors that the service detects at the start of a job, which then is FAILED with a message.
 
 A custom account needs its grants on the buckets themselves or on the project. Without a custom
 account the job runs as the Custom Code Service Agent, which can read and write all buckets of its
@@ -27,7 +27,7 @@ _OBJECT: Final = re.compile(r"gs://[a-z0-9][a-z0-9._-]*(?:/[^\s'\",;]*)?")
 
 
 class Access:
-    """Permissions of the account of one job on buckets."""
+    """Bucket permissions of one job's account."""
 
     def __init__(self, store: Store, project: str, account: str | None) -> None:
         self.store = store
@@ -38,11 +38,11 @@ class Access:
         return self._holds(bucket, READERS | WRITERS)
 
     def may_create(self, bucket: str) -> bool:
-        """May it add objects?"""
+        """Return whether the account may create objects."""
         return self._holds(bucket, CREATORS | WRITERS)
 
     def may_change(self, bucket: str) -> bool:
-        """May it overwrite and delete objects?"""
+        """Return whether the account may overwrite and delete objects."""
         return self._holds(bucket, WRITERS)
 
     def _holds(self, bucket: str, roles: frozenset[str]) -> bool:
@@ -58,12 +58,12 @@ class Access:
 
 
 def access_of(store: Store, job: JobRecord) -> Access:
-    """The rights this job runs with."""
+    """Return the permissions of the account of this job."""
     return Access(store, job.project, job.spec.get("serviceAccount"))
 
 
 def admit(store: Store, job: JobRecord) -> None:
-    """Raise StartRefusedError if the job cannot start in this cloud."""
+    """Raise StartRefusedError if the job cannot start."""
     access = access_of(store, job)
     if access.account and store.account(access.account) is None:
         raise StartRefusedError(RpcCode.PERMISSION_DENIED, no_act_as(access.account).message)
@@ -85,7 +85,7 @@ def admit(store: Store, job: JobRecord) -> None:
 
 
 def _admit_named(store: Store, access: Access, spec: dict[str, Any]) -> None:
-    """Buckets that arguments and variables name: the job's code would be answered 403.
+    """Check buckets in arguments and variables, for which the job's code would get 403.
 
     The storage emulator does not authenticate, so what the cloud would refuse in the middle of
     the run is refused before it. A bucket this cloud does not have is left to the code.
@@ -97,12 +97,13 @@ def _admit_named(store: Store, access: Access, spec: dict[str, Any]) -> None:
             if known and not access.may_read(bucket) and not access.may_create(bucket):
                 denied = _denied(access, "storage.objects.get", uri, "Viewer")
                 raise StartRefusedError(
-                    RpcCode.PERMISSION_DENIED, f"403 for what the job names: {denied}"
+                    RpcCode.PERMISSION_DENIED,
+                    f"403 for a bucket in the job's arguments or variables: {denied}",
                 )
 
 
 def _words(spec: dict[str, Any]) -> Iterator[str]:
-    """Arguments, command and values of variables of all pools."""
+    """Yield arguments, command and variable values of all pools."""
     for pool in spec.get("workerPoolSpecs", []):
         task = pool.get("containerSpec") or pool.get("pythonPackageSpec") or {}
         yield from task.get("command", [])

@@ -1,4 +1,4 @@
-"""Google's own accounts that act for a job: who they are here, and what they hold."""
+"""Google's service agents that act for a job: their addresses and roles in the local cloud."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ _PRIMITIVE: Final = frozenset({"roles/owner", "roles/editor"})
 
 
 def service_agent(project: str) -> str:
-    """Address of the Vertex AI Service Agent of a project (id)."""
+    """Return the address of a project's Vertex AI Service Agent (project id)."""
     return f"service-{project_number(project)}@gcp-sa-aiplatform.iam.gserviceaccount.com"
 
 
 def has_role(store: Store, email: str, roles: frozenset[str], *places: str) -> bool:
-    """Does the account hold one of the roles on one of these resources?"""
+    """Return whether the account has one of the roles on one of these resources."""
     member = f"serviceAccount:{email}"
     wanted = roles | _PRIMITIVE
     return any(not wanted.isdisjoint(store.roles(place, member)) for place in places)

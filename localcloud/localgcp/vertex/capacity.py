@@ -1,4 +1,4 @@
-"""Machines of reservations for a job: which it may use, and taking them.
+"""Finds and claims the machines of reservations that a job may use.
 
 Sources: doc:training/use-reservations, doc:predictions/use-reservations (several values are in
 order of priority), D:compute.v1. Sentences are ours. A job whose reservation is used up waits
@@ -23,7 +23,7 @@ ANY, SPECIFIC = "ANY_RESERVATION", "SPECIFIC_RESERVATION"
 
 @dataclass
 class Plan:
-    """Demand of a job: machines by reservation, their total number, and the log text."""
+    """A job's demand: machines by reservation, their limits, and log lines."""
 
     wanted: dict[str, int] = field(default_factory=dict)
     limits: dict[str, int] = field(default_factory=dict)
@@ -32,7 +32,9 @@ class Plan:
     """The exhausted capacity, if the job has to wait."""
 
     def take(self, at: str, found: Iterable[Reservation], left: int, jobs: JobTable | None) -> int:
-        """Take up to ``left`` machines of reservations, in order; return how many are missing."""
+        """Take up to ``left`` machines of reservations, in order; return the number of missing
+        machines.
+        """
         for reservation in found:
             if taken := min(left, self.free(reservation, jobs)):
                 self.wanted[reservation.path] = self.wanted.get(reservation.path, 0) + taken
@@ -42,20 +44,20 @@ class Plan:
         return left
 
     def free(self, reservation: Reservation, jobs: JobTable | None) -> int:
-        """Machines of a reservation that neither jobs nor this plan has."""
+        """Return the free machines of a reservation, without those that jobs or this plan use."""
         used = jobs.used(reservation.path) if jobs else 0
         return max(0, reservation.count - used - self.wanted.get(reservation.path, 0))
 
 
 def admit(store: Store, job: JobRecord) -> None:
-    """Raise StartRefusedError if the reservations the job names can never serve it."""
+    """Raise StartRefusedError if the job's reservations can never serve the job."""
     made = plan(store, None, job)
     if made.short:
         raise StartRefusedError(RpcCode.FAILED_PRECONDITION, f"{made.short} in all.")
 
 
 def plan(store: Store, jobs: JobTable | None, job: JobRecord) -> Plan:
-    """Reservations the job can consume now; without ``jobs``, if no other job consumed any.
+    """Plan the machines of reservations; without ``jobs``, as if no other job used any.
 
     Raises StartRefusedError.
     """
@@ -69,7 +71,7 @@ def plan(store: Store, jobs: JobTable | None, job: JobRecord) -> Plan:
                     ", ".join(_values(pool)),
                     sum(reservation.count for reservation in named),
                 )
-                made.short = f"{at} asks for {replicas} machines; {names} has {total}"
+                made.short = f"{at} requests {replicas} machines; {names} has {total}"
         elif kind == ANY:
             _any(store, jobs, job, at, pool, made)
     return made
@@ -92,30 +94,34 @@ def _any(
         for zone in sorted({reservation.zone for reservation in fitting})
     }
     if not zones:
-        made.notes.append(f"{at}: no open reservation of {shape} in {job.region}; on demand")
+        made.notes.append(
+            f"{at}: no open reservation of {shape} in {job.region}; using on-demand machines"
+        )
         return
     zone = max(zones, key=lambda reservation: zones[reservation])
     if left := made.take(
         at, [reservation for reservation in fitting if reservation.zone == zone], replicas, jobs
     ):
-        made.notes.append(f"{at}: {left} on demand in {zone}, its reservations are used up")
+        made.notes.append(
+            f"{at}: {left} on demand in {zone}, because its reservations have too few free machines"
+        )
 
 
 def _named(store: Store, job: JobRecord, at: str, pool: dict[str, Any]) -> Iterator[Reservation]:
-    """The reservations a pool names, in order.
+    """Return the reservations that a pool names, in order.
 
     Raises StartRefusedError for one that cannot serve it.
     """
     for value in _values(pool):
         resource = reservations.find(store, value)
         if resource is None:
-            text = f"{at}: the reservation {value} does not exist (or cannot be seen)."
+            text = f"{at}: the reservation {value} does not exist or is not visible."
             raise StartRefusedError(RpcCode.NOT_FOUND, text)
         agent = agents.service_agent(job.project)
         if not agents.has_role(store, agent, agents.VIEWER, f"projects/{resource.project}"):
             text = (
-                f"{agent} does not have compute.reservations.get on {value}. Grant it "
-                f"roles/compute.viewer in project {resource.project}."
+                f"{agent} does not have compute.reservations.get on {value}. Grant "
+                f"roles/compute.viewer to this service agent in project {resource.project}."
             )
             raise StartRefusedError(RpcCode.PERMISSION_DENIED, text)
         if reason := _why_not(resource, job, by_name=True):
@@ -125,7 +131,8 @@ def _named(store: Store, job: JobRecord, at: str, pool: dict[str, Any]) -> Itera
         shape = _shape(pool)
         if resource.shape != shape:
             text = (
-                f"{at}: the reservation {value} is of {resource.shape}, the job asks for {shape}."
+                f"{at}: the reservation {value} has machines of {resource.shape}, the job "
+                f"requests {shape}."
             )
             raise StartRefusedError(RpcCode.FAILED_PRECONDITION, text)
         yield resource
@@ -137,7 +144,7 @@ def _why_not(reservation: Reservation, job: JobRecord, *, by_name: bool = False)
     if not reservation.open_to(job.project):
         return f"is not shared with project {job.project} (shareSettings)"
     if reservation.local_ssds:
-        return "has local SSDs attached by hand, which Vertex AI cannot use"
+        return "has manually attached local SSDs, which Vertex AI does not support"
     if reservation.by_name_only and not by_name:
         return "can only be consumed by name"
     return ""

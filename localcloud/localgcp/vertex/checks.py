@@ -1,4 +1,4 @@
-"""Requests that the service rejects at once, at CreateCustomJob.
+"""Request checks that fail CreateCustomJob at once.
 
 ``localgcp.apis.field_rules`` has checked required fields and labels before. What the service finds
 out only when the job starts is in ``localgcp.vertex.admission``.
@@ -39,7 +39,7 @@ LIMITS: Final = "localgcp.job_limits"
 
 
 def resolve_parent(store: Store, parent: str) -> tuple[str, str]:
-    """(project id, region) of ``projects/{id or number}/locations/{region}``.
+    """Return project id and region of ``projects/{id or number}/locations/{region}``.
 
     Raises ApiError: bad form or region, a project that is not there, Vertex AI not enabled.
     """
@@ -54,7 +54,7 @@ def resolve_parent(store: Store, parent: str) -> tuple[str, str]:
 
 
 def usable_project(store: Store, given: str, *apis: tuple[str, str]) -> str:
-    """Return the id of a project (id or number) in which APIs (host, title) are enabled.
+    """Return the id of a project (id or number) with the given APIs (host, title) enabled.
 
     Raises ApiError.
     """
@@ -117,7 +117,7 @@ def _installed_limits() -> tuple[Callable[[dict[str, Any], str], FieldErrors], .
 
 
 def no_act_as(account: str) -> ApiError:
-    """The account is missing, or the caller may not use it: the service does not say which."""
+    """Return the error for a missing account, or one that the caller may not act as."""
     return permission_denied(
         f"You do not have permission to act as service_account: {account}. (or it may not exist)."
     )
@@ -137,7 +137,7 @@ def _fields(job: dict[str, Any]) -> FieldErrors:
         uri = spec["baseOutputDirectory"].get("outputUriPrefix", "")
         if not re.match(r"gs://[^/]+", uri):
             field = "job_spec.base_output_directory.output_uri_prefix"
-            yield field, f"Cloud Storage URI expected, got {uri!r}."
+            yield field, f"Expected a Cloud Storage URI, got {uri!r}."
     if spec.get("tensorboard") and not spec.get("serviceAccount"):
         message = "must be specified when uploading to TensorBoard"
         yield "job_spec.service_account", f"`custom_job.job_spec.service_account` {message}"
@@ -157,7 +157,10 @@ def _pool(at: str, pool: dict[str, Any]) -> FieldErrors:
     elif package := pool.get("pythonPackageSpec"):
         for uri in package.get("packageUris", []):
             if not re.match(r"gs://[^/]+/.+", uri):
-                yield f"{at}.python_package_spec.package_uris", f"Cloud Storage URI expected: {uri}"
+                yield (
+                    f"{at}.python_package_spec.package_uris",
+                    (f"Expected a Cloud Storage URI, got {uri}"),
+                )
         yield from env_errors(f"{at}.python_package_spec", package)
     else:
         yield at, "One of `container_spec` and `python_package_spec` must be set."
@@ -186,7 +189,7 @@ _KEY: Final = "compute.googleapis.com/reservation-name"
 
 
 def placement_errors(job: dict[str, Any], region: str) -> FieldErrors:
-    """Bad fields of a CustomJob in the API's JSON form, as (field, message)."""
+    """Yield bad fields of a CustomJob in the API's JSON form, as (field, message)."""
     spec = job.get("jobSpec", {})
     yield from _network(spec)
     yield from _interface(spec, region)
@@ -202,7 +205,7 @@ def placement_errors(job: dict[str, Any], region: str) -> FieldErrors:
 def check_network(
     store: Store, jobs: JobTable, job: dict[str, Any], project: str, region: str
 ) -> None:
-    """Raise ApiError for a network of an unknown project, or a second one in the region."""
+    """Raise ApiError for a network of an unknown project, or a second network in the region."""
     network = job["jobSpec"].get("network")
     if not network:
         return
@@ -238,10 +241,10 @@ def _network(spec: dict[str, Any]) -> FieldErrors:
             yield "job_spec.psc_interface_config", message
     ranges = spec.get("reservedIpRanges", [])
     if ranges and network is None:
-        yield "job_spec.reserved_ip_ranges", "Reserved IP ranges need a network."
+        yield "job_spec.reserved_ip_ranges", "Reserved IP ranges require a network."
     for name in ranges:
         if not _RANGE.match(name):
-            message = f"The name of an allocated range expected, got {name!r}."
+            message = f"Expected the name of an allocated range, got {name!r}."
             yield "job_spec.reserved_ip_ranges", message
 
 
@@ -257,7 +260,7 @@ def _interface(spec: dict[str, Any], region: str) -> FieldErrors:
     elif match is None:
         yield (
             f"{at}.network_attachment",
-            f"Not the name of a network attachment: {network_attachment!r}.",
+            f"Expected the name of a network attachment, got {network_attachment!r}.",
         )
     elif match["region"] not in (None, region):
         message = (
@@ -292,7 +295,7 @@ def _affinity(at: str, affinity: dict[str, Any], spec: dict[str, Any], region: s
     for value in values:
         match = _RESERVATION.match(value)
         if match is None:
-            message = f"projects/P/zones/Z/reservations/R expected, got {value!r}."
+            message = f"Expected projects/P/zones/Z/reservations/R, got {value!r}."
             yield f"{at}.values", message
         elif match["region"] != region:
             yield f"{at}.values", f"The zone must be in the job's region {region}, got {value}."

@@ -1,4 +1,4 @@
-"""Create, get, list, update and delete, as the collections of Vertex AI have them.
+"""Create, get, list, update and delete for the resource collections of Vertex AI.
 
 Names, ids and defaults are those of the API's reference; messages are the client's. A name may have
 a project's id or number; those that are returned have the number. Resources are rows of SQLite in
@@ -55,7 +55,7 @@ CREATE INDEX IF NOT EXISTS experiment_parents ON experiment_resources (parent);
 
 @dataclass(frozen=True, eq=False)
 class Collection:
-    """One collection of a location: ``endpoints``, say."""
+    """One collection of a location, such as ``endpoints``."""
 
     message: Any
     """The client's type of its resources."""
@@ -76,14 +76,14 @@ class Collection:
 
 
 class ReadTable(Protocol):
-    """Reader of the resources of a collection."""
+    """Reads the resources of a collection."""
 
     def get(self, name: str) -> Body | None: ...
     def list(self, parent: str) -> list[Body]: ...
 
 
 class Table(ReadTable, Protocol):
-    """Store of the resources of a collection."""
+    """Reads and writes the resources of a collection."""
 
     def put(self, body: Body) -> None: ...
     def delete(self, name: str) -> None: ...
@@ -96,26 +96,26 @@ class ResourceTable:
         self._path = path
 
     def get(self, name: str) -> Body | None:
-        """The resource, or None."""
+        """Return the resource, or None."""
         with self._connect() as db:
             query = "SELECT body FROM experiment_resources WHERE name = ?"
             row = db.execute(query, (name,)).fetchone()
         return json.loads(row[0]) if row else None
 
     def list(self, parent: str) -> list[Body]:
-        """Resources whose names are ``parent`` with one more part."""
+        """Return resources whose names are ``parent`` with one more segment."""
         with self._connect() as db:
             query = "SELECT body FROM experiment_resources WHERE parent = ?"
             return [json.loads(row[0]) for row in db.execute(query, (parent,))]
 
     def put(self, body: Body) -> None:
-        """Write a resource, replacing what is there."""
+        """Write a resource; replaces an existing one."""
         values = (body["name"], body["name"].rpartition("/")[0], json.dumps(body))
         with self._connect() as db:
             db.execute("INSERT OR REPLACE INTO experiment_resources VALUES (?, ?, ?)", values)
 
     def delete(self, name: str) -> None:
-        """Remove a resource and what lies below it: 0 is the character after the slash."""
+        """Delete a resource and its children: ``0`` is the character after the slash."""
         below = "name = ?1 OR (name > ?1 || '/' AND name < ?1 || '0')"
         with self._connect() as db:
             db.execute(f"DELETE FROM experiment_resources WHERE {below}", (name,))
@@ -129,7 +129,7 @@ class ResourceTable:
 
 
 class ResourceReader:
-    """Serves one collection of resources that are read."""
+    """Serves get and list of one collection."""
 
     #: Set by ``serves``.
     collection: Collection
@@ -138,7 +138,9 @@ class ResourceReader:
         self.store, self.operations, self._read_table = store, operations, table
 
     def canonical(self, name: str, context: Any) -> str:
-        """The name with the project's number. Raises ApiError: bad form, or the job may not."""
+        """Return the name with the project's number. Raises ApiError: bad form or missing
+        permission.
+        """
         match = _NAME.fullmatch(name)
         if match is None:
             raise invalid_argument(f"Invalid resource name: {name!r}.")
@@ -152,7 +154,7 @@ class ResourceReader:
         return f"projects/{project_number(project)}/locations/{region}{match[2]}"
 
     def find(self, name: str, context: Any) -> Body:
-        """The resource. Raises ApiError."""
+        """Return the resource. Raises ApiError."""
         full, kind = self.canonical(name, context), self.collection.message.__name__
         if full.split("/")[4:-1] != [self.collection.segment]:
             raise invalid_argument(f"Invalid resource name: {full!r}; expected a {kind}.")
@@ -162,19 +164,21 @@ class ResourceReader:
         return body
 
     def place(self, parent: str, context: Any) -> str:
-        """The location that is a request's parent, with the project's number. Raises ApiError."""
+        """Return the request's location, with the project's number. Raises ApiError."""
         place = self.canonical(parent, context)
         if place.count("/") != 3:
             raise invalid_argument(f"Invalid resource name: {parent!r}.")
         return place
 
     def page(self, request: Any, context: Any) -> tuple[list[Body], str]:
-        """Resources of a page, newest first or as asked, and the token of the next one."""
+        """Return a page of resources, newest first or as requested, and the next page's token."""
         place = self.place(request.parent, context)
         return self.paged(self._read_table.list(f"{place}/{self.collection.segment}"), request)
 
     def paged(self, found: list[Body], request: Any) -> tuple[list[Body], str]:
-        """Those of a page that fit the request's filter, and the token of the next one."""
+        """Return a page of the resources that match the request's filter, and the next page's
+        token.
+        """
         try:
             test = filters.parse(request.filter, filters.Fields(_FIELDS, _value))
         except FilterError as error:
@@ -188,7 +192,7 @@ class ResourceReader:
 
 
 class ResourceService(ResourceReader):
-    """Serves one collection of resources that are also made, changed and deleted."""
+    """Serves create, get, list, update and delete of one collection."""
 
     def __init__(self, store: Store, operations: OperationTable, table: Table) -> None:
         super().__init__(store, operations, table)
@@ -196,7 +200,7 @@ class ResourceService(ResourceReader):
         self._lock = threading.RLock()  # for what is read and then written
 
     def create(self, parent: str, sent: Any, id_: str, context: Any) -> Body:
-        """A new resource. Raises ApiError."""
+        """Create a resource. Raises ApiError."""
         collection, place = self.collection, self.place(parent, context)
         if id_ and not re.fullmatch(collection.id, id_):
             form = f"valid ids are {collection.id}"
@@ -215,7 +219,7 @@ class ResourceService(ResourceReader):
         return body
 
     def update(self, sent: Any, mask: Sequence[str], context: Any) -> Body:
-        """Change the fields of the mask, or all that may change. Raises ApiError."""
+        """Update the fields of the mask, or all mutable fields. Raises ApiError."""
         new, mutable = to_body(self.collection, sent), {*self.collection.mutable}
         fields = {json_name(path.partition(".")[0]) for path in mask} - {"*"}
         if fixed := sorted(fields - mutable):
@@ -224,13 +228,13 @@ class ResourceService(ResourceReader):
         with self._lock:
             body = self.find(sent.name, context)
             if new.get("etag", body.get("etag")) != body.get("etag"):
-                text = f"The etag of {sent.name} is not the current one: it was changed meanwhile."
+                text = f"The etag of {sent.name} is outdated: the resource was changed meanwhile."
                 raise ApiError(grpc.StatusCode.ABORTED, text)
             kept = {key: value for key, value in body.items() if key not in fields}
             return self._write(kept | {k: v for k, v in new.items() if k in fields}, now())
 
     def delete(self, name: str, context: Any) -> operations_pb2.Operation:
-        """Remove a resource and what lies below it. Raises ApiError."""
+        """Delete a resource and its children. Raises ApiError."""
         body = self.find(name, context)
         self.table.delete(body["name"])
         metadata = operation.DeleteOperationMetadata()
@@ -238,12 +242,12 @@ class ResourceService(ResourceReader):
 
 
 def to_body(collection: Collection, message: Any) -> Body:
-    """A resource in the API's JSON form."""
+    """Return a resource in the API's JSON form."""
     return json_format.MessageToDict(collection.message.pb(message))
 
 
 def to_message(collection: Collection, body: Body) -> Any:
-    """A resource as the client's message; what only the plugin notes of it is left out."""
+    """Convert a resource to the client's message, without the plugin's own fields."""
     message = collection.message()
     json_format.ParseDict(body, collection.message.pb(message), ignore_unknown_fields=True)
     return message
@@ -253,7 +257,7 @@ _S = TypeVar("_S", bound=type)
 
 
 def serves(collection: Collection) -> Callable[[_S], _S]:
-    """Give a class the methods of a collection that it can serve, as the client names them."""
+    """Add the methods of a collection to a class, with the client's method names."""
 
     def add(service: _S) -> _S:
         service.collection = collection
@@ -300,7 +304,7 @@ def _methods(collection: Collection, kind: Any) -> dict[str, Callable[..., Any]]
 
 
 def _value(body: Body, field: str) -> filters.Value:
-    """The value that a resource has in a filter's field."""
+    """Return a resource's value of a filter's field."""
     value: Any = body
     for part in field.split("."):
         value = value.get(json_name(part)) if isinstance(value, dict) else None
@@ -319,5 +323,5 @@ def _ordered(bodies: list[Body], order: str) -> list[Body]:
 
 
 def json_name(field: str) -> str:
-    """A field's name in the API's JSON form."""
+    """Return a field's name in the API's JSON form."""
     return re.sub(r"_([a-z])", lambda letter: letter[1].upper(), field)

@@ -1,4 +1,4 @@
-"""The filter of List methods: ``labels.k=v``, ``labels.k:*``, ``display_name="x"``, …
+"""Filters of List methods: ``labels.k=v``, ``labels.k:*``, ``display_name="x"``, …
 
 Grammar (AIP-160, the part the service documents for jobs: T:job_service.ListCustomJobsRequest):
 terms joined by AND, or by OR, which binds tighter; NOT or ``-`` before a term; parentheses.
@@ -47,12 +47,12 @@ JOB_FIELDS: Final = Fields(
 
 
 def parse(text: str, fields: Fields = JOB_FIELDS) -> Test:
-    """Return the filter as a test; an empty one lets everything pass. Raises FilterError."""
+    """Parse a filter to a predicate; an empty filter matches everything. Raises FilterError."""
     return _ListReader(text, fields).whole().test
 
 
 def label(text: str) -> tuple[str, str] | None:
-    """Key and value of a filter that asks for one label; None if it asks for anything else.
+    """Return key and value of a filter for exactly one label; None for any other filter.
 
     A table of a thousand jobs answers that by itself, hundreds of times faster than the test.
     """
@@ -95,12 +95,12 @@ class _ListReader(FilterReader):
         try:
             return _time(value)
         except FilterError:
-            text = f"Invalid filter: {self.text!r}, {value[:SHOWN]!r} is no time."
+            text = f"Invalid filter: {self.text!r}, {value[:SHOWN]!r} is not a time."
             raise FilterError(text) from None
 
 
 def _time(value: str) -> str:
-    """In UTC with microseconds, as records hold it: as text, "…05Z" sorts after "…05.9Z"."""
+    """Return a time in UTC with microseconds: as text, "…05Z" sorts after "…05.9Z"."""
     return parse_time(value).isoformat(timespec="microseconds").replace("+00:00", "Z")
 
 

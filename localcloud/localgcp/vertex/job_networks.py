@@ -1,4 +1,4 @@
-"""Jobs that hold something of a project: a peered network, a network attachment."""
+"""Jobs that use a peered network or a network attachment of a project."""
 
 from __future__ import annotations
 
@@ -13,13 +13,15 @@ HOLDING_STATES: Final = (JobState.PENDING, JobState.RUNNING, JobState.CANCELLING
 
 
 def network_of(store: Store, job: JobRecord) -> str | None:
-    """Path of the network the job is peered with (``projects/ID/global/networks/NAME``)."""
+    """Return the path of the job's peered network (``projects/ID/global/networks/NAME``)."""
     network = job.spec.get("network")
     return resource_paths.canonical(store, network) if network and "projects/" in network else None
 
 
 def attachment_of(store: Store, job: JobRecord) -> str | None:
-    """Path of the job's network attachment; a bare name lies in the job's project and region."""
+    """Return the path of the job's network attachment; a bare name belongs to its project and
+    region.
+    """
     network_attachment = job.spec.get("pscInterfaceConfig", {}).get("networkAttachment")
     if not network_attachment:
         return None
@@ -28,12 +30,12 @@ def attachment_of(store: Store, job: JobRecord) -> str | None:
 
 
 def jobs_on_network(store: Store, path: str) -> list[JobRecord]:
-    """Jobs that hold machines in the network, oldest first."""
+    """Return the jobs with machines in the network, oldest first."""
     return [job for job in _holding(store) if network_of(store, job) == path]
 
 
 def jobs_on_attachment(store: Store, path: str) -> list[JobRecord]:
-    """Jobs that hold an interface of the attachment, oldest first."""
+    """Return the jobs with an interface of the attachment, oldest first."""
     return [job for job in _holding(store) if attachment_of(store, job) == path]
 
 

@@ -1,4 +1,4 @@
-"""Cloud Logging's ``ListLogEntries`` over the log files of jobs: what the official client asks for.
+"""Cloud Logging's ``ListLogEntries`` over the log files of jobs, as the official client calls it.
 
 Processes write their logs by themselves and say no time. An entry's timestamp is when the runner
 saw that the log had grown, twice a second; so the lines of several replicas are in order to the
@@ -52,19 +52,19 @@ class _Query:
 
 
 class TuningJobs(Protocol):
-    """Reader of tuning jobs; see ``localgcp.tuning.service``."""
+    """Reads tuning jobs; see ``localgcp.tuning.service``."""
 
     def trials(self, tuning_id: str, /) -> Iterable[tuple[str, str]]:
-        """Each trial of a tuning job: its id, and that of its CustomJob."""
+        """Return the trials of a tuning job as pairs of trial id and CustomJob id."""
         ...
 
     def job(self, tuning_id: str, /) -> JobRecord | None:
-        """The tuning job with this id."""
+        """Return the tuning job with this id."""
         ...
 
 
 class LogService:
-    """``google.logging.v2.LoggingServiceV2`` as far as reading the log of a job needs it.
+    """``google.logging.v2.LoggingServiceV2``, with the methods that read the log of a job.
 
     ``others`` reads the entries of other types of resources, by project and labels of a filter;
     ``tuning`` has the tuning jobs.
@@ -87,7 +87,7 @@ class LogService:
     def matching(
         self, project: str, log_filter: log_filters.LogFilter, job_id: str
     ) -> Iterator[types.LogEntry]:
-        """Entries of one job, of any type of job, for which a filter holds."""
+        """Yield entries of one job, of any type, that match a filter."""
         if log_filter.equal.get(_JOB, job_id) == job_id:
             equal = {**log_filter.equal, _JOB: job_id}
             yield from self._entries(
@@ -97,7 +97,7 @@ class LogService:
     def list_log_entries(
         self, request: types.ListLogEntriesRequest
     ) -> types.ListLogEntriesResponse:
-        """Entries of one job. Raises ApiError for what this stand-in cannot answer."""
+        """Return entries of one job. Raises ApiError for unsupported requests."""
         query = self._query(request)
         if not 0 <= request.page_size <= _MAX_PAGE:
             raise invalid_argument(f"page_size must be 0 to {_MAX_PAGE}, got {request.page_size}.")
@@ -128,7 +128,9 @@ class LogService:
         except FilterError as error:
             raise invalid_argument(str(error)) from error
         if self._other(log_filter.equal) is None and _JOB not in log_filter.equal:
-            text = f'Unparseable filter: the local cloud reads the log of one job, {_JOB}="ID".'
+            text = (
+                f'Unparseable filter: the local cloud reads only the log of one job, {_JOB}="ID".'
+            )
             raise invalid_argument(text)
         return _Query(match[1], log_filter.equal, lambda entry: log_filter.test(_fields(entry)))
 
@@ -148,7 +150,7 @@ class LogService:
             yield from filter(query.test, self._of_service(query, job))
 
     def _of_service(self, query: _Query, job: JobRecord) -> Iterator[types.LogEntry]:
-        """Yield the service's own entry: a job failed. Observed of Google's, at INFO."""
+        """Yield the service's own entry about a failed job (observed at Google, severity INFO)."""
         is_wanted = query.equal.get("resource.labels.task_name", _SERVICE) == _SERVICE
         of_project = query.project in (job.project, project_number(job.project))
         if is_wanted and of_project and job.state is JobState.FAILED and job.end_time:
@@ -165,14 +167,14 @@ class LogService:
     def _other(
         self, equal: Mapping[str, str]
     ) -> Callable[[str, dict[str, str]], Iterator[types.LogEntry]] | None:
-        """Return the reader of another resource type's entries, if the filter names one."""
+        """Return the reader of another resource type's entries, if the filter names that type."""
         kind = _BATCH if _BATCH_JOB in equal else ""
         return self.others.get(equal.get("resource.type", kind))
 
     def _of_job(
         self, query: _Query, job_id: str, resource: dict[str, str], labels: dict[str, str]
     ) -> Iterator[types.LogEntry]:
-        """Entries of a CustomJob, with these labels of the resource and of each entry."""
+        """Yield entries of a CustomJob, with these labels of the resource and of each entry."""
         job = self.jobs.get(job_id)
         if job is None or query.project not in (job.project, project_number(job.project)):
             return
@@ -188,7 +190,7 @@ class LogService:
 
 
 def _fields(entry: types.LogEntry) -> Callable[[str], str]:
-    """Return the fields of an entry that a filter reads."""
+    """Return an entry's fields for filters."""
 
     def read(name: str) -> str:
         if name.startswith("labels."):
@@ -215,7 +217,7 @@ def _fields(entry: types.LogEntry) -> Callable[[str], str]:
 def _of_replica(
     job: JobRecord, file: Path, resource: monitored_resource_pb2.MonitoredResource
 ) -> Iterator[types.LogEntry]:
-    """Entries of a replica's log."""
+    """Yield entries of a replica's log."""
     created, ended = datetime.fromisoformat(job.create_time), job.state.terminal
     for number, text, time in read_lines(file, created, ended=ended):
         yield types.LogEntry(

@@ -1,4 +1,4 @@
-"""When the lines of a replica's log were written: notes of the runner beside the log.
+"""Write times of a replica's log lines, which the runner records beside the log.
 
 ``NAME.times`` has a line ``SIZE TIME`` for every time the runner saw that ``NAME.log`` had grown.
 """
@@ -12,7 +12,7 @@ from pathlib import Path
 
 
 def read_lines(log: Path, created: datetime, *, ended: bool) -> Iterator[tuple[int, str, datetime]]:
-    """Yield number, text and time of the lines of a log.
+    """Yield number, text and time of each line of a log.
 
     A line without a noted time is a millisecond after the one before, from ``created`` on. The
     rest after the last line end counts only in the log of a job that has ended.
@@ -30,7 +30,7 @@ def read_lines(log: Path, created: datetime, *, ended: bool) -> Iterator[tuple[i
 
 
 def _noted(log: Path) -> tuple[list[int], list[datetime]]:
-    """Sizes of a log, and when each was seen."""
+    """Return recorded sizes of a log with their times."""
     try:
         notes = times_file(log).read_text(encoding="ascii").split("\n")
     except FileNotFoundError:
@@ -40,5 +40,5 @@ def _noted(log: Path) -> tuple[list[int], list[datetime]]:
 
 
 def times_file(log: Path) -> Path:
-    """The file with the times of a log."""
+    """Return the file with the times of a log."""
     return log.with_suffix(".times")

@@ -1,4 +1,4 @@
-"""Requirements of a job on a peered network or with a Private Service Connect interface.
+"""Checks a job's peered network or Private Service Connect interface.
 
 Sources: doc:general/vpc-peering, doc:training/using-private-ip and doc:general/vpc-psc-i-setup,
 which grants compute.networkUser and dns.peer on the projects; a grant on the attachment's
@@ -41,7 +41,7 @@ _NODES_OF_A_UNIT: Final = 8
 
 
 def admit(store: Store, job: JobRecord) -> None:
-    """Raise StartRefusedError if the job's network cannot take it."""
+    """Raise StartRefusedError if the job cannot use its network."""
     network = job_networks.network_of(store, job)
     if network is None:
         return
@@ -87,8 +87,8 @@ def _shared(store: Store, job: JobRecord, network: str) -> None:
     ]
     if not agents.has_role(store, agent, agents.NETWORK_USER, *places):
         text = (
-            f"{agent} does not have compute.subnetworks.use in the host project {host}. "
-            "Grant it roles/compute.networkUser there."
+            f"{agent} does not have compute.subnetworks.use in the host project {host}. Grant "
+            f"roles/compute.networkUser to this service agent in {host}."
         )
         raise StartRefusedError(RpcCode.PERMISSION_DENIED, text)
 
@@ -121,9 +121,9 @@ def _room(store: Store, job: JobRecord, network: str, ranges: list[str]) -> None
     if used + own > total - own:
         named = ", ".join(f"{name} ({block})" for name, block in blocks.items())
         text = (
-            f"RANGES_EXHAUSTED: {named or 'no range'} has no room for a job of {_nodes(job)} nodes "
-            f"beside what runs there. Add a range to the private connection of "
-            f"{job.spec['network']}, or wait until jobs end."
+            f"RANGES_EXHAUSTED: {named or 'no range'} has no free block for a job of {_nodes(job)} "
+            f"nodes. Add a range to the private connection of {job.spec['network']}, or wait until "
+            "jobs end."
         )
         raise StartRefusedError(RpcCode.RESOURCE_EXHAUSTED, text)
 
@@ -141,7 +141,9 @@ def _nodes(job: JobRecord) -> int:
 
 
 def _before(other: JobRecord, job: JobRecord) -> bool:
-    """Did the other get its addresses first? Two that start at once must not both be refused."""
+    """Return whether the other job gets addresses first, so that of two jobs only one is
+    refused.
+    """
     if other.job_id == job.job_id:
         return False
     age = (other.create_time, other.job_id) < (job.create_time, job.job_id)
@@ -158,13 +160,13 @@ _UNUSABLE: Final = (Block("100.64.0.0/10"), Block("240.0.0.0/4"))
 
 
 def admit_interface(store: Store, job: JobRecord) -> None:
-    """Raise StartRefusedError if the job cannot have its interface."""
+    """Raise StartRefusedError if the job cannot use its network attachment."""
     path = job_networks.attachment_of(store, job)
     if path is None:
         return
     attachment = store.get(ATTACHMENT, path)
     if attachment is None:
-        text = f"The network attachment {path} does not exist (or cannot be seen)."
+        text = f"The network attachment {path} does not exist or is not visible."
         raise StartRefusedError(RpcCode.NOT_FOUND, text)
     _may_use(store, job, attachment)
     for subnet in subnetworks_of(store, attachment):
@@ -183,8 +185,8 @@ def _may_use(store: Store, job: JobRecord, attachment: StoredResource) -> None:
     ):
         text = (
             f"{agents.service_agent(job.project)} does not have compute.networkAttachments.get and "
-            f".update on {attachment.id}. Grant it roles/compute.networkAdmin in project "
-            f"{attachment.project}."
+            f".update on {attachment.id}. Grant roles/compute.networkAdmin to this service agent "
+            f"in project {attachment.project}."
         )
         raise StartRefusedError(RpcCode.PERMISSION_DENIED, text)
 
@@ -195,8 +197,9 @@ def _may_use_host(store: Store, job: JobRecord, attachment: StoredResource, subn
         return
     if not agents.has_role(store, agent, agents.NETWORK_USER, f"projects/{host}", subnet):
         text = (
-            f"{agent} does not have compute.subnetworks.use on {subnet}. Grant it "
-            f"roles/compute.networkUser in the Shared VPC host project {host}."
+            f"{agent} does not have compute.subnetworks.use on {subnet}. Grant "
+            "roles/compute.networkUser to this service agent in the Shared VPC host project "
+            f"{host}."
         )
         raise StartRefusedError(RpcCode.PERMISSION_DENIED, text)
 
@@ -220,6 +223,6 @@ def _may_peer(store: Store, job: JobRecord, peering: dict[str, str]) -> None:
         if not agents.has_role(store, agent, agents.DNS_PEER, f"projects/{project}"):
             text = (
                 f"{agent} does not have dns.networks.targetWithPeeringZone in project {project}. "
-                "Grant it roles/dns.peer there."
+                "Grant roles/dns.peer to this service agent in that project."
             )
             raise StartRefusedError(RpcCode.PERMISSION_DENIED, text)

@@ -1,4 +1,4 @@
-"""Long-running operations as rows of SQLite: they outlive who began them, and the server.
+"""Long-running operations as rows of SQLite, which persist across restarts of the server.
 
 An operation that is not done has its method and request beside it, so that the next server can take
 it up again.
@@ -42,7 +42,7 @@ class OperationTable:
         self._path = path
 
     def finish(self, target: str, response: Any, metadata: Any) -> Operation:
-        """An operation on a location's resource that is done as it begins."""
+        """Write an operation on a location's resource that is done at once."""
         place = "/".join(target.split("/")[:4])
         made = self.begin(place, "", {}, metadata)
         made.response.CopyFrom(packed(response))
@@ -53,7 +53,7 @@ class OperationTable:
     def begin(
         self, target: str, method: str, request: Mapping[str, Any], metadata: Any
     ) -> Operation:
-        """A new operation on ``target``; ``request`` is what it takes to carry it out."""
+        """Begin an operation on ``target``; ``request`` has the data to execute it."""
         made = Operation(name=f"{target}/operations/{new_id()}", metadata=packed(metadata))
         with connection(self._path, _SCHEMA) as db:
             row = (made.name, target, method, json.dumps(request), made.SerializeToString())
@@ -61,7 +61,7 @@ class OperationTable:
         return made
 
     def end(self, name: str, outcome: Any) -> None:
-        """End an operation with a response, or with an ApiError."""
+        """End an operation with a response or an ApiError."""
         made = self.get(name)
         if made is None or made.done:
             return
@@ -79,14 +79,14 @@ class OperationTable:
             db.execute("UPDATE operations SET done = ?, message = ? WHERE name = ?", row)
 
     def get(self, name: str) -> Operation | None:
-        """The operation as it is now, or None."""
+        """Return the operation, or None."""
         with connection(self._path, _SCHEMA) as db:
             query = "SELECT message FROM operations WHERE name = ?"
             row = db.execute(query, (name,)).fetchone()
         return Operation.FromString(row[0]) if row else None
 
     def list(self, target: str) -> list[Operation]:
-        """Operations on a resource, or on all of a location, oldest first."""
+        """Return operations on a resource, or on all resources of a location, oldest first."""
         with connection(self._path, _SCHEMA) as db:
             query = (
                 "SELECT message FROM operations WHERE target = ?1"
@@ -96,7 +96,7 @@ class OperationTable:
         return sorted(operations, key=lambda operation: operation.name)
 
     def unfinished(self, target: str = "") -> list[tuple[str, str, dict[str, Any]]]:
-        """Name, method and request of operations on ``target`` (default: any) that go on."""
+        """Return name, method and request of unfinished operations on ``target`` (default: any)."""
         query = (
             "SELECT name, method, request FROM operations"
             " WHERE done = 0 AND method <> '' AND (?1 = '' OR target = ?1)"
@@ -107,7 +107,7 @@ class OperationTable:
 
 
 def packed(message: Any) -> any_pb2.Any:
-    """A message of the client's, or of protobuf, as ``Any``."""
+    """Pack a message of the client or of protobuf as ``Any``."""
     made = any_pb2.Any()
     made.Pack(message if isinstance(message, Message) else type(message).pb(message))
     return made
@@ -121,14 +121,14 @@ Around = Callable[[str, str, Mapping[str, Any]], None]
 
 
 class OperationRunner:
-    """Runs the operations of one server."""
+    """Executes the operations of one server."""
 
     def __init__(
         self,
         operations: OperationTable,
         make_around: Callable[[threading.Event], Around] = lambda _: lambda *_: None,
     ) -> None:
-        """``make_around`` gets what is set when the server stops."""
+        """``make_around`` gets the event that is set when the server stops."""
         self.operations = operations
         self.stopping = threading.Event()
         self._around = make_around(self.stopping)
@@ -136,24 +136,24 @@ class OperationRunner:
         self._threads: list[threading.Thread] = []
 
     def register(self, method: str, work: Work) -> None:
-        """``work`` carries out operations of this method."""
+        """Register ``work`` as the function that executes operations of this method."""
         self._work[method] = work
 
     def begin(
         self, target: str, method: str, request: Mapping[str, Any], metadata: Any
     ) -> Operation:
-        """A new operation, which is on its way."""
+        """Begin an operation and start to execute it."""
         made = self.operations.begin(target, method, request, metadata)
         self._start(made.name, method, request)
         return made
 
     def recover(self) -> None:
-        """Take up what an earlier server did not end."""
+        """Resume the unfinished operations of an earlier server."""
         for name, method, request in self.operations.unfinished():
             self._start(name, method, request)
 
     def stop(self) -> None:
-        """Leave operations as they are, for the next server."""
+        """Leave unfinished operations to the next server."""
         self.stopping.set()
         for thread in self._threads:
             thread.join()

@@ -1,4 +1,4 @@
-"""``google.cloud.aiplatform.v1.PipelineService`` for pipelines whose task is one CustomJob.
+"""``google.cloud.aiplatform.v1.PipelineService`` for pipelines with one CustomJob as their task.
 
 The task's inputs are a CustomJobSpec; the service makes a CustomJob of them and names it in
 ``trainingTaskMetadata.backingCustomJob``. Data sets, and a model that the pipeline would upload,
@@ -36,7 +36,9 @@ _KEPT: Final = (
     *("trainingTaskDefinition", "trainingTaskInputs"),
 )
 _MISSING: Final = {
-    "modelToUpload": "pipeline that uploads a model: leave out what serves it, and upload it then",
+    "modelToUpload": (
+        "pipeline that uploads a model: remove the model from the request, and upload it afterwards"
+    ),
     "inputDataConfig": "managed data sets: pass the data's address as an argument",
 }
 PIPELINES: Final = Collection(
@@ -51,18 +53,18 @@ CREATE TABLE IF NOT EXISTS training_pipelines (
 
 
 class PipelineTable:
-    """The table ``training_pipelines``; a pipeline's state is that of its job."""
+    """The table ``training_pipelines``; a pipeline's state is that of its CustomJob."""
 
     def __init__(self, jobs: JobTable) -> None:
         self._jobs = jobs
 
     def get(self, name: str) -> Body | None:
-        """The pipeline, or None."""
+        """Return the pipeline, or None."""
         pipelines = self.list(name.rpartition("/")[0])
         return next((pipeline for pipeline in pipelines if pipeline["name"] == name), None)
 
     def list(self, parent: str) -> list[Body]:
-        """Pipelines of ``projects/NUMBER/locations/REGION/trainingPipelines``."""
+        """Return the pipelines of ``projects/NUMBER/locations/REGION/trainingPipelines``."""
         _, number, _, region, _ = parent.split("/")
         query = "SELECT * FROM training_pipelines WHERE number = ? AND region = ?"
         with connection(self._jobs.path, _SCHEMA) as db:
@@ -85,7 +87,7 @@ class PipelineTable:
 
 @serves(PIPELINES)
 class PipelineService(ResourceReader):
-    """Training pipelines, as far as they run one CustomJob."""
+    """Training pipelines that run one CustomJob."""
 
     api: ClassVar = Api("google.cloud.aiplatform_v1", "pipeline_service")
 
@@ -101,27 +103,33 @@ class PipelineService(ResourceReader):
         return self.find(name, context)
 
     def page(self, request: Any, context: Any) -> tuple[list[Body], str]:
-        """Pipelines of a page, newest first. Raises ApiError for a filter."""
+        """Return a page of pipelines, newest first. Raises ApiError for a filter."""
         if request.filter:
-            raise invalid_argument("filter: the local cloud lists all training pipelines.")
+            raise invalid_argument(
+                "filter: the local cloud supports no filter of training pipelines."
+            )
         return super().page(request, context)
 
     def cancel(self, name: str, context: Any) -> None:
-        """Cancel the pipeline's CustomJob; a second call changes nothing."""
+        """Cancel the pipeline's CustomJob; a second call has no effect."""
         task = self.find(name, context).get("trainingTaskMetadata", {})
         if job := task.get("backingCustomJob"):
             self._jobs.cancel(job)
 
 
 def _job_of(sent: Body) -> custom_job.CustomJob:
-    """The CustomJob of a pipeline. Raises ApiError."""
+    """Return the CustomJob of a pipeline. Raises ApiError."""
     definition = sent.get("trainingTaskDefinition", "")
     if not _CUSTOM_TASK.fullmatch(definition):
-        text = f"training_task_definition: the local cloud runs custom tasks, not {definition!r}."
+        text = (
+            f"training_task_definition: the local cloud runs only custom tasks, not {definition!r}."
+        )
         raise ApiError(grpc.StatusCode.UNIMPLEMENTED, text)
     for key, text in _MISSING.items():
         if key in sent:
-            raise ApiError(grpc.StatusCode.UNIMPLEMENTED, f"{key}: the local cloud has no {text}.")
+            raise ApiError(
+                grpc.StatusCode.UNIMPLEMENTED, f"{key}: the local cloud does not support a {text}."
+            )
     body = {"displayName": f"{sent['displayName']}-custom-job"}
     body |= {key: sent[key] for key in ("labels", "encryptionSpec") if key in sent}
     job = custom_job.CustomJob()
@@ -138,7 +146,7 @@ def _job_of(sent: Body) -> custom_job.CustomJob:
 
 
 def _progress(job: JobRecord | None) -> Body:
-    """State, times, error and job of a pipeline."""
+    """Return state, times, error and job of a pipeline."""
     if job is None:
         error = {"code": 5, "message": "The CustomJob of the pipeline was deleted."}
         return {"state": "PIPELINE_STATE_FAILED", "error": error}

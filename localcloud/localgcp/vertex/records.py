@@ -1,4 +1,4 @@
-"""Custom jobs as rows of SQLite: they outlive the server, and are read without Google's library.
+"""Custom jobs as rows of SQLite, which persist across restarts and need no Google library.
 
 Importing ``google.cloud.aiplatform_v1`` takes more than a second, so ``vt local status``, ``logs``
 and ``up`` read this table; only the server turns rows into API messages.
@@ -38,7 +38,7 @@ _HAS_CLAIMS: Final = "SELECT 1 FROM sqlite_master WHERE name = 'machines_of_a_jo
 
 
 class JobState(StrEnum):
-    """The states a job takes here, as the API names them (google.cloud.aiplatform.v1.JobState)."""
+    """Job states in the local cloud, with the API's names (google.cloud.aiplatform.v1.JobState)."""
 
     QUEUED = "JOB_STATE_QUEUED"
     PENDING = "JOB_STATE_PENDING"
@@ -50,7 +50,7 @@ class JobState(StrEnum):
 
     @property
     def word(self) -> str:
-        """The state as people say it: ``RUNNING``."""
+        """The state for people, such as ``RUNNING``."""
         return self.value.removeprefix("JOB_STATE_")
 
     @property
@@ -63,7 +63,7 @@ LIVE_STATES: Final = tuple(state for state in JobState if not state.terminal)
 
 @dataclass(frozen=True)
 class JobRecord:
-    """One row. Times are RFC 3339 in UTC with microseconds, so they sort as text."""
+    """One job. Times are RFC 3339 in UTC with microseconds, so they sort as text."""
 
     job_id: str
     project: str
@@ -83,7 +83,7 @@ class JobRecord:
 
     @classmethod
     def new(cls, project: str, region: str, request: dict[str, Any], state: JobState) -> Self:
-        """A job that begins now, under an id of its own; ``request`` is in the API's JSON form."""
+        """Return a new job with a new id; ``request`` is in the API's JSON form."""
         time = now()
         return cls(
             job_id=new_id(),
@@ -112,7 +112,7 @@ class JobRecord:
 
     @property
     def output_prefix(self) -> str | None:
-        """``baseOutputDirectory`` without a slash at the end, or None."""
+        """``baseOutputDirectory`` without a trailing slash, or None."""
         prefix = self.spec.get("baseOutputDirectory", {}).get("outputUriPrefix", "")
         return prefix.rstrip("/") or None
 
@@ -134,7 +134,7 @@ class RecordTable(Generic[_R]):
             self.rows.insert(db, record)
 
     def get(self, job_id: str) -> _R | None:
-        """The job, or None."""
+        """Return the job, or None."""
         with self._connect() as db:
             return next(iter(self.rows.select(db, "WHERE job_id = ?", job_id)), None)
 
@@ -144,7 +144,7 @@ class RecordTable(Generic[_R]):
         region: str | None = None,
         label: tuple[str, str] | None = None,
     ) -> list[_R]:
-        """Jobs of a project and a region (None: of any) with a label, newest first."""
+        """Return jobs of a project and a region (None: all) with a label, newest first."""
         key, value = label or (None, None)
         query = (
             "WHERE (?1 IS NULL OR number = ?1) AND (?2 IS NULL OR region = ?2)"
@@ -162,7 +162,8 @@ class RecordTable(Generic[_R]):
         only_from: builtins.list[JobState] | tuple[JobState, ...] = LIVE_STATES,
         error: tuple[int, str] | None = None,
     ) -> bool:
-        """Change the state if it is one of ``only_from``; sets the times. False if it was another.
+        """Change the state if it is one of ``only_from``, and set the times. False if it is
+        another.
 
         This is the one place a state changes, so a job that was cancelled cannot succeed later.
         """
@@ -183,7 +184,7 @@ class RecordTable(Generic[_R]):
             return cursor.rowcount == 1
 
     def delete(self, job_id: str) -> bool:
-        """Remove a job; False if there was none."""
+        """Delete a job; return False if it does not exist."""
         query = f"DELETE FROM {self.rows.table} WHERE job_id = ?"
         with self._connect() as db:
             return db.execute(query, (job_id,)).rowcount == 1
@@ -196,16 +197,16 @@ class RecordTable(Generic[_R]):
             yield db
 
     def _create(self, db: sqlite3.Connection) -> None:
-        """Make what belongs to the table, where it is missing."""
+        """Create missing parts of the table."""
 
 
 class JobTable(RecordTable[JobRecord]):
-    """The table ``custom_jobs``, and the machines of reservations that jobs hold."""
+    """The table ``custom_jobs``, and the reservation machines of each job."""
 
     rows = Rows(JobRecord, "custom_jobs", "job_id")
 
     def claim(self, job_id: str, wanted: dict[str, int], limits: dict[str, int]) -> bool:
-        """Take machines of reservations (path -> number), all or none; False if too few are free.
+        """Claim machines of reservations (path -> number), all or none; False if too few are free.
 
         ``limits``: how many machines each reservation has.
         """
@@ -222,12 +223,12 @@ class JobTable(RecordTable[JobRecord]):
         return True
 
     def used(self, reservation: str) -> int:
-        """Machines of the reservation with this path that jobs hold."""
+        """Return the number of machines that jobs use in the reservation with this path."""
         with self._connect() as db:
             return _used(db, reservation)
 
     def users(self, reservation: str) -> builtins.list[JobRecord]:
-        """Jobs that hold machines of the reservation."""
+        """Return the jobs that use machines of the reservation."""
         query = "JOIN reservation_claims USING (job_id) WHERE reservation = ? ORDER BY create_time"
         with self._connect() as db:
             return self.rows.select(db, query, reservation)
@@ -243,10 +244,10 @@ def _used(db: sqlite3.Connection, reservation: str) -> int:
 
 
 def now() -> str:
-    """The time as records hold it."""
+    """Return the current time in the format of the records."""
     return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 
 def new_id() -> str:
-    """An id as the service gives them."""
+    """Return a random id in the format of the service."""
     return str(10**18 + secrets.randbelow(8 * 10**18))

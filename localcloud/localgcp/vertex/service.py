@@ -1,4 +1,4 @@
-"""``JobService`` of ``google.cloud.aiplatform.v1``, and the TensorBoard instances that jobs name.
+"""``JobService`` of ``google.cloud.aiplatform.v1``, and the TensorBoard instances of jobs.
 
 States move as the service's: QUEUED, PENDING while the replica is prepared, RUNNING while its
 code runs, then SUCCEEDED, FAILED or CANCELLED; cancelling is asynchronous. Names carry the project
@@ -59,7 +59,7 @@ class Scheduler(Protocol):
 
 
 class JobCollection(Generic[_R]):
-    """Jobs of one type: checked, kept in a table, and run by others."""
+    """Jobs of one type: checks requests and stores jobs; a scheduler runs them."""
 
     collection: Collection
     first: ClassVar = JobState.QUEUED
@@ -71,15 +71,15 @@ class JobCollection(Generic[_R]):
         self.operations = operations or OperationTable(table.path)
 
     def check(self, body: Body, project: str, region: str) -> None:
-        """Raise ApiError for a job (in JSON form) that the service, or this machine, refuses."""
+        """Raise ApiError for a job (JSON form) that the service or this machine refuses."""
         raise NotImplementedError
 
     def begin(self, job_id: str) -> None:
-        """Run a new job."""
+        """Start to run a new job."""
         raise NotImplementedError
 
     def end(self, job_id: str) -> None:
-        """End a job that is CANCELLING."""
+        """End a job in state CANCELLING."""
         raise NotImplementedError
 
     def create(self, parent: str, sent: Any, _id: str = "", _context: Any = None) -> Body:
@@ -94,11 +94,11 @@ class JobCollection(Generic[_R]):
         return message_body(record)
 
     def find(self, name: str, _context: Any = None) -> Body:
-        """The job in the API's JSON form. Raises ApiError."""
+        """Return the job in the API's JSON form. Raises ApiError."""
         return message_body(self.record(name))
 
     def record(self, name: str) -> _R:
-        """The job of this name. Raises ApiError."""
+        """Return the record of the job of this name. Raises ApiError."""
         kind = self.collection.message.__name__
         match = _NAME.fullmatch(name)
         if match is None or match["segment"] != self.collection.segment:
@@ -110,7 +110,7 @@ class JobCollection(Generic[_R]):
         return job
 
     def cancel(self, name: str, _context: Any = None) -> None:
-        """Cancel a job; one that has ended, or is being cancelled, stays as it is."""
+        """Cancel a job; no effect on a job that ended or is being cancelled."""
         job_id = self.record(name).job_id
         if self.table.move(job_id, JobState.CANCELLING, only_from=CANCELLABLE):
             self.end(job_id)
@@ -128,7 +128,7 @@ class JobCollection(Generic[_R]):
         return self.operations.finish(job.name, empty_pb2.Empty(), metadata)
 
     def page(self, request: Any, _context: Any = None) -> tuple[list[Body], str]:
-        """Jobs of a page, newest first, and the token of the next one. Raises ApiError."""
+        """Return a page of jobs, newest first, and the next page's token. Raises ApiError."""
         project, region = resolve_parent(self.store, request.parent)
         try:
             test = filters.parse(request.filter)
@@ -154,7 +154,7 @@ class JobCollection(Generic[_R]):
 
 @serves(CUSTOM_JOBS)
 class JobService(JobCollection[JobRecord]):
-    """CustomJobs, and the operations of all services."""
+    """CustomJobs, and the long-running operations of all services."""
 
     api: ClassVar = VERTEX_JOBS
 
@@ -165,22 +165,22 @@ class JobService(JobCollection[JobRecord]):
         scheduler: Scheduler,
         refusal: Callable[[Mapping[str, Any]], str | None] = lambda _spec: None,
     ) -> None:
-        """``refusal`` is why this machine cannot run a job's ``jobSpec``, or None."""
+        """``refusal`` returns why this machine cannot run a job's ``jobSpec``, or None."""
         super().__init__(store, jobs)
         self.jobs, self.scheduler, self.refusal = jobs, scheduler, refusal
 
     def check(self, body: Body, project: str, region: str) -> None:
-        """Raise ApiError for a CustomJob that the service, or this machine, refuses."""
+        """Raise ApiError for a CustomJob that the service or this machine refuses."""
         check_custom_job(self.store, self.jobs, body, project, region)
         if text := self.refusal(body["jobSpec"]):
             raise failed_precondition(text)
 
     def begin(self, job_id: str) -> None:
-        """Have the scheduler run a job."""
+        """Submit a job to the scheduler."""
         self.scheduler.submit(job_id)
 
     def end(self, job_id: str) -> None:
-        """Have the scheduler end a job."""
+        """Request the end of a job from the scheduler."""
         self.scheduler.cancel(job_id)
 
     def get_operation(
@@ -194,7 +194,9 @@ class JobService(JobCollection[JobRecord]):
     def list_operations(
         self, request: operations_pb2.ListOperationsRequest
     ) -> operations_pb2.ListOperationsResponse:
-        """All operations on a resource, or in a location; a filter says ``done`` or not."""
+        """Return all operations on a resource or in a location; a filter selects done or unfinished
+        ones.
+        """
         match = _TARGET.fullmatch(request.name)
         if match is None:
             raise invalid_argument(f"Invalid resource name: {request.name!r}.")
@@ -214,7 +216,7 @@ class JobService(JobCollection[JobRecord]):
 
 
 def message_body(record: JobRecord) -> dict[str, Any]:
-    """A job of any type in the API's JSON form, which has null for what is not set."""
+    """Return a job of any type in the API's JSON form, with null for unset fields."""
     body = {
         **record.request,
         "name": record.name,
@@ -256,7 +258,7 @@ INSTANCES: Final = Collection(
 
 @serves(INSTANCES)
 class TensorboardService(ResourceReader):
-    """Instances, which the gcp plugin makes, changes and deletes."""
+    """TensorBoard instances, which the gcp plugin creates, changes and deletes."""
 
     api: ClassVar = Api("google.cloud.aiplatform_v1", "tensorboard_service")
 
@@ -265,18 +267,18 @@ class TensorboardService(ResourceReader):
 
 
 class InstanceTable:
-    """Instances where the gcp plugin keeps them."""
+    """Reads TensorBoard instances from the gcp plugin's store."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
 
     def get(self, name: str) -> Body | None:
-        """The instance, or None."""
+        """Return the instance, or None."""
         resource = self._store.get(TENSORBOARD, name)
         return resource and _instance(resource)
 
     def list(self, parent: str) -> list[Body]:
-        """Instances whose names are ``parent`` with one more part."""
+        """Return instances whose names are ``parent`` with one more segment."""
         resources = self._store.list(TENSORBOARD)
         return [
             _instance(resource)
@@ -286,6 +288,6 @@ class InstanceTable:
 
 
 def _instance(resource: StoredResource) -> Body:
-    """An instance without what the plugin notes as empty: a number is none in JSON."""
+    """Return an instance without the plugin's empty values: JSON numbers cannot be empty."""
     fields = {key: value for key, value in resource.outputs.items() if value not in ("", None)}
     return {**fields, "name": resource.id}

@@ -63,7 +63,7 @@ def test_second_server_of_a_home_is_refused(stopped: Home) -> None:
     command = [sys.executable, "-m", "localgcp.server", *folders]
     second = subprocess.run(command, capture_output=True, text=True, check=False)
     assert second.returncode == 1
-    assert f"another server already runs in {stopped.root}" in second.stdout + second.stderr
+    assert f"another server is already running in {stopped.root}" in second.stdout + second.stderr
     assert lifecycle.running(stopped) == first
 
 

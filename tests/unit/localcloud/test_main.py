@@ -14,7 +14,7 @@ from localgcp.home.server_info import ServerInfo
 from localgcp.inventory.store import BUCKET, SERVICE, Store
 
 INFO = ServerInfo(999_999, 4711, 4712, "yesterday", 4713)
-NOT_RUNNING = "localgcp: the local cloud does not run. Hint: `localgcp start`\n"
+NOT_RUNNING = "localgcp: the local cloud is not running. Hint: `localgcp start`\n"
 
 
 @pytest.fixture
@@ -48,7 +48,7 @@ def test_remove_stops_it_and_removes_its_files(
     assert run(capsys, "remove") == (0, "", said)
     assert stopped == [True]
     assert not here.root.exists()
-    assert run(capsys, "remove") == (0, "", "localgcp: there are no files\n")
+    assert run(capsys, "remove") == (0, "", "localgcp: the local cloud has no files to remove\n")
     assert stopped == [True]
 
 
@@ -87,7 +87,7 @@ def test_a_project_has_every_api_and_its_buckets(
         name: {"name": name, "project": "local-p"} for name in ("one", "two")
     }
     assert run(capsys, "project", "local-q", "one") == (
-        1, "", "localgcp: bucket one is in project local-p.\n",
+        1, "", "localgcp: bucket one belongs to project local-p.\n",
     )  # fmt: skip
     assert len(made) == 8
 
@@ -109,7 +109,7 @@ def test_a_bucket_that_is_there_stays_as_it_is_and_gets_a_project_if_it_has_none
 
 def test_a_project_of_google_is_not_made(running: Home, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(capsys, "project", "acme") == (
-        1, "", "localgcp: acme does not begin with local-.\n",
+        1, "", "localgcp: project id acme does not begin with local-.\n",
     )  # fmt: skip
 
 

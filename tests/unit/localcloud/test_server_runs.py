@@ -113,7 +113,7 @@ def test_the_next_server_keeps_the_ports_and_clears_what_a_killed_one_left(
     assert not left.exists()
     assert not faults.get(held).held
     assert processes.live_children(home.children) == []
-    line = f"ended process {orphan.pid} (job), left behind by a killed server"
+    line = f"ended process {orphan.pid} (job) of a killed server"
     assert capfd.readouterr().out.splitlines()[0] == line
 
 

@@ -1,4 +1,4 @@
-"""The Google services of the stand-in: ids, computed values, and what each service refuses.
+"""The Google services of the stand-in: ids, computed values and refusals of each service.
 
 =============  =========================================================================
 ``base``       ``ResourceType``: what a row of a type says, and its hooks
@@ -85,7 +85,7 @@ MESSAGES: Final[dict[str, str]] = {
 
 
 def find(token: str) -> tuple[TypeSchema, ResourceType] | None:
-    """A resource type: its schema, with its traits, and its behavior; None if there is none."""
+    """Return schema and behavior of a resource type; None if the stand-in does not support it."""
     schema = schemas.find(token)
     if schema is None:
         return None

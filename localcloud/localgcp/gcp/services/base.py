@@ -1,4 +1,4 @@
-"""A resource type of the local cloud: a row of what types differ in, and hooks for the rest."""
+"""Base of the resource types: attributes for their differences, and hooks for other behavior."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from localgcp.inventory.resource_paths import SELF_LINK
 
 @dataclass(frozen=True)
 class ExistingResource:
-    """A resource that exists: its id, outputs, and the inputs that would make it."""
+    """An existing resource: its id, its outputs, and the inputs that would create it."""
 
     id: str
     inputs: Values
@@ -28,7 +28,7 @@ class ExistingResource:
 
 
 def api_document(properties: Mapping[str, Property], inputs: Mapping[str, Any]) -> Values:
-    """Return inputs with the API's names, which are Terraform's in camel case."""
+    """Return inputs with the API's names: Terraform's names in camel case."""
 
     def value(prop: Property, item: Any) -> Any:
         if not prop.children:
@@ -50,7 +50,7 @@ def api_document(properties: Mapping[str, Property], inputs: Mapping[str, Any]) 
 
 
 def place_errors(inputs: Mapping[str, Any], *, regional: bool) -> Iterator[tuple[str, str]]:
-    """Yield regions, zones and locations that do not exist; ``regional``: only regions do."""
+    """Yield errors for unknown regions, zones and locations; ``regional`` accepts only regions."""
     for field, exists in _PLACES.items():
         name = inputs.get(field)
         exists = machines.is_region if regional else exists
@@ -67,7 +67,7 @@ _PLACES: Final = {
 
 @dataclass(frozen=True)
 class ResourceType(Traits):
-    """Behavior of one type. An instance serves a type whose schema says everything else."""
+    """Behavior of one resource type; the base class suffices if the schema describes the rest."""
 
     title: str = ""
     """As the plugin's messages call it."""
@@ -93,28 +93,28 @@ class ResourceType(Traits):
     # -- what previews need: no store, no network ---------------------------------------------
 
     def known(self, cloud: Cloud, inputs: Mapping[str, Any]) -> Values:
-        """Outputs the plugin foretells before the resource exists."""
+        """Return outputs that the plugin predicts before the resource exists."""
         del cloud, inputs
         return {}
 
     def changed(self, news: Values, olds: Values) -> list[Change]:
-        """Changes of outputs, and replacements, that follow from the inputs' changes."""
+        """Return changes of outputs, and replacements, that follow from changed inputs."""
         del news, olds
         return []
 
     def refuse(self, inputs: Mapping[str, Any]) -> str | None:
-        """Return the plugin's error while planning (later than in Check), or None."""
+        """Return an error that the plugin reports while planning (after Check), or None."""
         del inputs
         return None
 
     # -- identity -------------------------------------------------------------------------------
 
     def project(self, cloud: Cloud, values: Mapping[str, Any]) -> str:
-        """The project that owns the resource with these inputs or outputs."""
+        """Return the project of the resource with these inputs or outputs."""
         return text(values, "project") or cloud.settings.project
 
     def id(self, cloud: Cloud, inputs: Mapping[str, Any]) -> str:
-        """The resource's id: with a number of the service's, or in the schema's format."""
+        """Return the resource's id: with a number from the service, or in the schema's format."""
         if self.collection:
             return f"projects/{self.project(cloud, inputs)}/{self.collection}/{new_number()}"
         if cloud.type.id_format is None:
@@ -126,7 +126,9 @@ class ResourceType(Traits):
         return re.sub(r"{{(\w+)}}", value, cloud.type.id_format)
 
     def part(self, cloud: Cloud, inputs: Mapping[str, Any], tf: str) -> str:
-        """A variable of the id, by its Terraform name: an input, or the provider's setting."""
+        """Return a variable of the id by its Terraform name: an input, or the provider's
+        setting.
+        """
         argument = inputs.get(cloud.type.by_tf(tf).name)
         if argument is None:
             argument = getattr(cloud.settings, "region" if tf == "location" else tf, "")
@@ -135,7 +137,7 @@ class ResourceType(Traits):
         return str(argument)
 
     def import_id(self, cloud: Cloud, id_to_import: str) -> str:
-        """The id for what a person may write after ``pulumi import``."""
+        """Return the resource's id for an id given to ``pulumi import``."""
         if self.collection:
             prefix = f"projects/{cloud.settings.project}/{self.collection}/"
             return id_to_import if id_to_import.startswith("projects/") else prefix + id_to_import
@@ -151,7 +153,7 @@ class ResourceType(Traits):
     # -- life -----------------------------------------------------------------------------------
 
     def create(self, cloud: Cloud, inputs: Values) -> ExistingResource:
-        """Make the resource. Raises CloudError or RefusedError."""
+        """Create the resource. Raises CloudError or RefusedError."""
         values = plain(inputs)
         project = self.project(cloud, values)
         self.guard(cloud, project)
@@ -170,7 +172,7 @@ class ResourceType(Traits):
         return ExistingResource(id_, inputs, outputs)
 
     def read(self, cloud: Cloud, id_: str) -> ExistingResource | None:
-        """The resource as it is now, or None if it is gone."""
+        """Return the current resource, or None if it does not exist."""
         self.guard(cloud, self.owner(cloud, id_))
         resource = cloud.store.get(cloud.type.token, self.import_id(cloud, id_))
         return (
@@ -178,7 +180,7 @@ class ResourceType(Traits):
         )
 
     def update(self, cloud: Cloud, id_: str, inputs: Values, olds: Values) -> Values:
-        """Change the resource; its new outputs. Raises CloudError or RefusedError."""
+        """Update the resource and return its new outputs. Raises CloudError or RefusedError."""
         values, before = plain(inputs), plain(olds)
         project = self.project(cloud, before)
         self.guard(cloud, project)
@@ -195,7 +197,7 @@ class ResourceType(Traits):
         return outputs
 
     def delete(self, cloud: Cloud, id_: str, olds: Values) -> None:
-        """Remove the resource; one that is gone already is no error."""
+        """Delete the resource; a missing resource is not an error."""
         before = plain(olds)
         self.guard(cloud, self.project(cloud, before))
         policy = before.get("deletionPolicy")
@@ -210,24 +212,24 @@ class ResourceType(Traits):
         cloud.store.delete(cloud.type.token, id_)
 
     def guard(self, cloud: Cloud, project: str) -> None:
-        """Raise RefusedError unless the project, if one is needed, is of this cloud."""
+        """Raise RefusedError unless the resource's project is local or not needed."""
         if project or self.needs_project:
             cloud.guard(project)
 
     # -- what services fill in ------------------------------------------------------------------
 
     def owner(self, cloud: Cloud, id_: str) -> str:
-        """The project a resource id belongs to."""
+        """Return the project in a resource id."""
         match = re.match(r"projects/([^/]+)/", normal_project(id_, cloud.settings.project))
         return match.group(1) if match else cloud.settings.project
 
     def outlives_deletion(self, olds: Mapping[str, Any]) -> bool:
-        """True if the cloud keeps the resource after its deletion."""
+        """Return whether the cloud keeps the resource after its deletion."""
         del olds
         return self.outlives
 
     def conflict(self, id_: str) -> str:
-        """Text of the 409."""
+        """Return the text of the 409."""
         parent, _, name = id_.rpartition("/")
         project = "/".join(id_.split("/")[:2])
         name = name.partition("@")[0]  # of an account
@@ -249,11 +251,11 @@ class ResourceType(Traits):
         return api_document(cloud.type.properties, inputs)
 
     def verify(self, cloud: Cloud, project: str, inputs: Values, doing: str) -> None:
-        """Refuse what the cloud refuses."""
+        """Raise an error for inputs that the cloud refuses."""
         del cloud, project, inputs, doing
 
     def make(self, cloud: Cloud, project: str, id_: str, inputs: Values) -> Values:
-        """Do the work of a create; the outputs the service decides: those that most have."""
+        """Create the resource in its service; return the outputs that the service sets."""
         made: Values = {"project": project, "name": id_, "selfLink": SELF_LINK + id_}
         made |= dict.fromkeys(("createTime", "updateTime", "creationTimestamp"), now())
         computed = (name for name, property_ in cloud.type.properties.items() if property_.computed)
@@ -261,11 +263,11 @@ class ResourceType(Traits):
         return outputs | self.known(cloud, inputs)
 
     def remake(self, cloud: Cloud, id_: str, inputs: Values, olds: Values) -> Values:
-        """Do the work of an update; the outputs that change with it."""
+        """Update the resource in its service; return the outputs that change."""
         del cloud, id_, inputs, olds
         return {}
 
     def unmake(self, cloud: Cloud, id_: str, olds: Values) -> None:
-        """Do the work of a delete: by default forget the policy on the resource."""
+        """Delete the resource in its service; by default, delete the IAM policy on the resource."""
         del olds
         cloud.store.delete_policy(id_)

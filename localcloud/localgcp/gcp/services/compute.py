@@ -1,4 +1,4 @@
-"""Shared code of the Compute Engine services: names, links, references, resources in use."""
+"""Shared code of the Compute Engine services: names, links, references, used resources."""
 
 from __future__ import annotations
 
@@ -52,7 +52,9 @@ class Compute(ResourceType):
 
     @contextmanager
     def _exclusive(self, cloud: Cloud, values: Mapping[str, Any]) -> Iterator[None]:
-        """One change at a time: the engine makes many, and two must not get one address."""
+        """Lock Compute Engine during a change, so that two parallel changes cannot get
+        one address.
+        """
         cloud.guard(self.project(cloud, plain(values)))
         with cloud.store.path.with_name("compute.lock").open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
@@ -66,19 +68,19 @@ class Compute(ResourceType):
 
 
 def in_use(doing: str, noun: str, path: str, user: str) -> CloudError:
-    """The refusal to delete what something else still needs."""
+    """Return the error for deleting a resource that another one uses."""
     reason = f"The {noun} resource '{path}' is already being used by '{user}'"
     return CloudError(doing, 400, reason, "resourceInUseByAnotherResource")
 
 
 def invalid(doing: str, field: str, value: Any, reason: str) -> CloudError:
-    """The refusal of one field's value."""
+    """Return the error for an invalid value of one field."""
     text_ = f"Invalid value for field 'resource.{field}': '{value}'. {reason}"
     return CloudError(doing, 400, text_, "invalid")
 
 
 def own_network(cloud: Cloud, project: str, inputs: Mapping[str, Any], doing: str) -> str:
-    """Path of the network named by ``network``.
+    """Return the path of the network in the field ``network``.
 
     Raises CloudError unless the project owns it.
     """
@@ -93,7 +95,7 @@ def own_network(cloud: Cloud, project: str, inputs: Mapping[str, Any], doing: st
 
 
 def users(store: Store, path: str) -> Iterator[str]:
-    """Paths of the resources and jobs that use a network, subnetwork or network attachment."""
+    """Yield paths of resources and jobs that use a network, subnetwork or network attachment."""
     collection = path.split("/")[-2]
     if collection == "networkAttachments":
         yield from (job.name for job in job_networks.jobs_on_attachment(store, path))

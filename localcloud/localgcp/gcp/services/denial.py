@@ -1,4 +1,5 @@
-"""Deny policies, and the tags that their conditions ask for. Kept; nothing is denied here.
+"""Deny policies, and the tags in their conditions. The local cloud stores but does not enforce
+them.
 
 These types follow the documentation; unlike most others they were not held against the official
 plugin. https://docs.cloud.google.com/iam/docs/deny-overview
@@ -108,7 +109,7 @@ class Tag(ResourceType):
 
 
 class TagBinding(ResourceType):
-    """A tag on a resource (``gcp.tags.TagBinding``); of a service account it must exist."""
+    """A tag on a resource (``gcp.tags.TagBinding``); a tagged service account must exist."""
 
     def project(self, cloud: Cloud, values: Mapping[str, Any]) -> str:
         parent = text(values, "parent")
@@ -139,7 +140,7 @@ class TagBinding(ResourceType):
 
 
 def _has_account(cloud: Cloud, project: str, account: str) -> bool:
-    """True if the project has the account with this unique id or address."""
+    """Return whether the project has an account with this unique id or address."""
     return any(
         account in (text(row.outputs, "uniqueId"), text(row.outputs, "email"))
         for row in cloud.store.list(ACCOUNT, project)

@@ -37,7 +37,7 @@ Rewrite = Callable[[tuple[Binding, ...]], tuple[Binding, ...]]
 
 @dataclass(frozen=True)
 class Target:
-    """Target of a kind of grant: the policy's path, and the resource's name in messages."""
+    """The target of a kind of grant: path of its IAM policy, and its name in messages."""
 
     property: str
     path: str
@@ -49,7 +49,7 @@ class Target:
     """Outputs that are parts of the path: ``project``, ``region`` or ``location``."""
 
     def resolve(self, cloud: Cloud, inputs: Mapping[str, Any]) -> str:
-        """Policy path of the resource that the inputs name."""
+        """Return the IAM policy's path of the resource in the inputs."""
         name = text(inputs, self.property)
         project = text(inputs, "project") or cloud.settings.project
         place = text(inputs, "location") or text(inputs, "region")
@@ -64,7 +64,7 @@ class Target:
 
 @dataclass(frozen=True)
 class Grant(ResourceType):
-    """A grant (``gcp.*.…IAMMember``); ``target`` says on what."""
+    """A grant (``gcp.*.…IAMMember``) on the resource ``target``."""
 
     target: Target = Target("project", "projects/{name}", "project", None)
 
@@ -79,7 +79,7 @@ class Grant(ResourceType):
         return "/".join(parts)
 
     def import_id(self, cloud: Cloud, id_to_import: str) -> str:
-        """People write ``RESOURCE ROLE MEMBER``."""
+        """Return the id for ``RESOURCE ROLE MEMBER``, the form that users import."""
         resource, _, rest = id_to_import.partition(" ")
         role, _, member = rest.partition(" ")
         return f"{resource}/{role}/{member}" if member and _ROLE.fullmatch(role) else id_to_import
@@ -169,7 +169,7 @@ class Grant(ResourceType):
 
 
 def _is_local_role(role: str) -> bool:
-    """True if this is a custom role of a local project."""
+    """Return whether the role is a custom role of a local project."""
     collection, _, path = role.partition("/")
     return collection == "projects" and is_local(path)
 
@@ -191,7 +191,7 @@ def rewrite(cloud: Cloud, path: str, doing: str, change: Rewrite) -> Policy:
 def add_member(
     bindings: tuple[Binding, ...], role: str, member: str, condition: dict[str, str] | None
 ) -> tuple[Binding, ...]:
-    """The bindings with ``member`` in the one for this role and condition."""
+    """Return the bindings with ``member`` added for this role and condition."""
     wanted = Binding(role, (member,), condition)
     for index, binding in enumerate(bindings):
         if _same_role(binding, wanted):
@@ -204,7 +204,7 @@ def add_member(
 def remove_member(
     bindings: tuple[Binding, ...], role: str, member: str, condition: dict[str, str] | None
 ) -> tuple[Binding, ...]:
-    """The bindings without ``member`` in the one for this role and condition."""
+    """Return the bindings with ``member`` removed for this role and condition."""
     wanted = Binding(role, (member,), condition)
     left = (
         Binding(b.role, tuple(m for m in b.members if m != member), b.condition)
@@ -235,7 +235,7 @@ def _not_there(kind: str, path: str) -> str:
 
 
 class DatasetGrant(Grant):
-    """A grant on a dataset (``gcp.bigquery.DatasetIamMember``), which takes no condition."""
+    """A grant on a dataset (``gcp.bigquery.DatasetIamMember``), which cannot have a condition."""
 
     def refuse(self, inputs: Mapping[str, Any]) -> str | None:
         return (
@@ -251,7 +251,7 @@ class DatasetGrant(Grant):
 def _grant(
     service: str, target: Target, kind: type[Grant] = Grant, *, later: bool = False
 ) -> Grant:
-    """The row of one type."""
+    """Return the row of one resource type."""
     checks = {"member": rules.iam_member}
     api = f"{service}.googleapis.com"
     return kind(api=api, target=target, project_later=later, rules=checks)

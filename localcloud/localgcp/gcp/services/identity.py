@@ -35,7 +35,7 @@ _PERMISSION: Final = re.compile(r"^[a-z0-9-]+(\.[a-zA-Z0-9]+){2}$")
 
 
 class ProjectService(ResourceType):
-    """Turning an API on (``gcp.projects.Service``), which a second resource may do as well.
+    """An enabled API (``gcp.projects.Service``); several resources may enable the same API.
 
     It stays on when the resource goes, as others may need it, unless ``disableOnDestroy`` is set.
     """
@@ -54,7 +54,7 @@ class ProjectService(ResourceType):
 
 
 class CustomRole(ResourceType):
-    """A role of a project (``gcp.projects.IAMCustomRole``).
+    """A custom role of a project (``gcp.projects.IAMCustomRole``).
 
     This type follows the documentation; it was not held against the official plugin.
     """
@@ -70,7 +70,7 @@ class CustomRole(ResourceType):
 
 
 class ServiceIdentity(ResourceType):
-    """Makes a service agent exist (``gcp.projects.ServiceIdentity``); repeatable.
+    """Creates a service agent (``gcp.projects.ServiceIdentity``); repeatable.
 
     The cloud keeps a service agent, and its grants, once it was made.
     """
@@ -130,13 +130,13 @@ class Account(ResourceType):
         return {**super().make(cloud, project, id_, inputs), "uniqueId": unique}
 
     def unmake(self, cloud: Cloud, id_: str, olds: Values) -> None:
-        """The account's grants go with it: an account made anew under its name has none."""
+        """Delete the account's grants too: a new account of the same name starts without grants."""
         cloud.store.delete_policy(id_)
         cloud.store.delete_member(f"serviceAccount:{text(olds, 'email')}")
 
 
 def missing_account(cloud: Cloud, member: str) -> str | None:
-    """The address of a local service account that ``member`` names and that does not exist."""
+    """Return the address of a missing local service account that ``member`` refers to, or None."""
     kind, _, email = member.partition(":")
     if kind != "serviceAccount" or not email.endswith(".iam.gserviceaccount.com"):
         return None

@@ -1,4 +1,6 @@
-"""Machines: reservations, paid for until they are deleted; instances, of which none boots here."""
+"""Compute Engine machines: reservations, billed until deletion, and instances, which never boot
+here.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,7 @@ _ZONE: Final = re.compile(r"^[a-z]+-[a-z]+\d+-[a-z]$")
 
 
 class Instance(Compute):
-    """A machine (``gcp.compute.Instance``), with the properties that its row of the schema has."""
+    """A machine (``gcp.compute.Instance``) with the properties of its schema."""
 
     def verify(self, cloud: Cloud, project: str, inputs: Values, doing: str) -> None:
         region = self.part(cloud, inputs, "zone").rpartition("-")[0]
@@ -63,7 +65,9 @@ class Instance(Compute):
 
 
 class Reservation(Compute):
-    """A reservation (``gcp.compute.Reservation``); ``inUseCount`` is what jobs hold of it now."""
+    """A reservation (``gcp.compute.Reservation``); ``inUseCount`` counts machines of
+    current jobs.
+    """
 
     def verify(self, cloud: Cloud, project: str, inputs: Values, doing: str) -> None:
         zone = self.part(cloud, inputs, "zone")
@@ -138,7 +142,7 @@ class Reservation(Compute):
 
 
 def _deleted_at(inputs: Mapping[str, Any]) -> str:
-    """When it deletes itself, as the API returns it; "" if it does not."""
+    """Return the time of automatic deletion as the API returns it; "" without one."""
     if at := text(inputs, "deleteAtTime"):
         return at
     after = (inputs.get("deleteAfterDuration") or {}).get("seconds")
@@ -161,7 +165,7 @@ def _share(inputs: Mapping[str, Any]) -> Values:
 
 
 def _specific(inputs: Mapping[str, Any], used: int) -> Values:
-    """The block as the API returns it: every field, and what is used."""
+    """Return the block as the API returns it: all fields, and the number of used machines."""
     specification = inputs["specificReservation"]
     machine = specification.get("instanceProperties") or {}
     fields = {"guestAccelerators": [], "localSsds": [], "locationHint": "", "machineType": ""}

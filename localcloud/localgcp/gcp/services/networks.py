@@ -66,7 +66,7 @@ class Network(Compute):
 
 
 class Subnetwork(Compute):
-    """A subnetwork grows in place; any other change of its range replaces it."""
+    """A subnetwork, which grows in place; any other change of its range replaces it."""
 
     def changed(self, news: Values, olds: Values) -> list[Change]:
         old, new = olds.get("ipCidrRange"), news.get("ipCidrRange")
@@ -116,7 +116,7 @@ class Subnetwork(Compute):
 
 
 def _ranges(inputs: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Field and value of every range a subnetwork asks for."""
+    """Yield field and value of each range that a subnetwork requests."""
     if cidr := text(inputs, "ipCidrRange"):
         yield "ipCidrRange", cidr
     for index, range_ in enumerate(inputs.get("secondaryIpRanges") or []):
@@ -149,7 +149,7 @@ def _addressing(inputs: Mapping[str, Any]) -> Values:
 
 
 class Firewall(Compute):
-    """A firewall rule (``gcp.compute.Firewall``); one for ingress needs a source."""
+    """A firewall rule (``gcp.compute.Firewall``); an ingress rule requires a source."""
 
     def refuse(self, inputs: Mapping[str, Any]) -> str | None:
         return rules.firewall_needs_a_source(plain(inputs))
@@ -251,7 +251,7 @@ class NetworkAttachment(Compute):
     def _subnetwork(
         self, cloud: Cloud, project: str, inputs: Mapping[str, Any], index: int, doing: str
     ) -> str:
-        """Path of the network of one subnetwork. Raises CloudError."""
+        """Return the network path of one subnetwork. Raises CloudError."""
         reference = inputs["subnetworks"][index]
         field, region = f"subnetworks[{index}]", self.part(cloud, inputs, "region")
         home = {"project": project, "region": region}

@@ -46,7 +46,7 @@ _TAKEN: Final = (
 
 
 class GlobalAddress(Compute):
-    """A global address (``gcp.compute.GlobalAddress``), above all a range for VPC peering."""
+    """A global address (``gcp.compute.GlobalAddress``), usually a range for VPC peering."""
 
     def verify(self, cloud: Cloud, project: str, inputs: Values, doing: str) -> None:
         if text(inputs, "purpose") != "VPC_PEERING":
@@ -144,7 +144,7 @@ class Connection(ResourceType):
 
 
 class PeeringRoutes(Compute):
-    """Routes that cross the peering (``gcp.compute.NetworkPeeringRoutesConfig``).
+    """Routes of a peering (``gcp.compute.NetworkPeeringRoutesConfig``).
 
     The settings are part of the peering: deleting the resource leaves them as they are.
     """
@@ -165,11 +165,11 @@ class PeeringRoutes(Compute):
         return {"project": project, **public, **fields}
 
     def unmake(self, cloud: Cloud, id_: str, olds: Values) -> None:
-        """Nothing to undo; see the class."""
+        """Do nothing; see the class."""
 
 
 def release(cloud: Cloud, network: str) -> None:
-    """Forget the network's connections, as deleting a network does. Raises CloudError if used."""
+    """Delete the network's connections with the network. Raises CloudError if a job uses them."""
     for connection in in_network(cloud.store, CONNECTION, network):
         if jobs := job_networks.jobs_on_network(cloud.store, network):
             raise in_use("Error deleting Network", "network", network, jobs[0].name)
@@ -188,7 +188,7 @@ def _need_ranges(cloud: Cloud, network: str, inputs: Mapping[str, Any], doing: s
 
 
 def _block(cloud: Cloud, network: str, inputs: Mapping[str, Any]) -> Block | None:
-    """The addresses asked for; with no address given, the first free ones."""
+    """Return the requested address range; without an address, the first free range."""
     prefix = int(inputs["prefixLength"])
     address = text(inputs, "address")
     if address:

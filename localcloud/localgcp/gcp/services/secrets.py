@@ -1,4 +1,4 @@
-"""Secret Manager secrets, and Cloud KMS key rings and keys; nothing is encrypted here.
+"""Secret Manager secrets, and Cloud KMS key rings and keys; the local cloud does not encrypt.
 
 Values of secrets are in ``localgcp.reads.secretmanager``. Neither a key ring nor a key is ever
 deleted: deleting the resource forgets it, and a second one of its name is refused, as in the cloud

@@ -63,7 +63,9 @@ class Bucket(ResourceType):
         return text(inputs, "name")
 
     def changed(self, news: Values, olds: Values) -> list[Change]:
-        """Unlocking replaces: ``isPolicyLocked`` of resource_storage_bucket.go."""
+        """Return changes of a bucket; unlocking a retention policy replaces it
+        (resource_storage_bucket.go).
+        """
         if _retention(olds).get("isLocked") and not _retention(news).get("isLocked"):
             return [Change("retentionPolicy.isLocked", UPDATE, replace=True)]
         return []
@@ -149,7 +151,7 @@ def _retention(values: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _keep_lock(name: str, inputs: Values, olds: Values) -> None:
-    """Refuse to shorten a locked retention, as the service does."""
+    """Raise CloudError if an update shortens a locked retention."""
     old, new = (int(_retention(bucket).get("retentionPeriod") or 0) for bucket in (olds, inputs))
     if _retention(olds).get("isLocked") and new < old:
         reason = (
@@ -159,7 +161,7 @@ def _keep_lock(name: str, inputs: Values, olds: Values) -> None:
 
 
 def _need_end_of_retention(name: str, olds: Values) -> None:
-    """Objects here are never as old as a retention, which is counted in days."""
+    """Raise RefusedError: no local object is as old as a retention period, which counts days."""
     if _retention(olds):
         raise RefusedError(
             f"googleapi: Error 403: Object '{name}' is subject to bucket's retention policy or "
@@ -168,12 +170,12 @@ def _need_end_of_retention(name: str, olds: Values) -> None:
 
 
 def _folder(cloud: Cloud, name: str) -> Path:
-    """Return the emulator's folder of the bucket's objects, as plain files."""
+    """Return the emulator's folder with the bucket's objects as plain files."""
     return cloud.store.path.parent / "storage" / name
 
 
 def legal_name(name: str) -> bool:
-    """Would Cloud Storage accept this bucket name?"""
+    """Return whether Cloud Storage would accept this bucket name."""
     parts = name.split(".")
     return (
         bool(_BUCKET_NAME.fullmatch(name))
@@ -194,7 +196,7 @@ def _soft_delete(inputs: Values, time: str) -> Values:
 
 
 class BucketObject(ResourceType):
-    """An object (``gcp.storage.BucketObject``) made of ``content`` or of a ``source`` asset."""
+    """An object (``gcp.storage.BucketObject``) from ``content`` or a ``source`` asset."""
 
     def changed(self, news: Values, olds: Values) -> list[Change]:
         content, source = news.get("content"), news.get("source")
@@ -222,7 +224,7 @@ class BucketObject(ResourceType):
             raise CloudError(doing, 400, f"Invalid object name: {name!r}", "invalid")
         # The emulator keeps objects as files below the bucket's folder.
         if ".." in name.split("/") or name.startswith("/"):
-            raise RefusedError(f"the local object storage cannot hold an object named {name!r}")
+            raise RefusedError(f"the local object storage cannot store an object named {name!r}")
 
     def make(self, cloud: Cloud, project: str, id_: str, inputs: Values) -> Values:
         return _upload(cloud, inputs)
@@ -268,7 +270,7 @@ def _upload(cloud: Cloud, inputs: Values) -> Values:
 
 
 def _recorded(bucket: str, name: str, record: Values) -> Values:
-    """Outputs that follow from the emulator's record of the object."""
+    """Return outputs that follow from the emulator's metadata of the object."""
     generation, path = int(record["generation"]), f"storage/v1/b/{bucket}/o/{quote(name, safe='')}"
     md5 = record["md5Hash"]
     return {
@@ -284,7 +286,7 @@ def _recorded(bucket: str, name: str, record: Values) -> Values:
 
 
 def _content(inputs: Mapping[str, Any]) -> bytes:
-    """The content the inputs ask for. Raises RefusedError."""
+    """Return the content in the inputs. Raises RefusedError."""
     content, source = plain(inputs.get("content")), plain(inputs.get("source"))
     if isinstance(content, str):
         return content.encode()
@@ -297,7 +299,9 @@ def _content(inputs: Mapping[str, Any]) -> bytes:
 
 
 def _type_of(name: str, inputs: Mapping[str, Any]) -> str:
-    """Cloud Storage's client guesses from the name, then falls back by the kind of source."""
+    """Return the content type: Cloud Storage's client guesses from the name, then from
+    the source.
+    """
     fallback = "text/plain; charset=utf-8" if inputs.get("content") else "application/octet-stream"
     return mimetypes.guess_type(name)[0] or fallback
 
@@ -307,7 +311,7 @@ def _md5(content: bytes) -> str:
 
 
 class Repository(ResourceType):
-    """A repository (``gcp.artifactregistry.Repository``); its packages are not kept here."""
+    """A repository (``gcp.artifactregistry.Repository``); the registry stores its packages."""
 
     def verify(self, cloud: Cloud, project: str, inputs: Values, doing: str) -> None:
         name, kind = text(inputs, "repositoryId"), text(inputs, "format").upper()
@@ -331,15 +335,18 @@ class Repository(ResourceType):
 
 
 def _wrong_policies(policies: list[Values]) -> Iterator[str]:
-    """Yield errors in clean-up policies. The local cloud never deletes images by policy."""
+    """Yield errors in cleanup policies. The local cloud never deletes images by policy."""
     if len(policies) > _MOST_POLICIES:
         yield f"a repository has at most {_MOST_POLICIES} cleanup policies"
     for policy in policies:
         name = policy.get("id")
         if policy.get("condition") and policy.get("mostRecentVersions"):
-            yield f'cleanup policy "{name}" has a condition and most_recent_versions: one of them'
+            yield (
+                f'cleanup policy "{name}" has both a condition and most_recent_versions; use one '
+                "of them"
+            )
         if policy.get("mostRecentVersions") and policy.get("action") != "KEEP":
-            yield f'cleanup policy "{name}": most_recent_versions is for KEEP'
+            yield f'cleanup policy "{name}": most_recent_versions requires the action KEEP'
 
 
 _API: Final = "storage.googleapis.com"

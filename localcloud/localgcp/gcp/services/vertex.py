@@ -37,11 +37,11 @@ def _json(value: Any) -> str | None:
 
 
 class AiEndpoint(ResourceType):
-    """An endpoint, without what is deployed to it."""
+    """An endpoint, without its deployed models."""
 
     def verify(self, cloud: Cloud, project: str, inputs: Values, doing: str) -> None:
         if not re.fullmatch(r"[1-9]\d{0,9}", name := text(inputs, "name")):
-            reason = f"Invalid endpoint_id: {name!r}; 1 to 10 digits are expected, no leading 0."
+            reason = f"Invalid endpoint_id: {name!r}; expected 1 to 10 digits without a leading 0."
             raise CloudError(doing, 400, reason, "badRequest")
         self._check_split(inputs, [], doing)
 
@@ -122,7 +122,7 @@ def _check_channels(cloud: Cloud, field: str, channels: Iterable[str], doing: st
 
 
 class AlertPolicy(ResourceType):
-    """When an alert is sent (``gcp.monitoring.AlertPolicy``)."""
+    """An alert policy (``gcp.monitoring.AlertPolicy``)."""
 
     def verify(self, cloud: Cloud, project: str, inputs: Values, doing: str) -> None:
         channels = inputs.get("notificationChannels") or []
@@ -134,7 +134,7 @@ class AlertPolicy(ResourceType):
 
 
 class Dashboard(ResourceType):
-    """A dashboard (``gcp.monitoring.Dashboard``), whose message is the text of an input."""
+    """A dashboard (``gcp.monitoring.Dashboard``); its API message is the text of an input."""
 
     def document(self, cloud: Cloud, inputs: Values) -> Values:
         del cloud
@@ -146,7 +146,7 @@ class Dashboard(ResourceType):
 
 
 class Budget(ResourceType):
-    """A budget of a billing account (``gcp.billing.Budget``); a project is not needed."""
+    """A budget of a billing account (``gcp.billing.Budget``); it has no project."""
 
     def document(self, cloud: Cloud, inputs: Values) -> Values:
         body = super().document(cloud, inputs)

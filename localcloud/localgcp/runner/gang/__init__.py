@@ -1,4 +1,4 @@
-"""All replicas of a job at once: who they are, where they are, and what happens when one ends.
+"""Runs all replicas of a job together: their addresses, and the effects of the end of a replica.
 
 ==================  ==================================================================
 ``cluster``         the replicas of a job, their hosts, and what this machine refuses

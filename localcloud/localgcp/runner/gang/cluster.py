@@ -1,4 +1,4 @@
-"""The replicas of a job and their hosts, in the order of the worker pools.
+"""The replicas of a job, in the order of the worker pools.
 
 Positions of pools: 0 primary, 1 workers, 2 parameter servers or a reduction server, 3 evaluators
 (doc:training/distributed-training). A pool that is ``{}`` is skipped, and has no key in
@@ -29,7 +29,7 @@ _REDUCTION_SERVER: Final = re.compile(r"vertex-ai-restricted/training/reductions
 
 @dataclass(frozen=True)
 class Replica:
-    """One replica: its pool, its index there, and what the pool says that it runs."""
+    """One replica: its pool, its index in the pool, and the pool's specification."""
 
     pool: int
     index: int
@@ -38,17 +38,17 @@ class Replica:
 
     @property
     def name(self) -> str:
-        """``workerpool0-0``, as in logs and messages."""
+        """The replica's name, such as ``workerpool0-0``."""
         return f"workerpool{self.pool}-{self.index}"
 
     @property
     def task(self) -> Mapping[str, Any]:
-        """Its ``containerSpec`` or ``pythonPackageSpec``."""
+        """The replica's ``containerSpec`` or ``pythonPackageSpec``."""
         return self.spec.get("containerSpec") or self.spec.get("pythonPackageSpec") or {}
 
 
 def replicas(spec: Mapping[str, Any]) -> list[Replica]:
-    """All replicas of a job; the primary one is the first.
+    """Return all replicas of a job, with the primary replica first.
 
     Raises StartRefusedError for what this machine does not run, before anything starts.
     """
@@ -62,16 +62,16 @@ def replicas(spec: Mapping[str, Any]) -> list[Replica]:
     total = sum(int(pool.get("replicaCount", 1)) for pool in spec["workerPoolSpecs"] if pool)
     if total > MAX_REPLICAS:
         raise _refused(
-            f"this local cloud runs at most {MAX_REPLICAS} replicas of a job, and this one has "
-            f"{total}. Rehearse it with a lower replicaCount: one worker more than the primary "
-            "shows what many would."
+            f"the local cloud runs at most {MAX_REPLICAS} replicas of a job, and this job has "
+            f"{total}. Rehearse the job with a lower replicaCount: one worker besides the primary "
+            "suffices."
         )
     for replica in members:
         if is_reduction_server(replica.task.get("imageUri", "")):
             raise _refused(
-                f"{replica.name} is a reduction server: it reduces gradients that NCCL sends from "
-                "GPUs, and this machine has neither its image nor such workers. Rehearse the job "
-                "without this pool: what it computes is the same."
+                f"{replica.name} is a reduction server, which reduces gradients of GPU workers; "
+                "the local cloud has no GPUs. Rehearse the job without this pool: the result is "
+                "the same."
             )
     return members
 
@@ -82,18 +82,18 @@ def is_reduction_server(image: str) -> bool:
 
 
 def check_memory(count: int, free_bytes: int) -> None:
-    """Raise StartRefusedError if ``count`` replicas do not fit into this machine's free memory."""
+    """Raise StartRefusedError if ``count`` replicas exceed this machine's free memory."""
     needed = count * REPLICA_BYTES
     if count > 1 and needed > free_bytes:
         raise _refused(
-            f"{count} replicas take {_mib(needed)} MiB before they hold any data, and this machine "
+            f"{count} replicas need {_mib(needed)} MiB of memory without data, and this machine "
             f"has {_mib(free_bytes)} MiB free. Rehearse the job with a lower replicaCount, or end "
             "other programs."
         )
 
 
 def placements(members: Sequence[Replica], hosts: Mapping[str, str]) -> dict[str, Placement]:
-    """Return the placement of each replica by its name; ``hosts`` has the ``HOST:PORT`` of each."""
+    """Return the placement of each replica by name; ``hosts`` maps names to ``HOST:PORT``."""
     cluster: dict[str, list[str]] = {}
     for replica in members:
         cluster.setdefault(f"workerpool{replica.pool}", []).append(hosts[replica.name])

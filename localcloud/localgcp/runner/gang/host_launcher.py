@@ -1,4 +1,4 @@
-"""``host_launcher.py VIEW PROGRAM ARGUMENT…``: become PROGRAM, with another view of the machine.
+"""``host_launcher.py VIEW PROGRAM ARGUMENT…``: run PROGRAM with its own hosts file and ``/gcs``.
 
 Linux only. VIEW is JSON, and both of its parts may be left out:
 
@@ -48,7 +48,7 @@ _MOUNT: Final = "gcs"
 
 
 def enter(view: dict[str, Any]) -> None:
-    """Give this process what the view says. Raises as ``namespaces.unshare``."""
+    """Apply the view to this process. Raises the errors of ``namespaces.unshare``."""
     host_name = namespaces.NEW_HOST_NAME if "host" in view else 0
     namespaces.unshare(namespaces.NEW_MOUNTS | host_name)
     # Else the mounts would reach all processes of this machine.
@@ -61,7 +61,7 @@ def enter(view: dict[str, Any]) -> None:
 
 
 def _enter_root(gcs: dict[str, Any]) -> None:
-    """Make a root of everything that the machine's has, but for ``/gcs``; and enter it.
+    """Enter a new root folder with the content of the machine's root except ``/gcs``.
 
     ``/gcs`` need not be there, and making it takes root's rights and leaves it behind.
     """
@@ -90,7 +90,7 @@ def _enter_root(gcs: dict[str, Any]) -> None:
 
 
 def _show(entry: os.DirEntry[str], target: str) -> None:
-    """Put an entry of the machine's ``/`` at its place in the new root."""
+    """Mount an entry of the machine's ``/`` in the new root folder."""
     if entry.is_symlink():
         if not os.path.lexists(target):
             Path(target).symlink_to(Path(entry.path).readlink())
@@ -110,7 +110,7 @@ def _make_read_only(target: str) -> None:
 
 
 def main() -> int:
-    """Exit code 97 if there is no such view here; else the process becomes the program."""
+    """Return exit code 97 if the view is unsupported; else replace this process by PROGRAM."""
     view, *command = sys.argv[1:]
     try:
         enter(json.loads(view))

@@ -1,4 +1,4 @@
-"""A loopback address for each replica of a job, and a host name where this system has them.
+"""Loopback addresses of a job's replicas, and host names where the system supports them.
 
 On Linux every address of 127.0.0.0/8 is this machine's own, so replicas listen on the same port
 without meeting each other. A host name takes namespaces of the kernel; without them CLUSTER_SPEC
@@ -37,7 +37,7 @@ _BLOCK: Final = 64
 
 @dataclass(frozen=True)
 class Host:
-    """Loopback address and port of a replica, and its host name if it has one."""
+    """Loopback address and port of a replica, and its host name or None."""
 
     address: str
     port: int
@@ -45,13 +45,13 @@ class Host:
 
     @property
     def entry(self) -> str:
-        """``HOST:PORT``, as in CLUSTER_SPEC."""
+        """The replica's ``HOST:PORT``, as in CLUSTER_SPEC."""
         return f"{self.name or self.address}:{self.port}"
 
 
 @dataclass(frozen=True)
 class BucketView:
-    """``/gcs`` of a program: a folder, with read-only parts."""
+    """The ``/gcs`` of a program: a folder, with read-only parts."""
 
     folder: Path
     read_only: Sequence[str] = ()
@@ -60,7 +60,7 @@ class BucketView:
     """Bucket -> folder of its objects, shown read-only in the folder's (empty) one."""
 
     def real_path(self, path: Path) -> Path:
-        """Return the path on this machine of a path that the program sees."""
+        """Return the real path of a path in the program's view."""
         if path.parts[:2] != ("/", "gcs"):
             return path
         bucket, *rest = path.parts[2:] or ("",)
@@ -68,7 +68,7 @@ class BucketView:
 
 
 def choose(job_id: str, members: Sequence[Replica], *, named: bool) -> dict[str, Host]:
-    """Hosts of a job's replicas by their names; a single one is ``localhost``.
+    """Return the hosts of a job's replicas by name; a single replica is ``localhost``.
 
     ``named``: all of them are programs of this machine, which may get host names.
     Raises StartRefusedError if no addresses are free.
@@ -87,17 +87,19 @@ def choose(job_id: str, members: Sequence[Replica], *, named: bool) -> dict[str,
                 replica.name: Host(address, PORT, host_name(replica, tag) if named else None)
                 for replica, address in zip(members, addresses, strict=True)
             }
-    text = f"port {PORT} is taken at the loopback addresses of this machine."
+    text = f"port {PORT} is in use at the loopback addresses of this machine."
     raise StartRefusedError(RpcCode.FAILED_PRECONDITION, text)
 
 
 def host_name(replica: Replica, tag: str) -> str:
-    """``cmle-training-workerpool1-ab-0``: the form in doc:training/distributed-training."""
+    """Return a name such as ``cmle-training-workerpool1-ab-0``
+    (doc:training/distributed-training).
+    """
     return f"cmle-training-workerpool{replica.pool}-{tag}-{replica.index}"
 
 
 def write_hosts(path: Path, hosts: Mapping[str, Host]) -> None:
-    """Write the ``/etc/hosts`` of a job: this machine's, then its replicas."""
+    """Write the ``/etc/hosts`` of a job: this machine's entries, then those of the replicas."""
     try:
         own = Path("/etc/hosts").read_text(encoding="utf-8", errors="replace")
     except OSError:
@@ -116,7 +118,8 @@ def command_on(
     work: Path,
     buckets: BucketView | None = None,
 ) -> list[str]:
-    """The command line that runs ``argv`` in the folder ``work`` on a host with these buckets.
+    """Return the command line that runs ``argv`` in the folder ``work`` on a host with these
+    buckets.
 
     Raises CommandNotFoundError: the launcher would find it out only after the start.
     """
@@ -145,7 +148,7 @@ def _as_view(buckets: BucketView, root: Path) -> dict[str, Any]:
 def _check_program(
     name: str, env: Mapping[str, str], work: Path, buckets: BucketView | None
 ) -> None:
-    """Raise CommandNotFoundError if there is no such program."""
+    """Raise CommandNotFoundError if the program does not exist."""
     number = 0
     if os.sep in name:
         path = work / name
@@ -163,13 +166,13 @@ def _check_program(
 
 @cache
 def has_namespaces() -> bool:
-    """Return whether this system gives a process a host name and an ``/etc/hosts`` of its own."""
+    """Return whether this system supports a private host name and ``/etc/hosts`` for a process."""
     return _can_launch({"host": {"name": "replica-0", "hosts": "/etc/hosts"}})
 
 
 @cache
 def has_mounts() -> bool:
-    """Return whether this system gives a process a ``/gcs`` of its own."""
+    """Return whether this system supports a private ``/gcs`` for a process."""
     if sys.platform != "linux":
         return False
     with tempfile.TemporaryDirectory() as base:

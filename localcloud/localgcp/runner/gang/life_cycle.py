@@ -1,4 +1,4 @@
-"""Restarts and retries of replicas that ended, as the service documents them. Pure.
+"""Decides about restarts and retries after the end of replicas, as documented (pure).
 
 Sources: doc:training/understanding-training-service (copy of 2026-08-22), and
 doc:training/use-spot-vms.
@@ -38,7 +38,7 @@ _KILLED: Final = frozenset({137, 143})
 
 
 class Grade(Enum):
-    """Kinds of failures."""
+    """Kinds of failures, by exit code."""
 
     PERMANENT = "permanent"
     TRANSIENT = "transient"
@@ -46,7 +46,7 @@ class Grade(Enum):
 
 
 class Action(Enum):
-    """Actions of the service after an end."""
+    """Actions of the service after the end of a replica."""
 
     CONTINUE = "continue"
     SUCCEED = "succeed"
@@ -61,7 +61,7 @@ class Action(Enum):
 
 @dataclass(frozen=True)
 class End:
-    """A replica ended by itself, or was killed: its name and exit code."""
+    """The end of a replica: its name and exit code."""
 
     name: str
     code: int
@@ -69,7 +69,7 @@ class End:
 
 @dataclass(frozen=True)
 class Decision:
-    """An action, and its replicas: the one that failed, or those to restart."""
+    """An action, with the failed replica or the replicas to restart."""
 
     action: Action
     ends: tuple[End, ...] = ()
@@ -99,24 +99,28 @@ class LifeCycle:
 
     @classmethod
     def of(cls, primary: str, scheduling: Mapping[str, Any]) -> LifeCycle:
-        """As ``scheduling`` of a job says, in the API's JSON form."""
+        """Return the life cycle for a job's ``scheduling`` in the API's JSON form."""
         once = bool(scheduling.get("disableRetries"))
         # T:custom_job: disableRetries overrides restartJobOnWorkerRestart.
         all_ = bool(scheduling.get("restartJobOnWorkerRestart")) and not once
         return cls(primary, once, all_)
 
     def preempt(self, names: Sequence[str]) -> Decision:
-        """Replicas lost their machines; FAIL ends the job with a stock-out."""
+        """Decide after a preemption of these replicas; FAIL ends the job with a stock-out."""
         self.preemptions += 1
         ends = tuple(End(name, 143) for name in names)
-        lost = f"{names[0]} lost its machine" if len(names) == 1 else "all lost their machines"
+        lost = (
+            f"{names[0]} lost its machine"
+            if len(names) == 1
+            else ("all replicas lost their machines")
+        )
         note = f"preempted: {lost} ({self.preemptions} of {PREEMPTIONS})"
         if self.disable_retries or self.preemptions > PREEMPTIONS:
             return Decision(Action.FAIL, ends, f"preempted: {lost}", stockout=True)
         return Decision(Action.RETRY_JOB, ends, note)
 
     def decide(self, ends: Sequence[End]) -> Decision:
-        """Replicas ended at about the same time: what follows.
+        """Decide after replicas ended at about the same time.
 
         One that was killed comes first among several: the others mostly fail because of it.
         """
@@ -138,7 +142,7 @@ class LifeCycle:
             for end in killed
         )
         if self.restart_all:
-            note = f"{counted}; all replicas restart, as restartJobOnWorkerRestart says"
+            note = f"{counted}; all replicas restart, because of restartJobOnWorkerRestart"
             return Decision(Action.RESTART_ALL, tuple(killed), note)
         return Decision(Action.RESTART_REPLICAS, tuple(killed), counted)
 
@@ -148,7 +152,7 @@ class LifeCycle:
         self.retries += 1
         self.restarts.clear()
         note = (
-            f"{cause.name} exited with status {cause.code}: the whole job is retried "
-            f"({self.retries} of {JOB_RETRIES})"
+            f"{cause.name} exited with status {cause.code}: retrying the whole job ({self.retries} "
+            f"of {JOB_RETRIES})"
         )
         return Decision(Action.RETRY_JOB, (cause,), note)

@@ -1,4 +1,4 @@
-"""Replicas that run together: all are started, watched and ended as one.
+"""Starts, watches and ends all replicas of a job together.
 
 Each replica has a thread that waits for its process. The calling thread alone decides: it hears of
 ends, faults, the timeout and the user's cancel, and asks ``LifeCycle`` what follows.
@@ -34,7 +34,7 @@ _SETTLE_SECONDS: Final = 1.0
 
 
 class GangJob(Protocol):
-    """The job that a gang runs for (``localgcp.runner.job.JobRun``)."""
+    """The job of a gang (``localgcp.runner.job.JobRun``)."""
 
     def began(self) -> bool: ...
     def paused(self) -> None: ...
@@ -45,7 +45,7 @@ class GangJob(Protocol):
 
 @dataclass(frozen=True)
 class Member:
-    """One replica: its name, folders and log, and what makes its process ready."""
+    """One replica: its name, folders and log, and a function that prepares its process."""
 
     name: str
     folders: Folders
@@ -55,14 +55,14 @@ class Member:
     """The service account that its program is; empty: Google's own."""
 
     def clear(self) -> None:
-        """Empty its disk: only buckets outlive a restart."""
+        """Delete the replica's files; only buckets survive a restart."""
         self.remove_root()
         for folder in (self.folders.work, self.folders.tmp):
             delete_folder(folder)
             folder.mkdir(parents=True)
 
     def remove_root(self) -> None:
-        """Remove what its ``/`` was made from, with what it wrote there."""
+        """Delete the replica's root folder with all files that it wrote there."""
         delete_folder(self.folders.work.with_name("root"))
 
 
@@ -81,7 +81,8 @@ class Gang:
     _ran: float = 0.0
 
     def run(self) -> Decision:
-        """Run until the job has succeeded or failed; a failure of no replica is the timeout.
+        """Run until the job succeeds or fails; return the decision, without a replica for a
+        timeout.
 
         Raises JobCancelledError, and what making a replica ready raises.
         """
@@ -136,7 +137,7 @@ class Gang:
                 self.job.tick()
 
     def _decide(self, attempt: _Attempt, first: End) -> Decision | None:
-        """Return the decision that ends this attempt; None if it goes on."""
+        """Return the decision that ends this attempt; None if the attempt continues."""
         ends = self._ends(attempt, first)
         decision = self.life.decide(ends)
         if len(self.members) > 1:
@@ -152,7 +153,9 @@ class Gang:
         return None if decision.action is Action.CONTINUE else decision
 
     def _ends(self, attempt: _Attempt, first: End) -> list[End]:
-        """The end and those just after it, if it is a failure that another may have caused."""
+        """Return the first end; for a failure, also ends shortly after it, as one may cause
+        another.
+        """
         exits = [first]
         until = time.monotonic() + _SETTLE_SECONDS
         while (
@@ -170,7 +173,7 @@ class Gang:
 
 @dataclass
 class _Attempt:
-    """Processes of one attempt and the threads that wait for them."""
+    """The processes of one attempt, and the threads that wait for them."""
 
     job: GangJob
     notes: Path
@@ -183,17 +186,17 @@ class _Attempt:
 
     @property
     def ran_seconds(self) -> float:
-        """Since the first replica was started."""
+        """Seconds since the start of the first replica."""
         return time.monotonic() - self._started
 
     def start(self, member: Member, launch: Launch) -> None:
-        """Start a replica's process and a thread that waits for its end."""
+        """Start a replica's process, and a thread that waits for its end."""
         thread = make_thread(self._wait, member, launch)
         self._threads.append(thread)
         thread.start()
 
     def next_end(self, seconds: float) -> End | None:
-        """The next replica that ends within this time. Raises what its start raised."""
+        """Return the next end within a time, or None. Raises an error of a replica's start."""
         try:
             end = self._ends.get(timeout=seconds)
         except Empty:
@@ -203,7 +206,7 @@ class _Attempt:
         return end
 
     def end(self) -> None:
-        """End all processes at once; returns when none is left."""
+        """End all processes, and return when all have ended."""
         self._stop.set()
         for thread in self._threads:
             thread.join()

@@ -117,7 +117,7 @@ def test_what_is_not_http_2_from_the_first_byte_is_answered_403(
         connection.sendall(request_)
         answer = b"".join(iter(lambda: connection.recv(65536), b""))
     assert answer.startswith(b"HTTP/1.1 403 Forbidden\r\n")
-    assert b"requests of web pages are refused" in answer
+    assert b"requests from web pages are refused" in answer
     assert service.peers == []
 
 
@@ -130,7 +130,7 @@ def test_wrong_preface_is_answered_though_nothing_follows(server: gate.GatedServ
 def test_a_call_whose_connection_is_over_has_nobody_behind_it() -> None:
     """None stands for the owner of the local cloud, who may do everything."""
     context: Any = SimpleNamespace(invocation_metadata=lambda: (), peer=lambda: "unix:/gone")
-    with pytest.raises(ApiError, match="the connection is over"):
+    with pytest.raises(ApiError, match="the connection has ended"):
         gate.guest_behind(context)
 
 
@@ -139,7 +139,7 @@ def test_a_call_with_an_origin_is_refused(
     server: gate.GatedServer, service: Service, origin: str
 ) -> None:
     for metadata in ([("origin", origin)], [("x-grpc-web", "1"), ("origin", origin)]):
-        with pytest.raises(grpc.RpcError, match="calls of web pages are refused") as error:
+        with pytest.raises(grpc.RpcError, match="calls from web pages are refused") as error:
             call(server.port, metadata=metadata)
         assert code(error) is grpc.StatusCode.PERMISSION_DENIED
     assert service.peers == []
@@ -179,7 +179,7 @@ def short_path() -> Iterator[Path]:
 
 def test_taken_port_is_an_error(short_path: Path, server: gate.GatedServer) -> None:
     other = grpc.server(futures.ThreadPoolExecutor(1))
-    with pytest.raises(LocalCloudError, match=f"port {server.port} is taken"):
+    with pytest.raises(LocalCloudError, match=f"port {server.port} is in use"):
         gate.GatedServer(other, server.port, "test", short_path)
     assert list(short_path.iterdir()) == []
 

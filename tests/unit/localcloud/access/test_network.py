@@ -107,7 +107,7 @@ def test_refusal_of_the_system_is_reported(tmp_path: Path, monkeypatch: pytest.M
     with pytest.raises(NoPrivateNetworkError, match="forbidden"):
         start(SERVER)
     launcher.write_text("raise SystemExit(1)")
-    with pytest.raises(NoPrivateNetworkError, match="the launcher ended"):
+    with pytest.raises(NoPrivateNetworkError, match="the launcher process ended"):
         start(SERVER)
     launcher.write_text("import time; time.sleep(60)")
     monkeypatch.setattr(network, "_START_SECONDS", 0.05)

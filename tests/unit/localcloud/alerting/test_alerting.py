@@ -106,7 +106,7 @@ def test_a_channel_that_is_gone_is_told_as_nobody(cloud: Cloud, declare: Declare
     cloud.store.delete(CHANNEL, MAIL)
     run(cloud, "exit 3")
     looking(cloud).look()
-    assert told(cloud)[0].channel == f"nobody: {MAIL} is not there"
+    assert told(cloud)[0].channel == f"no recipient: channel {MAIL} does not exist"
 
 
 def test_the_thread_tells_within_five_seconds_and_looks_a_last_time(
@@ -144,18 +144,18 @@ def declared(type_: str = ALERT_POLICY, **inputs: Any) -> StoredResource:
 @pytest.mark.parametrize(
     ("given", "others"),
     [
-        (declared(BUDGET), {"Failed": "nothing costs anything here"}),
+        (declared(BUDGET), {"Failed": "the local cloud has no costs"}),
         (declared(enabled=False), {}),
         (declared(conditions=[{"conditionThreshold": {}}]),
-         {"Failed": "there are no metrics here"}),
+         {"Failed": "the local cloud has no metrics"}),
         (declared(conditions=[{"conditionMatchedLog": {**MATCH, "labelExtractors": {
             "a": "REGEXP_EXTRACT(textPayload)"}}}]),
-         {"Failed": "the extractor REGEXP_EXTRACT(textPayload) is none that the local cloud "
-                    "knows"}),
+         {"Failed": "the local cloud does not support the extractor REGEXP_EXTRACT("
+                    "textPayload)"}),
         (declared(conditions=[{"conditionMatchedLog": {"filter": 'resource.type="gce_instance"'}}]),
-         {"Failed": "lines of ml_job alone are judged, not of gce_instance"}),
+         {"Failed": "the local cloud evaluates only log lines of ml_job, not of gce_instance"}),
         (declared(conditions=[{"conditionMatchedLog": {"filter": "severity>=ERROR"}}]),
-         {"Failed": "Unparseable filter: 'severity' (the local cloud knows few)."}),
+         {"Failed": "Unparseable filter: the local cloud does not support the field 'severity'."}),
     ],
 )  # fmt: skip
 def test_what_cannot_be_judged_is_not_and_it_is_said_why(

@@ -136,7 +136,7 @@ SYSTEM = (
     *("alt", "fields", "key", "prettyPrint", "quotaUser", "userProject", "uploadType", "callback"),
     *("upload_protocol", "access_token", "oauth_token", "bearer_token", "pp", "$.xgafv", "$alt"),
 )
-PART = "is part of the path or the body."
+PART = "is already set by the path or the body."
 
 
 def unknown(name: str) -> list[tuple[str, str]]:
@@ -161,7 +161,7 @@ def unknown(name: str) -> list[tuple[str, str]]:
         ([("aInt32", "many")], "", [("", "Failed to parse aInt32 field: invalid literal for int() "
                                          "with base 10: 'many'.")]),
         ([("fieldmask", "a"), ("fieldmask.paths", "b")], "",
-         [("fieldmask.paths", '"fieldmask.paths" is in a field that has a value of its own.')]),
+         [("fieldmask.paths", '"fieldmask.paths" belongs to a field that already has a value.')]),
         ([("nothing", "1")], "", unknown("nothing")),
         ([("inner.nothing", "1")], "", unknown("inner.nothing")),
         ([("aString.x", "1")], "", unknown("aString.x")),

@@ -137,7 +137,7 @@ def test_secrets_reach_the_task_and_neither_a_record_nor_a_log(jobs: Jobs):
     secret = made["task_groups"][0]["task_spec"]["environment"]["secret_variables"]
     secret["TOKEN"] = latest = f"projects/{PROJECT}/secrets/token/versions/latest"
     add_version(jobs.cloud.home.secrets, PROJECT, "token", b"\xff")
-    assert f"{latest} is no text" in jobs.log(jobs.run(made), "agent")
+    assert f"{latest} is not UTF-8 text" in jobs.log(jobs.run(made), "agent")
     secret["TOKEN"] = f"projects/{PROJECT}/secrets/token/versions/9"
     hint = "not found. Give it a value: vt local secret set token"
     assert hint in jobs.log(jobs.run(made), "agent")
@@ -330,7 +330,7 @@ def test_a_job_waits_for_the_machines_of_the_reservation_it_names(jobs: Jobs):
     slow = jobs.create(job(python("import time; time.sleep(60)"), policy=policy))
     jobs.reaches(slow.name, State.RUNNING)
     waits = jobs.create(job(python("1"), policy=policy))
-    assert "used up: 1 of 1" in said(jobs, waits.name)
+    assert "no free machines: 1 of 1" in said(jobs, waits.name)
     other = {**policy, "machine_type": "n1-standard-8"}
     for wrong, text in ((other, "asks for n1-standard-8"),
                         ({"reservation": RESERVATION + "x"}, "does not exist"),
@@ -487,4 +487,7 @@ def test_job_that_runs_for_too_many_days_fails(jobs: Jobs, policy: dict[str, str
     jobs.advance(days=0.2)
     ended = jobs.ended(made.name)
     assert ended.status.state is State.FAILED
-    assert f"The job ran longer than {days} days." in ended.status.status_events[-1].description
+    assert (
+        f"The job exceeded the maximum run time of {days} days."
+        in ended.status.status_events[-1].description
+    )

@@ -64,9 +64,9 @@ def test_a_runnable_finds_volumes_where_it_mounts_them(estate: Estate) -> None:
         "/data": sub, "/ab": sub / "a/b", "/gcs/data": data, "/hosts": volumes.hosts_file,
     }  # fmt: skip
     assert estate.said[-3:] == [
-        "volume /etc:/etc: this machine has nothing at /etc; left out.",
-        "volume /mnt/disk/../x:/y: this machine has nothing at /mnt/disk/../x; left out.",
-        "volume /mnt/diskette:/z: this machine has nothing at /mnt/diskette; left out.",
+        "volume /etc:/etc is ignored: /etc does not exist on this machine.",
+        "volume /mnt/disk/../x:/y is ignored: /mnt/disk/../x does not exist on this machine.",
+        "volume /mnt/diskette:/z is ignored: /mnt/diskette does not exist on this machine.",
     ]
 
 

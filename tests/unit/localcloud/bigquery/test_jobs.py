@@ -51,7 +51,7 @@ def test_without_an_engine_a_job_says_how_to_install_it(warehouse: Service) -> N
     assert warehouse.refusal("POST", "jobs", {"configuration": {"query": ONE}}) == (
         501,
         "notImplemented",
-        "BigQuery's engine is not installed. `vt local bigquery --install`, once",
+        "The BigQuery engine is not installed. Run `vt local bigquery --install` once.",
     )
     # Nor does one that was there when the job began.
     place = {"projectId": PROJECT, "datasetId": "d", "tableId": "t"}
@@ -65,7 +65,7 @@ def test_code_of_a_job_queries_as_its_account_and_no_more(clicks: Service, engin
     own = dataclasses.replace(clicks, guest=Guest(TRAINER))
     body = {"configuration": {"load": LOAD}}
     assert own.refusal("POST", "jobs", body) == (
-        501, "notImplemented", "code of a job may query here, and no more.",
+        501, "notImplemented", "the code of a job may run only queries here.",
     )  # fmt: skip
     engine.says("query", ask_for(), {"read": [["id"]]}, MADE)
     ended = own.run("q1", query=SQL)
@@ -85,7 +85,10 @@ def test_code_of_a_job_queries_as_its_account_and_no_more(clicks: Service, engin
     clicks.put(TABLE, f"{place['datasetId']}.{place['tableId']}", result | {"_account": other})
     ended = own.run("q4", query=again)
     label = f"{PROJECT}:{place['datasetId']}.{place['tableId']}"
-    assert failure(ended) == ("accessDenied", f"Access Denied: Table {label}: a result of others")
+    assert failure(ended) == (
+        "accessDenied",
+        f"Access Denied: Table {label}: the result of another account's query",
+    )
 
 
 @pytest.mark.parametrize(
@@ -139,7 +142,9 @@ def test_what_the_engine_refuses_or_leaves_unsaid_ends_the_job(
     assert failure(ended) == ("invalidQuery", "no such column")
     assert ended["statistics"]["endTime"] == str(NOW)
     engine.says("query")
-    text = "the local cloud's engine of BigQuery ended with 3; server.log may say why."
+    text = (
+        "the BigQuery engine of the local cloud ended with status 3; see server.log for the cause."
+    )
     assert failure(clicks.run("q2", query=SQL)) == ("internalError", text)
     engine.says("query", {"done": {"schema": None}})
     reason, text = failure(clicks.run("q3", query=SQL))
@@ -199,7 +204,7 @@ def test_a_server_that_stops_ends_the_engine_of_a_job(clicks: Service, engine: E
     assert (process.wait(30), running) == (-9, {})
     assert failure(clicks.get(JOB, "q1")) == STOPPED
     # One that begins now ends at once.
-    with pytest.raises(BigQueryError, match="engine of BigQuery ended with -9"):
+    with pytest.raises(BigQueryError, match="ended with status -9"):
         clicks.bigquery.jobs.rows(table(PLACE), 0, 1, exact=False)
 
 
@@ -269,7 +274,7 @@ def test_a_query_that_runs_has_no_rows_yet(
         }  # fmt: skip
     assert waited == [10.0, 0.0, 1.5]
     web.put(JOB, "j1", job("j1"))
-    assert web.refusal("GET", "queries/j1") == (400, "invalid", "the job is no query.")
+    assert web.refusal("GET", "queries/j1") == (400, "invalid", "the job is not a query.")
     failed = {"state": "DONE", "errorResult": {"reason": "backendError", "message": "no"}}
     web.put(JOB, "j1", job("j1") | {"status": failed})
     assert web.refusal("GET", "queries/j1") == (503, "backendError", "no")

@@ -85,7 +85,10 @@ def test_a_parameter_is_a_value_of_its_type(work: Work, given: Any, kind: str, v
 def test_a_parameter_of_several_values_is_refused(work: Work) -> None:
     given = [{"name": "n", "parameterType": {"type": "STRUCT"}}]
     found = work.error("SELECT @n AS x", parameters=given)
-    assert found == ("invalidQuery", "the local cloud takes no parameter of type RECORD")
+    assert found == (
+        "invalidQuery",
+        "the local cloud does not support query parameters of type RECORD",
+    )
 
 
 @pytest.mark.parametrize(("sql", "column", "size", "value", "exact"), CASES["values"])
@@ -148,11 +151,11 @@ def test_records_and_lists_are_loaded_from_json(work: Work) -> None:
 @pytest.mark.parametrize(
     ("config", "schema", "text"),
     [
-        ({"sourceFormat": "AVRO"}, [FILES_ID], "the local cloud loads no AVRO"),
+        ({"sourceFormat": "AVRO"}, [FILES_ID], "the local cloud cannot load files of format AVRO"),
         (
             {},
             [FILES_ID | {"type": "GEOGRAPHY"}],
-            "the local cloud has no columns of type GEOGRAPHY",
+            "the local cloud does not support columns of type GEOGRAPHY",
         ),
     ],
 )
@@ -182,7 +185,7 @@ def test_exports_are_compressed(work: Work) -> None:
 
 def test_no_other_form_is_exported(work: Work) -> None:
     said, file = export(work, destinationFormat="AVRO")
-    text = "the local cloud exports no AVRO"
+    text = "the local cloud cannot export to format AVRO"
     assert (said, file.exists()) == ([{"error": {"reason": "invalid", "message": text}}], False)
 
 

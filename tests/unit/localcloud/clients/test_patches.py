@@ -157,4 +157,4 @@ def test_what_is_not_understood_is_refused(text: str) -> None:
 def test_what_is_no_severity_has_no_place_among_them() -> None:
     with pytest.raises(FilterError) as told:
         parse("severity>=LOUD", ["severity"])
-    assert str(told.value) == "Unparseable filter: 'LOUD' is no severity."
+    assert str(told.value) == "Unparseable filter: 'LOUD' is not a severity."

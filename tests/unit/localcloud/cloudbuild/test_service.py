@@ -82,7 +82,7 @@ def test_build_without_an_installed_builder_fails(
     build = ended(builds, start(builds))
     assert build.status.name == "FAILURE"
     assert build.status_detail == "the local cloud has no image builder"
-    assert "no installed package has an image builder" in log(builds, build)
+    assert "no installed package provides an image builder" in log(builds, build)
 
 
 def test_build_that_takes_too_long_is_ended(builds: Builds) -> None:
@@ -115,7 +115,7 @@ def test_source_that_cannot_be_unpacked_fails_the_build(
     assert (build.status.name, build.failure_info.type_.name, build.status_detail) == (
         "FAILURE", "FETCH_SOURCE_FAILED", "failed to fetch the source",
     )  # fmt: skip
-    assert f"the source cannot be fetched: {reason}" in log(builds, build)
+    assert f"cannot fetch the source: {reason}" in log(builds, build)
 
 
 def test_build_that_this_machine_cannot_run_fails(builds: Builds) -> None:
@@ -123,7 +123,7 @@ def test_build_that_this_machine_cannot_run_fails(builds: Builds) -> None:
     assert (build.status.name, build.failure_info.type_.name, build.status_detail) == (
         "FAILURE", "USER_BUILD_STEP", "the local cloud cannot run this build",
     )  # fmt: skip
-    text = "the local cloud builds images by docker buildx alone, not: step ubuntu"
+    text = "the local cloud supports only builds by docker buildx; not supported: step ubuntu"
     assert text in log(builds, build)
 
 
@@ -237,11 +237,11 @@ TAG = ("--tag", f"{STEPS_IMAGE}:v1")
         (build_steps(*TAG, steps=[{"name": "ubuntu"}]), "step ubuntu"),
         (build_steps(*TAG, steps=[{"name": DOCKER, "entrypoint": "sh"}]), f"step {DOCKER}"),
         (build_steps(*TAG, steps=[{"name": DOCKER, "args": ["buildx", "create"]}]),
-         "docker, other than buildx create and one buildx build"),
+         "docker commands other than `buildx create` and one `buildx build`"),
         (build_steps(*TAG, "--secret", "x"), "docker buildx build --secret"),
         (build_steps("--load", "."), "docker buildx build without --tag"),
         (build_steps(*TAG, images=["other:v1"]),
-         f"images ['other:v1'] beside --tag {STEPS_IMAGE}:v1"),
+         f"images ['other:v1'] differ from --tag {STEPS_IMAGE}:v1"),
     ],
 )  # fmt: skip
 def test_unsupported_step_is_refused_by_name(given: cloudbuild_v1.Build, text: str) -> None:

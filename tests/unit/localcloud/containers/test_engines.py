@@ -97,5 +97,5 @@ def test_image_job_is_refused_without_a_registry_or_an_engine(
     monkeypatch.setenv("PATH", str(tmp_path))
     refusal = ContainerHost(home, 5000).refusal(spec(LOCAL + DIGEST))
     assert refusal is not None
-    assert "nothing runs containers" in refusal
+    assert "no container engine is installed" in refusal
     assert "make containers" in refusal

@@ -197,8 +197,8 @@ def test_request_of_a_web_page_is_refused(served: Served, name: str) -> None:
     status, text, _ = served.send("GET", f"{IMAGE}/manifests/v1", **{name: "http://evil.example"})
     hosts = ", ".join(f"{host}:{served.front.port}" for host in ("127.0.0.1", "localhost", "[::1]"))
     why = {
-        "Origin": "requests of web pages are refused.",
-        "Host": f"the Host of a request is one of {hosts}.",
+        "Origin": "requests from web pages are refused.",
+        "Host": f"the Host header of a request must be one of {hosts}.",
     }
     assert (status, refusal(text)) == (403, ("DENIED", why[name]))
     assert asked == []
@@ -214,12 +214,12 @@ def test_request_of_unknown_length_ends_its_connection(served: Served) -> None:
 @pytest.mark.parametrize(
     ("verb", "path", "status", "code", "text"),
     [
-        ("GET", "/v1/x", 404, "NAME_UNKNOWN", "the registry has no '/v1/x'."),
+        ("GET", "/v1/x", 404, "NAME_UNKNOWN", "the registry API has no path '/v1/x'."),
         ("GET", "/v2/acme/r/x/manifests/v1", 403, "DENIED",
          "the local cloud has no project acme: its projects begin with local-."),
         ("GET", "/v2/local-a/none/x/manifests/v1", 404, "NAME_UNKNOWN",
-         "repository none of project local-a does not exist. `pulumi up` makes it."),
-        ("OPTIONS", "/v2/", 405, "UNSUPPORTED", "OPTIONS is no method of the registry."),
+         "repository none of project local-a does not exist. `pulumi up` creates it."),
+        ("OPTIONS", "/v2/", 405, "UNSUPPORTED", "OPTIONS is not a method of the registry API."),
         ("GET", f"{IMAGE}/manifests/a%2fb", 400, "MANIFEST_INVALID",
          "'a%2fb' is neither a tag nor a digest."),
     ],
@@ -246,7 +246,7 @@ def test_digest_of_an_immutable_tag_is_requested_in_all_forms(served: Served) ->
 
 def test_immutable_tag_is_not_deleted(served: Served) -> None:
     status, text, _ = served.send("DELETE", f"{FIXED}/v1")
-    deleted = "tag v1 is immutable: it is not deleted."
+    deleted = "tag v1 is immutable and cannot be deleted."
     assert (status, refusal(text)) == (400, ("MANIFEST_INVALID", deleted))
     assert served.send("DELETE", f"{FIXED}/{TAGGED}")[0] == 200
     assert asked == [("DELETE", f"{FIXED}/{TAGGED}", None)]
@@ -294,7 +294,7 @@ def test_registry_that_ended_is_started_again(
     served.registry.running = False
     served.front.reconcile()
     assert served.registry.calls == ["stop", "start"]
-    assert capsys.readouterr().out == "the container registry ended; starting it again\n"
+    assert capsys.readouterr().out == "the container registry ended; restarting it\n"
 
 
 def test_nothing_is_served_without_a_program_that_starts(

@@ -72,5 +72,5 @@ def test_stand_in_that_cannot_be_made_leaves_nothing(
     monkeypatch.setenv("PATH", "/none")
     with pytest.raises(LocalCloudError) as failed:
         mirror.make(lambda _: None)
-    assert str(failed.value) == "mmdebstrap cannot be run: No such file or directory."
+    assert str(failed.value) == "cannot run mmdebstrap: No such file or directory."
     assert list((cache / "base-images").iterdir()) == [mirror.layout().with_suffix(".lock")]

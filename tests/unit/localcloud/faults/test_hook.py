@@ -93,7 +93,7 @@ def held_by(way: Way, method: str, request: Any, service: str = "jobs") -> str:
     shown = way.table.wait_held(fault, 20)
     way.table.clear(fault)
     thread.join(20)
-    assert refused == [("UNAVAILABLE", f"fault {fault} was cleared")]
+    assert refused == [("UNAVAILABLE", f"fault {fault} was cleared while it held the call")]
     return shown
 
 

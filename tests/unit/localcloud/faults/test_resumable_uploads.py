@@ -65,7 +65,7 @@ def test_a_condition_that_the_emulator_would_not_hold_is_refused(
     """It holds those of multipart uploads, which Google's clients send."""
     url = f"{front.url}/upload/storage/v1/b/data/o?uploadType=media&name=x"
     answer = requests.post(f"{url}&ifGenerationMatch=0", b"x", timeout=60)
-    assert (answer.status_code, "send it as multipart" in answer.text) == (501, True)
+    assert (answer.status_code, "send a multipart upload" in answer.text) == (501, True)
     assert requests.post(url, b"x", timeout=60).status_code == 200
     with pytest.raises(exceptions.PreconditionFailed):
         bucket.blob("x").upload_from_string(b"y", if_generation_match=0)

@@ -55,10 +55,13 @@ def test_what_cannot_be_done_is_said_in_words(table: FaultTable) -> None:
     with pytest.raises(LocalCloudError) as told:
         table.clear(7)
     assert (told.value.message, told.value.hint) == (
-        "there is no fault 7.", "`vt local fault list` shows them.",
+        "fault 7 does not exist.", "`vt local fault list` lists the faults.",
     )  # fmt: skip
     drop, hold = table.add(DROP), table.add(HOLD)
-    with pytest.raises(LocalCloudError, match=f"^fault {drop} is of kind drop; only hold holds."):
+    with pytest.raises(
+        LocalCloudError,
+        match=f"^fault {drop} has kind drop; only faults of kind hold can be released.",
+    ):
         table.release(drop)
     with pytest.raises(LocalCloudError, match=f"^fault {hold} held no call within 0 s."):
         table.wait_held(hold, 0)

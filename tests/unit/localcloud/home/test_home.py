@@ -70,8 +70,8 @@ def test_a_folder_that_is_no_home_is_left_alone(new_home: Home) -> None:
     new_home.root.mkdir()
     (new_home.root / "file").touch()
     assert refusal(new_home) == (
-        f"{new_home.root} is not empty and was not made by `vt local` here.",
-        "point VT_LOCAL_HOME at a new folder, or remove it: a checkout may have brought it.",
+        f"{new_home.root} is not empty, and `vt local` did not create it on this machine.",
+        "point VT_LOCAL_HOME at a new folder, or remove the folder: it may be part of a checkout.",
     )
     assert [path.name for path in new_home.root.iterdir()] == ["file"]
 

@@ -141,4 +141,4 @@ def test_series_without_an_interval_are_refused(still: RestCloud) -> None:
     still.fault("monitoring", "utilization", value=1, seconds=600)
     start(still, GPU)
     refused = still.refusal("GET", f"{SERIES}?{urlencode({'filter': TYPE})}")
-    assert refused == (400, "interval.startTime: Unparseable filter: '' is no time.")
+    assert refused == (400, "interval.startTime: Unparseable filter: '' is not a time.")

@@ -171,7 +171,7 @@ def test_a_file_that_the_job_removes_goes_from_the_bucket(make: Callable[..., Mo
     (made.bucket.folder / "b").unlink()
     made.mount.sync(final=True)
     assert made.calls == [("delete", "b")]
-    assert made.said == ["/gcs/out/b was already gone from the bucket."]
+    assert made.said == ["/gcs/out/b did not exist in the bucket any more."]
     made.mount.sync(final=True)
     assert made.calls == []
 
@@ -218,7 +218,9 @@ def test_without_the_right_to_read_the_folder_stays_empty(make: Callable[..., Mo
     made.mount.fill()
     made.mount.sync(final=False)
     assert made.files() == {}
-    assert made.said == ["/gcs/out: the job's account may not read it; it looks empty."]
+    assert made.said == [
+        "/gcs/out: the job's account has no read permission; the folder looks empty."
+    ]
     (made.folder / "mine").write_bytes(b"2")
     made.mount.sync(final=True)
     assert made.bucket.contents() == {"a": b"1", "mine": b"2"}
@@ -236,8 +238,8 @@ def test_an_account_that_may_only_read_uploads_and_deletes_nothing(
         made.mount.sync(final=final)
     assert made.calls == []
     assert made.said == [
-        "/gcs/out/a: not uploaded, storage.objects.delete denied.",
-        "/gcs/out/new: not uploaded, storage.objects.create denied.",
+        "/gcs/out/a was not uploaded: storage.objects.delete denied.",
+        "/gcs/out/new was not uploaded: storage.objects.create denied.",
     ]
     assert made.mount.refused == {"a", "new"}
 
@@ -266,6 +268,6 @@ def test_what_is_no_file_is_not_uploaded_and_a_link_is_told_once(
         made.mount.sync(final=final)
     assert made.bucket.contents() == {"file": b"1"}
     assert made.said == [
-        "/gcs/out/link is a link: not uploaded. On the service it becomes an object without "
-        "content."
+        "/gcs/out/link is a symbolic link and was not uploaded. The real service stores "
+        "an object without content."
     ]

@@ -43,10 +43,10 @@ def task(kind: str, **spec: Any) -> dict[str, Any]:
          "exited with a non-zero status of 3. Termination reason: Error."),
         (command_job("no-such-program"), "FAILED", 3,
          "The replica workerpool0-0 could not be started: no-such-program: No such file"),
-        (command_job(), "FAILED", 9, "what its ENTRYPOINT does is unknown"),
+        (command_job(), "FAILED", 9, "the ENTRYPOINT is unknown"),
         (many(command_job("true"), 17), "FAILED", 9, "at most 16"),
         (task("container_spec", image_uri=OWN_IMAGE), "FAILED", 9,
-         "cannot run here: there is no container registry"),
+         "cannot run here: no container registry is installed"),
         (command_job("sleep", "600", scheduling={"timeout": {"seconds": 1}}), "CANCELLED", 1,
          "The job was cancelled: it ran longer than scheduling.timeout (1s)."),
         (command_job("true", service_account=TRAINER,
@@ -68,7 +68,7 @@ def test_package_job_of_an_image_without_stand_in_is_refused(cloud_with_storage:
     spec = {"executor_image_uri": OLD_IMAGE, "package_uris": ["gs://box/a.tar.gz"]}
     ended = cloud_with_storage.run(task("python_package_spec", python_module="a", **spec))
     assert (ended.state.name, ended.error.code) == ("JOB_STATE_FAILED", 9)
-    assert f"the executor image {OLD_IMAGE} has no stand-in here" in ended.error.message
+    assert f"no stand-in for the executor image {OLD_IMAGE}" in ended.error.message
 
 
 def test_a_stockout_fails_a_job_and_delays_one_that_may_wait(cloud: Cloud) -> None:

@@ -128,9 +128,9 @@ def test_a_container_runs_what_its_image_and_its_task_say(
 @pytest.mark.parametrize(
     ("version", "code", "text"),
     [
-        ("1", 1, "cannot be pulled; the log says why."),
-        ("2", 0, "has neither ENTRYPOINT nor CMD. Give a command."),
-        ("3", 0, "cannot be inspected: Expecting value: line 1 column 1 (char 0)"),
+        ("1", 1, "cannot pull the image {}; see the log for the reason."),
+        ("2", 0, "the image {} has neither ENTRYPOINT nor CMD. Give a command."),
+        ("3", 0, "cannot inspect the image {}: Expecting value: line 1 column 1 (char 0)"),
     ],
 )
 def test_an_image_that_cannot_be_had_or_runs_nothing_is_refused(
@@ -139,7 +139,7 @@ def test_an_image_that_cannot_be_had_or_runs_nothing_is_refused(
     image = IMAGE.removesuffix("1") + version
     with pytest.raises(ImageError) as refused:
         Container(folders, image, code).program.launch({}, {})
-    assert str(refused.value) == f"the image {image} {text}"
+    assert str(refused.value) == text.format(image)
 
 
 @pytest.mark.parametrize("name", ["buildah-chroot-exec", "other"])

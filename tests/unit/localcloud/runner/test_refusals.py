@@ -44,7 +44,7 @@ def package(image: str) -> dict[str, Any]:
     ("pool", "place", "said"),
     [
         (package(f"{PREBUILT}/tf-cpu.2-9.py310:latest"), "executorImageUri", "has no stand-in"),
-        (container("docker.io/library/python:3.11"), "imageUri", "ENTRYPOINT does is unknown"),
+        (container("docker.io/library/python:3.11"), "imageUri", "ENTRYPOINT is unknown"),
         (
             {**package(f"{PREBUILT}/tf-cpu.2-17.py310"), "replicaCount": 17},
             "workerPoolSpecs",
@@ -69,7 +69,7 @@ def test_what_would_end_the_job_at_its_start_is_an_error(
 def test_replicas_that_do_not_fit_into_the_memory_are_an_error() -> None:
     [only] = found({**container("x", command=["a"]), "replicaCount": 4}, free=1 << 20)[:1]
     assert (only.level, only.path) == ("error", ("jobSpec", "workerPoolSpecs"))
-    assert "4 replicas take 1024 MiB" in only.what
+    assert "4 replicas need 1024 MiB" in only.what
 
 
 def test_an_image_of_the_stack_needs_an_engine_and_only_then_is_one_looked_for() -> None:
@@ -87,14 +87,14 @@ def test_an_image_of_the_stack_needs_an_engine_and_only_then_is_one_looked_for()
 def test_a_missing_version_names_the_setting_that_takes_the_nearest_and_is_then_a_warning() -> None:
     old = f"{PREBUILT}/sklearn-cpu.1-0:latest"
     [missing] = found(package(old))
-    assert missing.hint == "`vt local start --prebuilt nearest` takes it"
+    assert missing.hint == "`vt local start --prebuilt nearest` uses that image"
     [foreign] = found(package("docker.io/me/sklearn-cpu.1-0"))
     assert foreign.hint == ""
-    for pool, who in ((package(old), "code"), (container(old, command=["true"]), "command")):
+    for pool, who in ((package(old), "package"), (container(old, command=["true"]), "command")):
         job = {"jobSpec": {"workerPoolSpecs": [pool]}}
         [taken] = refusals(job, lambda: "", FREE, nearest=True)
         assert taken.level == "warning"
-        assert taken.what == f"its {who} runs on scikit-learn 1.6.1, not in sklearn-cpu.1-0"
+        assert taken.what == f"the {who} runs on scikit-learn 1.6.1, not in sklearn-cpu.1-0"
 
 
 def test_a_gpu_is_a_note_and_the_host_or_a_tpu_a_warning() -> None:
@@ -127,7 +127,7 @@ def test_another_python_than_the_images_is_told(monkeypatch: pytest.MonkeyPatch)
     prebuilt = f"{PREBUILT}/pytorch-gpu.2-4.py310:latest"
     deep = "us-docker.pkg.dev/deeplearning-platform-release/gcr.io/pytorch-gpu.2-0.py310"
     assert [(each.what, each.level) for each in found(package(prebuilt))] == [
-        (f"its code runs {other}", "note")
+        (f"the package runs {other}", "note")
     ]
     for image in (prebuilt, deep):
         for command in (["python3", "t.py"], ["bash", "-c", "pip list && python3 -m t"]):
@@ -142,7 +142,7 @@ def test_another_python_than_the_images_is_told(monkeypatch: pytest.MonkeyPatch)
 
 def test_a_python_that_is_missing_here_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     missing = found(container("docker.io/x:1", command=["python3.99", "t.py"]))
-    assert "starts python3.99, and this machine has none" in missing[0].what
+    assert "starts python3.99, which is not installed" in missing[0].what
 
     def none(_executor: object) -> str:
         raise ExecutorError("this machine has none")

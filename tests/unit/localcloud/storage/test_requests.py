@@ -55,14 +55,14 @@ def test_a_compressed_body_is_read_and_goes_on_in_the_clear() -> None:
     given = request("PATCH", OBJECT, packed, content_encoding="GZIP", x="y")
     assert accepted(given) == request("PATCH", OBJECT, b'{"a": 1}', x="y")
     for body, said in (
-        (b"{}", "the body is no gzip."),
-        (packed[:-9], "the body is cut short, or larger than 64 MiB."),
+        (b"{}", "the body is not valid gzip data."),
+        (packed[:-9], "the body is truncated, or larger than 64 MiB."),
     ):
         given = request("PATCH", OBJECT, body, content_encoding="gzip")
         assert answer(given)["refused"] == [400, said]
     lone = json.dumps({"name": "a\ud800b"}).encode()
     given = request("POST", f"{UPLOAD}?uploadType=resumable", lone)
-    assert answer(given)["refused"] == [400, "a name is no text of UTF-8."]
+    assert answer(given)["refused"] == [400, "an object's name is not valid UTF-8."]
 
 
 @pytest.mark.parametrize(
@@ -81,7 +81,7 @@ def test_conditions_are_on_the_generation_and_the_metadata(
     given = request(verb, f"/download{OBJECT}?generation=5&{query}")
     assert condition_source(given) == f"{OBJECT}?generation=5"
     assert unmet_condition(given, {"generation": "5"}) == status
-    with pytest.raises(RefusedRequestError, match="ifGenerationMatch is no number"):
+    with pytest.raises(RefusedRequestError, match="ifGenerationMatch is not a number"):
         unmet_condition(request(target=f"{OBJECT}?ifGenerationMatch=x"), {})
 
 

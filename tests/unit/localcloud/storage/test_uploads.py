@@ -53,11 +53,11 @@ def send(
 @pytest.mark.parametrize(
     ("body", "text"),
     [
-        (b"[]", "the metadata is no JSON object."),
-        (b"{", "the metadata is no JSON object."),
-        (b"[" * 100_000, "the metadata is no JSON object."),
+        (b"[]", "the metadata is not a JSON object."),
+        (b"{", "the metadata is not a JSON object."),
+        (b"[" * 100_000, "the metadata is not a JSON object."),
         (b'{"contentType": "a\\nb"}',
-         "the content type has characters that are not printable."),
+         "the content type contains non-printable characters."),
     ],
 )  # fmt: skip
 def test_wrong_metadata_begins_no_session(sessions: UploadSessions, body: bytes, text: str) -> None:
@@ -97,8 +97,8 @@ def test_an_upload_that_is_whole_is_one_insertion(
     assert found.size == len(found.head) + 7 + len(found.tail)
 
 
-FIT = "Content-Range does not fit the length of the body."
-FORM = "Content-Range is not of the form bytes A-B/SIZE."
+FIT = "Content-Range does not match the length of the body."
+FORM = "Content-Range must have the form bytes A-B/SIZE."
 
 
 @pytest.mark.parametrize(
@@ -107,8 +107,12 @@ FORM = "Content-Range is not of the form bytes A-B/SIZE."
         (7, "bytes 0-5/7", FIT),
         (7, "bytes 0-6/6", FIT),
         (7, "bytes 0-7/8", FIT),
-        (7, "bytes 1-7/8", "0 bytes arrived; the chunk begins at 1."),
-        (7, "bytes 0-6/8", f"a chunk that is not the last is a multiple of {UNIT} bytes."),
+        (7, "bytes 1-7/8", "the chunk begins at byte 1, but only 0 bytes were received."),
+        (
+            7,
+            "bytes 0-6/8",
+            f"the size of each chunk except the last must be a multiple of {UNIT} bytes.",
+        ),
         (7, "bytes=0-6/7", FORM),
     ],
 )
@@ -132,17 +136,20 @@ def test_an_upload_ends_with_the_emulators_answer(sessions: UploadSessions) -> N
         assert send(sessions, identity, verb=verb) == Answer(200, JSON, b'{"name": "a/b"}')
     refused = begin(sessions)
     sessions.finish(send(sessions, refused, b"x"), 499, b"no")
-    gone = (404, "there is no such upload, or it expired.")
+    gone = (404, "the upload session does not exist or has expired.")
     assert send(sessions, refused) == gone
     assert [each.name for each in sessions.folder.glob(f"{refused}*")] == []
 
 
 def test_an_upload_may_be_withdrawn_and_takes_no_other_verb(sessions: UploadSessions) -> None:
     identity = begin(sessions)
-    assert send(sessions, identity, verb="GET") == (405, "a session takes PUT and DELETE.")
+    assert send(sessions, identity, verb="GET") == (
+        405,
+        "an upload session accepts only PUT and DELETE.",
+    )
     assert send(sessions, identity, verb="DELETE") == Answer(499, [])
     assert [*sessions.folder.iterdir()] == []
-    gone = (404, "there is no such upload, or it expired.")
+    gone = (404, "the upload session does not exist or has expired.")
     assert send(sessions, identity, verb="DELETE") == gone
 
 
@@ -160,7 +167,10 @@ def test_what_arrived_damaged_is_no_object(sessions: UploadSessions, by: str) ->
 
     assert isinstance(sent(crc(b"content"))[1], Insertion)
     identity, answer = sent(crc(b"other"))
-    assert answer == (400, f"the CRC32C of what arrived is {crc(b'content')}.")
+    assert answer == (
+        400,
+        f"the CRC32C of the received bytes is {crc(b'content')}, which differs from the client's.",
+    )
     assert [each.name for each in sessions.folder.glob(f"{identity}*")] == []
 
 

@@ -110,8 +110,8 @@ def test_what_git_keeps_for_itself_is_neither_read_nor_written(root: RootDirecto
     (root.path / ".git").mkdir()
     (root.path / ".git" / "config").touch()
     closed = RootDirectory(root.path, refuse_git=True)
-    assert unsafe(closed.read, ".git/config") == ("is git's own", ".git/config")
-    assert unsafe(closed.write, "a/.GIT/x", b"") == ("is git's own", "a/.GIT/x")
+    assert unsafe(closed.read, ".git/config") == ("is reserved for git", ".git/config")
+    assert unsafe(closed.write, "a/.GIT/x", b"") == ("is reserved for git", "a/.GIT/x")
     assert root.read(".git/config") == b""
     assert [path for path, _ in closed.files()] == [path for path, _ in closed.files()
                                                     if ".git" not in path]  # fmt: skip

@@ -159,16 +159,16 @@ def test_a_line_and_the_end_of_a_file_that_are_read_have_a_bound(
     [
         ([{name: 1 for name in "gfedcba"}], " but of a, b, c, d, e"),
         ([{"n" * 41: 1}], f" but of {'n' * 40}"),
-        ([{"m": "x" * 41, "other": 1}], f" but {'x' * 40}, which is no finite number"),
+        ([{"m": "x" * 41, "other": 1}], f" but {'x' * 40}, which is not a finite number"),
         ([{"timestamp": 1, "trial": 1, "global_step": 1, "checkpoint_path": ""}, 1],
-         "; 1 lines of the file are no reports"),
+         "; 1 lines of the file are not JSON objects"),
         ([{}], ""),
     ],
 )  # fmt: skip
 def test_why_a_metric_is_missing_is_told_in_few_words(
     tmp_path: Path, reports: list[Any], rest: str
 ) -> None:
-    text = f"it reported no value of the metric 'm'{rest}"
+    text = f"the trial reported no value of the metric 'm'{rest}"
     assert read(tmp_path, lines(*reports)) == Report(None, text, ())
 
 
@@ -257,7 +257,7 @@ def rows(states: str) -> list[TrialRecord]:
         (job(2, 2, failed=3), "FF", None, "All trials failed.", True),
         (job(9, 2), "FA", None, "The first trial failed: broken 1", False),
         (job(9, 2, failed=2), "FF", None,
-         "2 trials failed, as many as maxFailedTrialCount (2). Trial 2: broken 2", True),
+         "2 trials failed, which reaches maxFailedTrialCount (2). Trial 2: broken 2", True),
     ],
 )  # fmt: skip
 def test_a_job_is_done_or_fails_by_its_trials(

@@ -107,8 +107,8 @@ def test_nothing_is_stopped_before_a_trial_is_complete() -> None:
 
 def test_rules_that_are_not_carried_out_are_told() -> None:
     fields = ("decayCurveStoppingSpec", "convexAutomatedStoppingSpec", "studyStoppingConfig")
-    what = "is stored and not carried out here: every trial runs to its end"
-    hint = "medianAutomatedStoppingSpec is carried out"
+    what = "is stored without effect: every trial runs to its end"
+    hint = "the local cloud applies medianAutomatedStoppingSpec instead"
     assert list(stored_only(UP)) == []
     assert list(stored_only({**UP, **{each: {} for each in fields}})) == [
         Refusal(("studySpec", field), what, hint, "warning") for field in fields
@@ -149,4 +149,4 @@ def test_a_stopped_trial_succeeds_with_what_it_reported(cloud: Cloud, selection:
     assert not last.infeasible_reason
     job = cloud.client.get_custom_job(name=last.custom_job)
     assert job.state == JobState.JOB_STATE_CANCELLED
-    assert "trial 3 is stopped early: its best accuracy at step 2, 0.2, is worse" in cloud.log(job)
+    assert "stopping trial 3 early: its best accuracy at step 2, 0.2, is worse" in cloud.log(job)

@@ -119,7 +119,8 @@ def test_a_bucket_that_a_job_names_is_one_that_it_may_read_or_write(
 ) -> None:
     message = denied("storage.objects.get", "gs://data/a/b", "Viewer")
     assert refusal(store, job(**task)) == (
-        RpcCode.PERMISSION_DENIED, f"403 for what the job names: {message}"
+        RpcCode.PERMISSION_DENIED,
+        f"403 for a bucket in the job's arguments or variables: {message}"
     )  # fmt: skip
     grant(store, "b/data", "roles/storage.objectCreator")
     admit(store, job(**task))

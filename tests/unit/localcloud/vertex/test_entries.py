@@ -118,7 +118,7 @@ def test_what_cannot_be_answered_is_refused(logged: Logged) -> None:
     )  # fmt: skip
     assert logged.refusal('severity="INFO"') == (
         "INVALID_ARGUMENT",
-        "Unparseable filter: the local cloud reads the log of one job, "
+        "Unparseable filter: the local cloud reads only the log of one job, "
         'resource.labels.job_id="ID".',
     )
     assert logged.refusal(project="local-b") == (

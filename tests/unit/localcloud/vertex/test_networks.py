@@ -69,8 +69,8 @@ def test_a_range_that_has_no_room(network: Network) -> None:
     network.estate.network()
     network.estate.peering(22, address="10.8.0.0")
     text = (
-        "RANGES_EXHAUSTED: training (10.8.0.0/22) has no room for a job of {} nodes beside what "
-        f"runs there. Add a range to the private connection of {VPC}, or wait until jobs end."
+        "RANGES_EXHAUSTED: training (10.8.0.0/22) has no free block for a job of {} nodes. "
+        f"Add a range to the private connection of {VPC}, or wait until jobs end."
     )
     for nodes in (1, 9):
         assert refusal(networks.admit, network, network=VPC, nodes=nodes) == (8, text.format(nodes))
@@ -89,8 +89,8 @@ def test_a_network_of_a_host_needs_the_project_attached_and_the_agent_granted(
     network.estate.attach()
     assert refusal(networks.admit, network, network=SHARED) == (
         7,
-        f"{EMAIL} does not have compute.subnetworks.use in the host project {HOST}. Grant it "
-        "roles/compute.networkUser there.",
+        f"{EMAIL} does not have compute.subnetworks.use in the host project {HOST}. Grant "
+        f"roles/compute.networkUser to this service agent in {HOST}.",
     )
     network.grant(f"projects/{HOST}", "roles/compute.networkUser")
     networks.admit(network.store, job(network=SHARED))
@@ -129,7 +129,7 @@ def attached(name: str = "psc", *peerings: dict[str, str]) -> dict[str, Any]:
 def test_an_attachment_that_is_not_there(network: Network) -> None:
     network.estate.apis("compute")
     assert refusal(networks.admit_interface, network, **attached()) == (
-        5, f"The network attachment {ATTACHMENT} does not exist (or cannot be seen).",
+        5, f"The network attachment {ATTACHMENT} does not exist or is not visible.",
     )  # fmt: skip
 
 
@@ -139,7 +139,7 @@ def test_the_agent_needs_its_right_on_the_attachment(network: Network) -> None:
     assert refusal(networks.admit_interface, network, **attached()) == (
         7,
         f"{EMAIL} does not have compute.networkAttachments.get and .update on {ATTACHMENT}. Grant "
-        f"it roles/compute.networkAdmin in project {PROJECT}.",
+        f"roles/compute.networkAdmin to this service agent in project {PROJECT}.",
     )
     for role in ("roles/compute.networkAdmin", "roles/compute.admin", "roles/editor"):
         network.grant(f"projects/{PROJECT}", role)
@@ -156,8 +156,8 @@ def test_a_subnetwork_of_a_host_needs_its_user(network: Network) -> None:
     subnet = f"projects/{HOST}/regions/us-central1/subnetworks/psc"
     assert refusal(networks.admit_interface, network, **attached()) == (
         7,
-        f"{EMAIL} does not have compute.subnetworks.use on {subnet}. Grant it "
-        f"roles/compute.networkUser in the Shared VPC host project {HOST}.",
+        f"{EMAIL} does not have compute.subnetworks.use on {subnet}. Grant "
+        f"roles/compute.networkUser to this service agent in the Shared VPC host project {HOST}.",
     )
     network.grant(subnet, "roles/compute.networkUser")
     networks.admit_interface(network.store, job(**attached()))
@@ -214,7 +214,7 @@ def test_dns_peering_needs_its_network_and_the_agents_right(cloud: Cloud, estate
     code, message = failure(cloud, with_interface(dns_peering_configs=[other]))
     assert (code, "global/networks/other of the DNS peering" in message) == (5, True)
     code, message = failure(cloud, with_interface(dns_peering_configs=[CORP]))
-    assert (code, "Grant it roles/dns.peer there" in message) == (7, True)
+    assert (code, "Grant roles/dns.peer to this service agent" in message) == (7, True)
     cloud.grant(f"projects/{PROJECT}", "roles/dns.peer", AGENT)
 
     assert cloud.run(with_interface(dns_peering_configs=[CORP])).state == SUCCEEDED

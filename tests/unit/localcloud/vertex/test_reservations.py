@@ -93,15 +93,15 @@ def test_a_reservation_that_cannot_be_seen_or_is_not_there_is_refused(world: Wor
     none = f"projects/{PROJECT}/zones/us-central1-a/reservations/none"
     assert world.refusal(named(none)) == (
         5,
-        f"workerpool0: the reservation {none} does not exist (or cannot be seen).",
+        f"workerpool0: the reservation {none} does not exist or is not visible.",
     )
     over = world.add("over", deleteAtTime="2020-01-01T00:00:00Z")
     assert world.refusal({}, named(over))[1].startswith("workerpool1: the reservation")
     far = world.add("far", project="local-far")
     assert world.refusal(named(far)) == (
         7,
-        f"{AGENT} does not have compute.reservations.get on {far}. Grant it roles/compute.viewer "
-        "in project local-far.",
+        f"{AGENT} does not have compute.reservations.get on {far}. Grant roles/compute.viewer "
+        "to this service agent in project local-far.",
     )
 
 
@@ -115,10 +115,10 @@ SSD = {"localSsds": [{"interface": "NVME", "diskSizeGb": 375}]}
         ({"reservationSharingPolicy": {"serviceShareType": "DISALLOW_ALL"}}, NOT_SHARED),
         ({"reservationSharingPolicy": {}}, NOT_SHARED),
         ({"project": "local-far"}, f"is not shared with project {PROJECT} (shareSettings)"),
-        ({"machine": SSD}, "has local SSDs attached by hand, which Vertex AI cannot use"),
+        ({"machine": SSD}, "has manually attached local SSDs, which Vertex AI does not support"),
         (
             {"machine": {"machineType": "n1-standard-8"}},
-            "is of n1-standard-8, the job asks for n1-standard-4",
+            "has machines of n1-standard-8, the job requests n1-standard-4",
         ),
     ],
 )
@@ -128,7 +128,7 @@ def test_a_reservation_that_cannot_serve_a_job_is_refused_with_the_reason(
     world.grant("local-far")
     path = world.add("r", **given)
     assert world.refusal(named(path)) == (9, f"workerpool0: the reservation {path} {reason}.")
-    shape = f"workerpool0: no open reservation of {N1} in us-central1; on demand"
+    shape = f"workerpool0: no open reservation of {N1} in us-central1; using on-demand machines"
     assert world.plan(of_any()) == Plan({}, {}, [shape])
 
 

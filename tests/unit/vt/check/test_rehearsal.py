@@ -70,8 +70,8 @@ def test_an_image_without_a_stand_in_is_an_error_at_its_line(
     assert [row["level"] for row in rows] == levels
     for row in rows:
         assert row["line"] == 7
-        assert "has no stand-in here (the nearest is tf-cpu.2-16.py310)" in row["message"]
-        assert "`vt local start --prebuilt nearest` takes it" in row["hint"]
+        assert "no stand-in for the executor image" in row["message"]
+        assert "`vt local start --prebuilt nearest` uses that image" in row["hint"]
 
 
 def tuned(checkout: Path, image: str, stopping: str) -> str:

@@ -99,11 +99,12 @@ def test_everything_that_is_there_has_a_line(
         "ENDPOINT ID DEPLOYED",
         "e 77 1 (version 3): 100 %",
         "2 (version 4): 0 %",
-        f"notifications: 7 in {home.notifications} (stand-in of the local cloud: nothing was sent)",
+        f"notifications: 7 in {home.notifications} "
+        "(stand-in of the local cloud: no notification is sent)",
         "TIME ALERT WOULD TELL JOB",
         *(f"2026-11-21 10:0{n}:00 alert {n} email x@y.z {n}" for n in range(2, 6)),
         "2026-11-21 10:06:00 alert 6 email x@y.z",
-        "not judged here: month [b] (nothing costs anything here)",
+        "not judged here: month [b] (the local cloud has no costs)",
         "JOB KIND STATE DONE CREATED WHY ID",
         *lines[-7:],
     ]

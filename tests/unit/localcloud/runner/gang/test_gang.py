@@ -79,7 +79,7 @@ def test_a_preemption_of_one_replica_or_all_restarts_the_spot_job(
     add(cloud, "preempt", replica=replica)
     done = finish(cloud, name)
     assert done.state == JobState.JOB_STATE_SUCCEEDED, done.error.message
-    who = "workerpool1-0 lost its machine" if replica else "all lost their machines"
+    who = "workerpool1-0 lost its machine" if replica else "all replicas lost their machines"
     assert f"preempted: {who} (1 of 6)" in log(cloud, done)
 
 
@@ -98,7 +98,9 @@ def test_a_flex_start_job_waits_no_longer_than_max_wait_duration(cloud: Cloud, s
     job = {**command_job("true", scheduling=flex), "display_name": "flex"}
     done = cloud.run(job)
     assert done.state == JobState.JOB_STATE_FAILED
-    assert "None came within scheduling.maxWaitDuration (1s)" in done.error.message
+    assert (
+        "No machine became available within scheduling.maxWaitDuration (1s)" in done.error.message
+    )
 
 
 def test_killed_replica_restarts_alone_with_an_empty_disk(cloud: Cloud, shared: str) -> None:
@@ -121,7 +123,7 @@ def test_transient_exit_retries_the_whole_job(cloud: Cloud, shared: str) -> None
     chief = 'echo x >>"$SHARED/chief"; test $(wc -l <"$SHARED/chief") = 2 || exit 6'
     done = cloud.run(pools(shared, chief, "sleep 600"))
     assert done.state == JobState.JOB_STATE_SUCCEEDED, done.error.message
-    text = "workerpool0-0 exited with status 6: the whole job is retried (1 of 3)"
+    text = "workerpool0-0 exited with status 6: retrying the whole job (1 of 3)"
     assert text in log(cloud, done)
 
 

@@ -61,6 +61,6 @@ def test_addresses_that_are_taken_are_passed_over_and_at_last_the_job_is_refused
         hosts.choose("42", MEMBERS, named=False)
     assert (refused.value.code, refused.value.message) == (
         9,
-        "port 2222 is taken at the loopback addresses of this machine.",
+        "port 2222 is in use at the loopback addresses of this machine.",
     )
     assert len(limits) == 2 * 50
