@@ -1,4 +1,4 @@
-"""A local cloud and the least program that submits to it, driven by the real CLI."""
+"""A local cloud with a minimal program that submits to it, driven by the real CLI."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ T: Final = TypeVar("T")
 
 
 def wait_for(condition: Callable[[], T | None], what: str, seconds: float = SECONDS) -> T:
-    """The condition's first true value. Raises AssertionError after ``seconds``."""
+    """Return the condition's first true value. Raises AssertionError after ``seconds``."""
     deadline = time.monotonic() + seconds
     while not (value := condition()):
         if time.monotonic() > deadline:
@@ -51,11 +51,11 @@ def wait_for(condition: Callable[[], T | None], what: str, seconds: float = SECO
 
 
 def say_nothing(_text: str) -> None:
-    """The cloud's own words are of no interest here."""
+    """Discard the cloud's own output."""
 
 
 class AcceptedJob(NamedTuple):
-    """What is read here of a job that the cloud has, whichever service runs it."""
+    """An accepted job of either service, as the tests read it."""
 
     job_id: str
     name: str
@@ -64,13 +64,13 @@ class AcceptedJob(NamedTuple):
 
 
 class BatchJobs:
-    """Jobs of Batch, read as those of Vertex AI are."""
+    """Batch jobs in the form of Vertex AI jobs."""
 
     def __init__(self, home: Home) -> None:
         self._table = BatchTable(home)
 
     def list(self) -> list[AcceptedJob]:
-        """All that there are, newest first."""
+        """Return all jobs, newest first."""
         return [
             AcceptedJob(job.job_id, job.name, job.body["labels"], JobState(STATES[job.state]))
             for job in self._table.list()
@@ -160,7 +160,9 @@ class Arena:
     def start(
         self, *words: str, jobs: str, env: dict[str, str] | None = None
     ) -> subprocess.Popen[str]:
-        """A pulumi command on the stack, in a process group of its own. Output goes to a file."""
+        """Start a pulumi command on the stack in its own process group, with its output
+        in a file.
+        """
         log = (self.folder / "last.log").open("w")
         with log:
             return subprocess.Popen(
@@ -173,18 +175,18 @@ class Arena:
     def up(
         self, jobs: str, *words: str, env: dict[str, str] | None = None
     ) -> subprocess.Popen[str]:
-        """Begin ``pulumi up``."""
+        """Start ``pulumi up``."""
         return self.start("up", "-y", "--skip-preview", *words, jobs=jobs, env=env)
 
     def run(self, *words: str) -> None:
-        """A pulumi command that must succeed."""
+        """Run a pulumi command that must succeed."""
         subprocess.run(
             [PULUMI, *words, "--non-interactive"], cwd=self.project, env=self.env, check=True,
             capture_output=True,
         )  # fmt: skip
 
     def finish(self, process: subprocess.Popen[str]) -> int:
-        """Exit code of a command, when it ended. Raises AssertionError if it hangs."""
+        """Return the exit code of a command after its end. Raises AssertionError if it hangs."""
         try:
             return process.wait(SECONDS)
         except subprocess.TimeoutExpired:
@@ -192,38 +194,38 @@ class Arena:
             raise AssertionError(f"{process.args} hangs") from None
 
     def said(self) -> str:
-        """Output of the last command."""
+        """Return the output of the last command."""
         return (self.folder / "last.log").read_text()
 
     # --- faults
     def fault(self, service: str, kind: str, **given: Any) -> int:
-        """Add a fault; one on a method of CustomJobs is put on that of the arena's kind."""
+        """Add a fault; a fault on a method of CustomJobs is applied to the arena's kind of job."""
         if "method" in given:
             given["method"] = given["method"].replace(CUSTOM_JOB.message, self.kind.message)
         return inject(self.home, Fault.parse(service=service, kind=kind, **given))
 
     def no_faults(self) -> None:
-        """Remove all but the stock-out."""
+        """Remove all faults except the stock-out."""
         for entry in self.table.entries():
             if entry.fault.kind != "stockout":
                 self.table.clear(entry.id)
 
     # --- what there is
     def request_id(self, job: str) -> str:
-        """That of ``name:version:run``."""
+        """Return the request id of ``name:version:run``."""
         return self.kind.id_prefix + job.replace(":", "-")
 
     def submitted(self, request_id: str) -> list[Any]:
-        """Every job the cloud ever accepted for a request."""
+        """Return all jobs that the cloud ever accepted for a request."""
         label = self.kind.sent_label(REQUEST_ID_LABEL)
         return [job for job in self.jobs.list() if job.labels.get(label) == request_id]
 
     def live(self, request_id: str) -> list[str]:
-        """Ids of those that have not ended."""
+        """Return ids of active jobs."""
         return [j.job_id for j in self.submitted(request_id) if j.state.value not in TERMINAL]
 
     def cancelled_trials(self) -> list[str]:
-        """Ids of trials that somebody cancelled; a tuning job that goes on cancels none."""
+        """Return ids of cancelled trials; a running tuning job cancels no trial."""
         if self.kind is not TUNING_JOB:
             return []
         going_on = [job.job_id for job in self.jobs.list() if job.state.value not in TERMINAL]
@@ -232,7 +234,9 @@ class Arena:
         return [job.job_id for job in records if job and "CANCEL" in job.state.value]
 
     def in_state(self, checkpoint: Path | None = None) -> dict[str, str]:
-        """Request id and job id of every job in the stack's state, or in a copy of it."""
+        """Return request id and job id of each job in the stack's state, or in a copy of
+        the state.
+        """
         text = (checkpoint or self.checkpoint).read_text()
         latest = json.loads(text)["checkpoint"]["latest"] or {}
         return {
@@ -243,16 +247,16 @@ class Arena:
 
     # --- cleaning up
     def unlock(self) -> None:
-        """Remove what killed commands left, as ``vt up`` does when their process is gone."""
+        """Remove locks of killed commands, as ``vt up`` does after their end."""
         shutil.rmtree(self.home.pulumi / ".pulumi" / "locks", ignore_errors=True)
         locks.remove_truncated(f"file://{self.home.pulumi}", "chaos", STACK, say_nothing)
 
     def end_all(self) -> None:
-        """End providers whose engine is gone, and what else a killed command left."""
+        """End orphaned providers, and other processes of killed commands."""
         end_orphaned_plugins(self.home)
 
     def reset(self) -> None:
-        """An empty state, no fault, no job; records of submissions stay (names differ)."""
+        """Reset state, faults and jobs; records of submissions stay, because names differ."""
         self.end_all()
         self.unlock()
         self.no_faults()
@@ -268,11 +272,11 @@ class Arena:
         self.forget_state()
 
     def forget_state(self) -> None:
-        """The stack as it was when it was made."""
+        """Restore the initial state of the stack."""
         self.checkpoint.write_bytes(self._empty)
 
 
 def kill(process: subprocess.Popen[str], number: int = signal.SIGKILL) -> None:
-    """Send a signal to the CLI alone, if it is still there."""
+    """Send a signal to the CLI process only, if it still runs."""
     if process.poll() is None:
         os.kill(process.pid, number)

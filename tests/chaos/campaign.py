@@ -1,4 +1,4 @@
-"""Kills at random moments of the real CLI: nothing is submitted twice, nothing is lost."""
+"""Kills the real CLI at random moments, and checks that no job is submitted twice or lost."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ KILLS_IN_A_ROW: Final = 4
 
 @dataclass
 class Tally:
-    """What a campaign came to."""
+    """Results of a campaign."""
 
     seed: int
     kills: int = 0
@@ -41,7 +41,7 @@ class Tally:
 
 
 def run(arena: Arena, kills: int, seed: int, on_round: Callable[[Tally], None]) -> Tally:
-    """At least ``kills`` commands killed while they ran.
+    """Kill at least ``kills`` running commands.
 
     Each moment is uniform over the time an undisturbed command takes here, which is measured again
     and again, since the machine is not always equally busy.
@@ -80,7 +80,7 @@ def _undisturbed(arena: Arena, jobs: str) -> float:
 
 
 def _kill(arena: Arena, process: subprocess.Popen[str], chance: random.Random) -> None:
-    """The CLI, or (one in three) the provider if it is there already."""
+    """Kill the CLI, or (one time in three) its provider if it runs."""
     pid = provider_of(arena.home) if chance.random() < 1 / 3 else None
     try:
         os.kill(pid or process.pid, signal.SIGKILL)
@@ -90,7 +90,7 @@ def _kill(arena: Arena, process: subprocess.Popen[str], chance: random.Random) -
 
 
 def _settle(arena: Arena, jobs: str, tally: Tally) -> float:
-    """Run ``up`` until it succeeds, compare cloud and state; seconds it took."""
+    """Run ``up`` until it succeeds, compare cloud and state, and return the time in seconds."""
     began = time.monotonic()
     for _ in range(RECOVERIES):
         arena.unlock()

@@ -1,4 +1,4 @@
-"""Vertex AI and Cloud Storage as a submission may meet them at their worst, on virtual time.
+"""Vertex AI and Cloud Storage in their worst behavior for a submission, on virtual time.
 
 Requests take effect late, lists show an old index, answers get lost. What the protocol assumes of
 the cloud holds here exactly: a request takes effect within ``DEADLINE`` after it was sent or never,
@@ -36,7 +36,7 @@ LAG: Final = 30.0
 
 @dataclass
 class Job:
-    """A job that took effect. ``history`` is what an index learns late; None: deleted."""
+    """An effective job. ``history`` is what an index returns with delay; None means deleted."""
 
     record: JobSnapshot
     request_id: str
@@ -50,28 +50,30 @@ class Job:
 
     @property
     def repeatable(self) -> bool:
-        """Whether its request may be sent once more: it failed, and another one had the turn."""
+        """Whether the request may be sent again: it failed, and another request had the turn."""
         return self.passed and self.record.state in FAILED
 
     @property
     def exists(self) -> bool:
-        """Whether its record was not deleted."""
+        """Whether the job's record is not deleted."""
         return self.history[-1][1] is not None
 
     @property
     def live(self) -> bool:
-        """Whether it runs, or will: it costs money."""
+        """Whether the job runs or will run, and costs money."""
         return self.exists and self.record.state not in TERMINAL
 
     @property
     def going_on(self) -> bool:
-        """Whether it lives and nobody has ended it."""
+        """Whether the job is active and was not cancelled."""
         return self.live and self.record.state != CANCELLING
 
 
 @dataclass
 class Send:
-    """One request under way: ``lands_at`` is when it takes effect, None if it never does."""
+    """One request in progress: ``lands_at`` is its effective time, None if it never takes
+    effect.
+    """
 
     request_id: str
     labels: Mapping[str, str]
@@ -83,7 +85,7 @@ class Send:
 
 @dataclass
 class Cloud:
-    """What outlives every process: jobs, records, the time."""
+    """The parts that survive every process: jobs, records, the time."""
 
     time: float = 1000.0
     jobs: list[Job] = field(default_factory=list)
@@ -96,12 +98,12 @@ class Cloud:
 
     @property
     def is_named(self) -> bool:
-        """Whether a job has the name that its request gives it: sent twice, it is one job."""
+        """Return whether a job has the name from its request: sent twice, it is still one job."""
         return self.kind is BATCH_JOB
 
     # --- time
     def advance(self, to: float) -> None:
-        """Let the time pass; what is due on the way happens at its own moment."""
+        """Advance the time; due events happen at their own time."""
         while due := [*self._due(to)]:
             moment, what = min(due, key=lambda one: one[0])
             self.time = max(self.time, moment)
@@ -122,11 +124,11 @@ class Cloud:
 
     # --- requests
     def enter(self, labels: Mapping[str, str]) -> Send:
-        """A process begins to send. Nobody may while an earlier request may still take effect, or
-        while there is a job of an earlier one, whatever became of it, unless it failed and another
-        request had the turn since; nor beside another request
-        of the same job, as long as that one may take effect or its job goes on. Where the service
-        names jobs by their requests, the same one may be sent at any time.
+        """Register a process that begins to send, and check that it may. It may not while an
+        earlier request may still take effect, or while a job of an earlier request exists, unless
+        that job failed and another request had the turn since; nor beside another request of the
+        same job that may take effect or has an active job. If the service names jobs by their
+        requests, the same request may be sent at any time.
         """
         labels = self.kind.labels_of(labels)
         request_id = labels[REQUEST_ID_LABEL]
@@ -151,13 +153,13 @@ class Cloud:
         return send
 
     def _name_of(self, send: Send) -> str:
-        """What the service calls the job of a request."""
+        """Return the service's name for the job of a request."""
         turn = send.labels.get(TURN_LABEL, 1)
         id_ = f"{send.request_id}-t{turn}" if self.is_named else len(self.jobs) + 1
         return f"projects/1/locations/r/{self.kind.collection}/{id_}"
 
     def land(self, send: Send) -> Job:
-        """The request takes effect now."""
+        """Let the request take effect now."""
         send.settled = True
         name, number = self._name_of(send), len(self.jobs) + 1
         if self.get(name) is not None:
@@ -181,29 +183,29 @@ class Cloud:
 
     # --- jobs
     def of(self, request_id: str) -> list[Job]:
-        """The jobs of a request that there are now."""
+        """Return the existing jobs of a request."""
         return [job for job in self.jobs if job.request_id == request_id and job.exists]
 
     def going_on(self, name: str) -> list[Job]:
-        """What goes on of a job of the stack, whatever its request."""
+        """Return active jobs and requests of a job of the stack, for any request."""
         return [job for job in self.jobs if job.of == name and job.going_on]
 
     def job(self, name: str) -> Job | None:
-        """The last job of this name, also one that was deleted."""
+        """Return the last job of this name, including deleted jobs."""
         return next((job for job in reversed(self.jobs) if job.record.name == name), None)
 
     def change(self, job: Job, state: str) -> None:
-        """A job goes over to another state."""
+        """Change the state of a job."""
         job.record = replace(job.record, state=state)
         job.history.append((self.time, job.record))
 
     def get(self, name: str) -> JobSnapshot | None:
-        """Read by name: always up to date."""
+        """Return a job by name, always up to date."""
         job = self.job(name)
         return job.record if job is not None and job.exists else None
 
     def find(self, request_id: str, lag: float) -> list[JobSnapshot]:
-        """The index as it was ``lag`` seconds ago: jobs missing, old states, deleted jobs."""
+        """Return the index as of ``lag`` seconds ago: missing jobs, old states, deleted jobs."""
         seen = [
             [record for moment, record in job.history if moment <= self.time - lag][-1:]
             for job in self.jobs
@@ -212,7 +214,7 @@ class Cloud:
         return [record for [record] in filter(None, seen) if record is not None]
 
     def cancel(self, name: str, takes: float) -> None:
-        """Ask for a cancellation, carried out ``takes`` seconds later."""
+        """Request a cancellation that takes effect ``takes`` seconds later."""
         job = self.job(name)
         if job is not None and job.live and job.ends_at is None:
             self.change(job, CANCELLING)
@@ -229,7 +231,7 @@ class Cloud:
 
     # --- records
     def write(self, record: IntentRecord, generation: int) -> StoredIntent:
-        """Compare-and-swap, at the store's own time."""
+        """Compare and swap, at the store's own time."""
         current = self.records.get(record.request_id)
         if (current.generation if current else 0) != generation:
             raise PreconditionFailedError
@@ -242,7 +244,7 @@ class Cloud:
     def write_turn(
         self, key: str, request_id: str, number: int, generation: int, *, withdrawn: bool = False
     ) -> None:
-        """Compare-and-swap. The jobs of all other requests of this job have had their turn."""
+        """Compare and swap. All other requests of this job have had their turn."""
         current = self.turns.get(key)
         if (current.generation if current else 0) != generation:
             raise PreconditionFailedError
@@ -251,7 +253,7 @@ class Cloud:
             job.passed |= f"r/{job.of}" == key and job.request_id != request_id
 
     def _check_transition(self, done: IntentRecord, then: IntentState) -> None:
-        """A record that names a job may only be freed, and only after the job has ended.
+        """Check that a record with a job is freed only after the job has ended.
 
         It may be claimed once another request had the turn, if the job failed or was deleted.
         """
@@ -264,6 +266,6 @@ class Cloud:
             self.violations.append(f"{done} was freed while its job is {job.record.state}")
 
     def state_of(self, request_id: str) -> IntentState | None:
-        """State in the intent record of a request."""
+        """Return the state in the intent record of a request."""
         stored = self.records.get(request_id)
         return stored.record.state if stored else None

@@ -1,4 +1,5 @@
-"""What `pulumi` does around the provider, as measured with the real one: state, kills, replacement.
+"""Simulates `pulumi` around the provider, as measured with the real engine: state, kills,
+replacement.
 
 The provider is the real one, on a virtual clock and the ports of the process it runs in. The rules
 of the state file: a failed or killed provider leaves no trace, not even a pending operation; a
@@ -28,7 +29,7 @@ JOB: Final = "titanic"
 
 @dataclass(frozen=True)
 class Resource:
-    """A job as state keeps it."""
+    """A job as stored in the state."""
 
     id: str
     outs: Mapping[str, Any]
@@ -43,13 +44,13 @@ class StateFile:
     checkpoints: list[dict[str, Resource]] = field(default_factory=list)
 
     def save(self, resources: Mapping[str, Resource]) -> None:
-        """Write the whole file, as every step does."""
+        """Write the whole file, like the engine after every step."""
         self.checkpoints.append(self.resources)
         self.resources = dict(resources)
 
 
 def inputs(run: int, command: str, on_delete: str, kind: JobKind = CUSTOM_JOB) -> dict[str, Any]:
-    """What the program declares for the job: its request with its real identity."""
+    """Return the program's inputs of the job: its request with its real identity."""
     body = spec.canonical({"displayName": JOB, kind.spec: {"command": command}})
     more = {BATCH_JOB: {"backend": kind.backend}, TUNING_JOB: {"section": kind.section}}
     who = ("acme-ml-dev", "r", "dev", JOB)
@@ -64,17 +65,17 @@ def inputs(run: int, command: str, on_delete: str, kind: JobKind = CUSTOM_JOB) -
 
 
 class PortOfKind:
-    """The job service for one kind: its labels are written and searched as the real port does."""
+    """The job service for one kind of job, with the labels of the real port."""
 
     def __init__(self, process: Process, kind: JobKind) -> None:
         self._process, self._kind = process, kind
 
     def create(self, parent: str, body: str, labels: Mapping[str, str]) -> JobSnapshot:
-        """Send once, with the labels of this kind."""
+        """Send one create request with the labels of this kind."""
         return self._process.create(parent, body, self._kind.sent_labels(labels))
 
     def find(self, parent: str, request_id: str) -> list[JobSnapshot]:
-        """Jobs of this kind, by its own label."""
+        """Return jobs of this kind by its label."""
         assert self._kind is self._process.cloud.kind, "jobs of another kind were listed"
         return self._process.find(parent, request_id)
 
@@ -84,7 +85,7 @@ class PortOfKind:
 
 @contextmanager
 def virtual_provider() -> Iterator[None]:
-    """The provider module on the ports and the clock of the process whose thread calls it."""
+    """Load the provider module with ports and clock of the process whose thread calls it."""
 
     def withdraw(*args: Any, **kwargs: Any) -> JobSnapshot | None:
         return withdrawal.withdraw(*args, **kwargs, sleep=CURRENT.process.sleep)
@@ -106,7 +107,7 @@ def virtual_provider() -> Iterator[None]:
 
 
 class ClosedConnection(Exception):
-    """The engine's view of a killed provider: error reading from server: EOF."""
+    """The engine's error for a killed provider: error reading from server: EOF."""
 
 
 class Run:
@@ -121,7 +122,9 @@ class Run:
         self._provider = module.CustomJobProvider()
 
     def up(self, process: Process) -> None:
-        """Create, replace (delete first), update or leave alone; delete what left the program."""
+        """Create, replace (delete first), update or keep; delete resources that left the
+        program.
+        """
         with self._failing():
             for name, news in self.program.items():
                 old = self._view.get(name)
@@ -137,13 +140,13 @@ class Run:
                 self._delete(process, name, self._view[name])
 
     def destroy(self, process: Process) -> None:
-        """Delete everything."""
+        """Delete all resources."""
         with self._failing():
             for name, old in list(self._view.items()):
                 self._delete(process, name, old)
 
     def refresh(self, process: Process) -> None:
-        """Read everything; what cannot be read keeps its state, and nothing is forgotten."""
+        """Read all resources; an unreadable resource keeps its state."""
         with self._failing():
             for name, old in list(self._view.items()):
                 read = functools.partial(self._provider.read, old.id, dict(old.outs))
@@ -156,7 +159,7 @@ class Run:
 
     @contextmanager
     def _failing(self) -> Iterator[None]:
-        """A failed operation ends the run with an error."""
+        """End the run with an error after a failed operation."""
         try:
             yield
         except (OperatorError, ClosedConnection) as error:
@@ -182,7 +185,7 @@ class Run:
         return self._call(process, functools.partial(method, old.id, dict(old.outs), news))
 
     def _call(self, process: Process, operation: functools.partial) -> Any:
-        """One call of the provider. An engine that is gone takes no notice of its end."""
+        """Make one call of the provider; a killed engine does not notice its end."""
         try:
             result = operation()
             process.pause("answered")

@@ -1,4 +1,4 @@
-"""The real provider and resource with a protocol that waits seconds in place of minutes.
+"""The real provider and resource, with a protocol that waits seconds in place of minutes.
 
 Only a program that names these classes gets them: nothing a user can set shortens the bounds.
 """
@@ -16,13 +16,13 @@ TIMING: Final = Timing(lease=6.0, send_within=3.0, settle=1.0, gate=2.0, doubt=4
 
 
 class ImpatientProvider(CustomJobProvider):
-    """Named in the state of the chaos stacks, as the real one is in others."""
+    """The provider class in the state of the chaos stacks."""
 
     timing: ClassVar[Timing] = TIMING
 
 
 class RefusedSoonProvider(CustomJobProvider):
-    """The real bounds, but for how long a refusal is not believed."""
+    """The provider with the real time limits, except that it accepts a refusal sooner."""
 
     timing: ClassVar[Timing] = Timing(gate=3.0, interval=0.5)
 

@@ -1,4 +1,4 @@
-"""Ladders under hypothesis: any interleaving, fault and kill; one live rung, in order, none lost.
+"""Tests ladders with hypothesis: any interleaving, fault and kill leaves one active rung, in order.
 
 Engines that create, update and delete a job with a ladder, and processes that take it from rung to
 rung, on the cloud of ``cloud``. A step is one rule of the machine.
@@ -36,7 +36,9 @@ STEPS_OF_AN_EXAMPLE: Final = 50
 
 
 def program(run: int, command: str, last: str) -> dict[str, Any]:
-    """Inputs of a job with a ladder: ``command`` is in every rung, ``last`` in the last one."""
+    """Return inputs of a job with a ladder: ``command`` is in every rung, ``last`` in the last
+    rung.
+    """
     made = inputs(run, command, "keep")
     others = [inputs(run, f"{command}{number}", "keep") for number in range(2, RUNGS)]
     others.append(inputs(run, f"{command}{last}", "keep"))
@@ -52,10 +54,10 @@ def _ids(made: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 class LadderCloud(Cloud):
-    """The cloud, which also judges the order of rungs."""
+    """The simulated cloud, which also checks the order of rungs."""
 
     def enter(self, labels: Mapping[str, str]) -> Send:
-        """Rung k follows rung k-1 of the same pass, whose job had no machines, and nothing else."""
+        """Check that rung k follows only rung k-1 of the same pass, whose job had no machines."""
         number = int(labels[RUNG_LABEL])
         landed = [job for job in self.jobs if job.of == JOB]
         before = landed[-1] if landed else None
@@ -66,7 +68,7 @@ class LadderCloud(Cloud):
         return send
 
     def land(self, send: Send) -> Job:
-        """A rung takes effect: the one before it is the last thing that happened to the job."""
+        """Check that the rung before an effective rung was the job's last event."""
         landed = [job for job in self.jobs if job.of == JOB]
         number = int(send.labels[RUNG_LABEL])
         if number > 1 and self.rung_of[landed[-1].request_id] != number - 1:
@@ -74,7 +76,7 @@ class LadderCloud(Cloud):
         return super().land(send)
 
     def run_out(self, job: Job) -> None:
-        """The job fails for want of machines."""
+        """Fail the job because no machine is available."""
         job.record = replace(
             job.record, state="JOB_STATE_FAILED", error=STOCK_OUT, out_of_stock=True
         )
@@ -122,7 +124,7 @@ class LadderMachine(RuleBasedStateMachine):
     # --- processes
     @rule(what=st.sampled_from(["up", "up", "destroy", "refresh"]))
     def engine(self, what: str) -> None:
-        """One at a time: the lock of the stack."""
+        """Run one engine at a time, because of the stack's lock."""
         if not any(isinstance(each.work, Run) for each in self.processes):
             run = self._run()
             process = Process(self.cloud, getattr(run, what))
@@ -131,7 +133,7 @@ class LadderMachine(RuleBasedStateMachine):
 
     @rule()
     def mover(self) -> None:
-        """Somebody waits for the job as it was deployed, with the state of now."""
+        """Start a process that waits for the deployed job, with the current state."""
         if len(self.processes) < PROCESSES and JOB in self.file.resources:
             process = self._mover(self.deployed)
             process.work = None
@@ -139,12 +141,12 @@ class LadderMachine(RuleBasedStateMachine):
 
     @property
     def deployed(self) -> dict[str, Any]:
-        """What the state has of the job: a mover reads it there."""
+        """Return the job in the state, where a mover reads it."""
         return self._programs[tuple(self.file.resources[JOB].outs[LADDER])]
 
     @rule(which=st.integers(0, PROCESSES - 1), calls=st.integers(0, 12), order=orders)
     def go_on(self, which: int, calls: int, order: Order) -> None:
-        """Some calls of a process go well, and the next one as ordered."""
+        """Execute some calls of a process normally, and the next call as ordered."""
         if not self.processes:
             self.engine("up")
         process = self.processes[which % len(self.processes)]
@@ -155,7 +157,7 @@ class LadderMachine(RuleBasedStateMachine):
 
     @rule(calls=st.integers(0, 25), order=orders, beside=st.integers(0, 25))
     def falls(self, calls: int, order: Order, beside: int) -> None:
-        """No machines: two movers begin, one of which meets ``order``, perhaps in the middle."""
+        """Fail a job without machines; two movers begin, one of which follows ``order``."""
         self.job_goes_on("out")
         first = len(self.processes)
         self.mover()
@@ -189,7 +191,7 @@ class LadderMachine(RuleBasedStateMachine):
 
     @rule(what=st.sampled_from(["out", "out", "out", "runs", "fails", "succeeds", "cancelled"]))
     def job_goes_on(self, what: str) -> None:
-        """The newest live job comes to its next state."""
+        """Move the newest active job to its next state."""
         live = [job for job in reversed(self.cloud.jobs) if job.live and job.ends_at is None]
         if not live:
             return
@@ -213,7 +215,9 @@ class LadderMachine(RuleBasedStateMachine):
     # --- what must hold
     @invariant()
     def holds(self) -> None:
-        """No two live rungs, none out of order, none that a later ``delete`` would not find."""
+        """Check that at most one rung is active, all are in order, and ``delete`` would
+        find each.
+        """
         assert not self.cloud.violations, self.cloud.violations
         assert len(self.cloud.going_on(JOB)) <= 1
         for send in self.cloud.sends:
@@ -221,7 +225,7 @@ class LadderMachine(RuleBasedStateMachine):
 
     @rule(lag=st.sampled_from([0.0, 29.0]), outs=st.integers(0, RUNGS))
     def recover(self, lag: float, outs: int) -> None:
-        """All that goes on dies. One ``up`` and one mover, undisturbed, put things right."""
+        """Kill all processes; then one undisturbed ``up`` and one mover must recover."""
         self._kill_all()
         error = self._up(lag)
         while error and "Set run:" in str(error):
@@ -256,7 +260,9 @@ class LadderMachine(RuleBasedStateMachine):
         assert again is not None
 
     def _fall(self, lag: float) -> None:
-        """The live job runs out: the next rung comes, unless it was the last one."""
+        """Fail the active job for want of machines: the next rung follows, unless it was the last
+        rung.
+        """
         before = self._climb(lag)
         if before and before.job and before.job in [j.record for j in self.cloud.going_on(JOB)]:
             self.job_goes_on("out")
@@ -267,7 +273,7 @@ class LadderMachine(RuleBasedStateMachine):
 
     @rule(lag=st.sampled_from([0.0, 29.0]))
     def leave(self, lag: float) -> None:
-        """After a clean destroy nothing lives, and no mover brings it back."""
+        """Check that no job is active after a clean destroy, and that no mover restores one."""
         if JOB not in self.file.resources:
             return
         movers = [each for each in self.processes if each.work is None]
@@ -313,7 +319,7 @@ class LadderMachine(RuleBasedStateMachine):
 
 @dataclass(frozen=True, slots=True)
 class LadderResult:
-    """What examples came to."""
+    """Results of the examples."""
 
     examples: int
     sent: tuple[int, ...]
@@ -322,7 +328,7 @@ class LadderResult:
 
 
 def run_ladders(examples: int, seed_: int) -> LadderResult:
-    """Run so many examples. Raises what the first violation was, shrunk."""
+    """Run a number of examples. Raises the first violation, shrunk."""
     sent = Counter[int]()
     machine = seed(seed_)(type("Ladders", (LadderMachine,), {"sent": sent}))
     how = settings(

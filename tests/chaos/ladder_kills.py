@@ -1,4 +1,4 @@
-"""Kills of the processes that take a job from rung to rung: never two alive, none lost, in order.
+"""Kills processes that move a job through its rungs: one active rung, no lost job, in order.
 
 The real provider and clients against the jobs and the storage of a local cloud, where every rung
 but the last one finds no machines. ``python -m tests.chaos.ladder_kills`` is the process that forks
@@ -52,7 +52,7 @@ class ImpatientProvider(provider.CustomJobProvider):
 
 @dataclass
 class Tally:
-    """What a campaign came to."""
+    """Results of a campaign."""
 
     seed: int
     kills: int = 0
@@ -64,7 +64,7 @@ class Tally:
 
 
 def inputs(job: str) -> dict[str, Any]:
-    """What the program declares of a job: the last rung runs until it is cancelled."""
+    """Return the program's inputs of a job; the last rung runs until it is cancelled."""
     submission = Submission(PROJECT, REGION, "local", job, 1)
     rungs = []
     for strategy in RUNGS:
@@ -98,12 +98,14 @@ class Arena:
     tally: Tally
 
     def jobs(self, job: str) -> list[JobRecord]:
-        """All that was accepted under this name, oldest first."""
+        """Return all accepted jobs of this name, oldest first."""
         found = JobTable(self.home.database).list()
         return [each for each in reversed(found) if each.labels.get("vt-job") == job]
 
     def look(self, job: str) -> list[JobRecord]:
-        """The jobs of a ladder, which have to be its first rungs, each once, one alive."""
+        """Check that a ladder's jobs are its first rungs, each once, and one is active; return
+        them.
+        """
         self.tally.looks += 1
         found = self.jobs(job)
         strategies = [each.spec["scheduling"]["strategy"] for each in found]
@@ -115,7 +117,7 @@ class Arena:
         return found
 
     def work(self, which: int, given: dict[str, Any], seconds: float | None) -> int:
-        """A process that is killed after so many seconds; how it ended."""
+        """Run a process and kill it after some seconds; return how it ended."""
         pid = self.workers[which].start(given)
         if seconds is not None:
             self.kill(which, pid, seconds)
@@ -137,7 +139,7 @@ class Arena:
 
 
 def run(folder: Path, kills: int, seed: int) -> Tally:
-    """Kill so many processes that climb, two at once every other time, or withdraw."""
+    """Kill a number of processes that climb (two at once every other time) or withdraw."""
     tally, chance = Tally(seed), random.Random(seed)
     with _arena(folder, tally) as arena:
         usual = _usual(arena)
@@ -147,7 +149,7 @@ def run(folder: Path, kills: int, seed: int) -> Tally:
 
 
 def _usual(arena: Arena) -> float:
-    """Seconds that a ladder takes if nobody is killed."""
+    """Return the duration of a ladder without kills, in seconds."""
     job = _begin(arena)
     began = time.monotonic()
     _climbed(arena, job)
@@ -188,7 +190,7 @@ def _round(arena: Arena, chance: random.Random, usual: float) -> None:
 
 
 def _climbed(arena: Arena, job: str) -> None:
-    """One undisturbed process: the last rung is alive, the others failed, none was lost."""
+    """Climb once undisturbed: the last rung must be active, the others failed, no job lost."""
     if arena.work(0, {"what": "climb", "inputs": inputs(job)}, None):
         arena.tally.problems.append(f"{job} was not climbed: {arena.log.read_text()[-900:]}")
     found = arena.look(job)
@@ -198,7 +200,9 @@ def _climbed(arena: Arena, job: str) -> None:
 
 
 def _withdrawn(arena: Arena, job: str, seconds: float | None) -> None:
-    """Killed in the middle, done by the next one, and brought back by nobody."""
+    """Kill a withdrawal, complete it with the next process, and check that no process restores the
+    job.
+    """
     given = {"what": "delete", "inputs": inputs(job), "id": arena.jobs(job)[0].name}
     if seconds is not None:
         arena.work(0, given, seconds)
@@ -231,7 +235,7 @@ def _arena(folder: Path, tally: Tally) -> Iterator[Arena]:
 
 
 def _work(given: dict[str, Any]) -> int:
-    """Create, climb or withdraw, as engine and commands do. Returns the exit code."""
+    """Create, climb or withdraw like engine and commands. Return the exit code."""
     declared, impatient = given["inputs"], ImpatientProvider()
     try:
         if given["what"] == "create":

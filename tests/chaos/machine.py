@@ -1,4 +1,4 @@
-"""The protocol under hypothesis: any interleaving, any fault, any kill; one job, none lost.
+"""Tests the protocol with hypothesis: any interleaving, fault and kill leaves one job, none lost.
 
 A step is one rule of the machine: a process goes on to its next call, dies, or the world changes
 around it. ``run_machine`` runs as many as asked for; tests run a sample.
@@ -102,7 +102,7 @@ class ProtocolMachine(RuleBasedStateMachine):
 
     @rule(which=st.integers(0, PROCESSES - 1), calls=st.integers(0, 12), order=orders)
     def go_on(self, which: int, calls: int, order: Order) -> None:
-        """Some calls of a process go well, and the next one as ordered."""
+        """Execute some calls of a process normally, and the next call as ordered."""
         type(self).steps += 1
         self._since_recovery += 1
         if not self.processes:
@@ -115,7 +115,7 @@ class ProtocolMachine(RuleBasedStateMachine):
 
     @rule(which=st.integers(0, PROCESSES - 1), order=orders)
     def interrupt(self, which: int, order: Order) -> None:
-        """The very next call goes as ordered."""
+        """Execute the very next call as ordered."""
         self.go_on(which, 0, order)
 
     def _tidy(self) -> None:
@@ -138,7 +138,7 @@ class ProtocolMachine(RuleBasedStateMachine):
 
     @rule(what=st.sampled_from(CHANGES), state=st.sampled_from(["SUCCEEDED", "FAILED", "RUNNING"]))
     def somebody(self, what: str, state: str) -> None:
-        """The world changes, if there is something to change."""
+        """Change the cloud, if it has something to change."""
         type(self).steps += 1
         live = [job for job in reversed(self.cloud.jobs) if job.live and job.ends_at is None]
         ended = [job for job in reversed(self.cloud.jobs) if job.exists and not job.live]
@@ -158,7 +158,7 @@ class ProtocolMachine(RuleBasedStateMachine):
     @precondition(lambda self: any(file.checkpoints for file in self.files))
     @rule(which=st.integers(0, FILES - 1), back=st.integers(1, 3))
     def roll_state_back(self, which: int, back: int) -> None:
-        """An older checkpoint is restored."""
+        """Restore an older checkpoint."""
         type(self).steps += 1
         file = self.files[which]
         if file.checkpoints:
@@ -167,7 +167,7 @@ class ProtocolMachine(RuleBasedStateMachine):
     # --- what must hold
     @invariant()
     def holds(self) -> None:
-        """Nothing forbidden happened, jobs can be found, and state names jobs of its own."""
+        """Check for violations: jobs must be discoverable, and states must name their own jobs."""
         assert not self.cloud.violations, self.cloud.violations
         for send in self.cloud.sends:
             assert send.labels.get(REQUEST_ID_LABEL) == send.request_id
@@ -180,7 +180,7 @@ class ProtocolMachine(RuleBasedStateMachine):
     @precondition(lambda self: self._since_recovery >= STEPS_BETWEEN_RECOVERIES)
     @rule(lag=st.sampled_from([0.0, 29.0]), put_back=st.booleans())
     def recover(self, lag: float, put_back: bool) -> None:
-        """Whatever was going on dies. One undisturbed `up` on each machine puts things right."""
+        """Kill all processes; then one undisturbed `up` on each machine must recover."""
         type(self).steps += 1
         self._since_recovery = 0
         self._kill_all()
@@ -194,7 +194,7 @@ class ProtocolMachine(RuleBasedStateMachine):
             self._check_recovered(file, run)
 
     def _follow_advice(self, error: JobRefusedError, put_back: bool) -> None:
-        """Do what the error advises: end the job it names, or raise ``run``."""
+        """Follow the advice of an error: end the job that it names, or raise ``run``."""
         orphaned = next(
             (job for job in self._orphaned_jobs() if job.record.name in str(error)), None
         )
@@ -207,7 +207,7 @@ class ProtocolMachine(RuleBasedStateMachine):
             self.cloud.cancel(orphaned.record.name, 20.0)
 
     def _orphaned_jobs(self) -> list[Job]:
-        """Live jobs of requests that the program does not declare."""
+        """Return active jobs of requests that the program does not declare."""
         request_id = self.program[JOB]["requestId"]
         return [job for job in self.cloud.going_on(JOB) if job.request_id != request_id]
 
@@ -235,7 +235,7 @@ class ProtocolMachine(RuleBasedStateMachine):
         return run
 
     def _check_refusal(self, error: JobRefusedError) -> None:
-        """A refusal is right only if there is no job to adopt."""
+        """Check that no job exists to adopt when a submission is refused."""
         request_id = self.program[JOB]["requestId"]
         usable = [
             job
@@ -274,7 +274,7 @@ class ProtocolMachine(RuleBasedStateMachine):
 
 @dataclass(frozen=True, slots=True)
 class MachineResult:
-    """What a campaign did. ``violations`` holds shrunk counter-examples, ready to be replayed."""
+    """Results of a campaign. ``violations`` has shrunk counter-examples for a replay."""
 
     steps: int
     examples: int
@@ -283,7 +283,7 @@ class MachineResult:
 
 
 def run_machine(steps: int, seed_: int, kind: JobKind = CUSTOM_JOB) -> MachineResult:
-    """Run examples until ``steps`` rules were executed, or until the first violation."""
+    """Run examples until ``steps`` rules were executed or a violation occurred."""
     done = examples = 0
     while done < steps:
         wanted = max(1, (steps - done) // STEPS_OF_AN_EXAMPLE)

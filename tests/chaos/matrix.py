@@ -1,4 +1,6 @@
-"""Every fault of the local cloud under a submission, by the real clients: one job in the end."""
+"""Applies each fault of the local cloud to a submission by the real clients: one job must
+result.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +35,7 @@ _SECONDS: Final = 1.0
 
 @dataclass(frozen=True)
 class Met:
-    """A fault, whether it happened, and what was wrong then; ``problem`` is empty if nothing."""
+    """A fault, whether it happened, and the problem; ``problem`` is empty without one."""
 
     fault: str
     problem: str
@@ -41,7 +43,7 @@ class Met:
 
 
 def faults(kind: JobKind) -> Iterator[dict[str, Any]]:
-    """All that can happen to the calls of a submission of this kind."""
+    """Return all faults of calls during a submission of this kind."""
     create = {"service": "jobs", "method": "CreateCustomJob"}
     for when in ("before", "after"):
         for code in sorted(GRPC_CODES):
@@ -75,7 +77,7 @@ def faults(kind: JobKind) -> Iterator[dict[str, Any]]:
 
 
 def meet(arena: Arena, given: dict[str, Any], job: str) -> Met:
-    """Submit until it succeeds; once more to see that it is adopted."""
+    """Submit until it succeeds, then again to check that the job is adopted."""
     kind = arena.kind
     arena.no_faults()
     fault = arena.fault(**given)

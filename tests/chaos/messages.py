@@ -1,4 +1,4 @@
-"""The smallest messages that the chaos suites send, one of each kind of job."""
+"""The smallest messages of the chaos suites, one of each kind of job."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _STUDY: Final = {
 
 
 def smallest(kind: JobKind, name: str) -> dict[str, Any]:
-    """A job of this kind, in the API's JSON form."""
+    """Return a job of this kind in the API's JSON form."""
     study = _STUDY if kind is TUNING_JOB else {}
     account = {"serviceAccount": TRAINER} if kind is BATCH_JOB else {}
     return {"displayName": name, kind.spec: {"workerPoolSpecs": [_POOL], **account}, **study}

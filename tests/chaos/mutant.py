@@ -1,4 +1,4 @@
-"""A mutant: an exact text of the source, and what stands in its place.
+"""A mutant: an exact text of the source, and its replacement.
 
 A text that is not there exactly once is an error, so mutants cannot outlive what they mutate.
 """
@@ -13,7 +13,7 @@ ROOT: Final = Path(__file__).parents[2]
 
 
 class StaleMutantError(Exception):
-    """The source no longer contains, exactly once, what the mutant replaces."""
+    """The source does not contain the mutant's text exactly once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,13 +28,13 @@ class Mutant:
 
     @property
     def path(self) -> Path:
-        """The file that is mutated; it is only read."""
+        """The file to mutate, which is only read."""
         return (
             ROOT / "infra" / "vertex_training" / "customjob" / f"{self.module.replace('.', '/')}.py"
         )
 
     def source(self) -> str:
-        """The mutated source. Raises StaleMutantError."""
+        """Return the mutated source. Raises StaleMutantError."""
         source = self.path.read_text()
         if (count := source.count(self.old)) != 1:
             raise StaleMutantError(
@@ -44,5 +44,5 @@ class Mutant:
 
 
 def of(module: str, step: str, *changes: tuple[str, str, str]) -> list[Mutant]:
-    """The mutants of one step: (name, old, new) each."""
+    """Return the mutants of one step, from (name, old, new)."""
     return [Mutant(name, step, module, old, new) for name, old, new in changes]

@@ -1,4 +1,4 @@
-"""The protocol with one step or guard left out at a time. Each must be noticed by a test."""
+"""Mutants of the protocol, each without one step or guard. A test must detect each."""
 
 from __future__ import annotations
 

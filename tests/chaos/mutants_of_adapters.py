@@ -1,4 +1,4 @@
-"""Adoption, withdrawal, provider and adapters with one guard left out at a time."""
+"""Mutants of adoption, withdrawal, provider and adapters, each without one guard."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Run the suite against mutants of the protocol, each in a process of its own.
+"""Runs the suite against mutants of the protocol, each in a process of its own.
 
 ``python -m tests.chaos.mutation`` loads everything once and forks for each mutant: the fork puts
 the mutated source into the module, and runs the unit tests of that module and, if none fails, the
@@ -69,7 +69,7 @@ FIXED: Final = (
 
 @dataclass(frozen=True, slots=True)
 class MutantResult:
-    """What became of one mutant; ``by`` is the test that noticed it, or what the machine saw."""
+    """The result of one mutant; ``by`` is the test that detected it, or the machine's violation."""
 
     name: str
     step: str
@@ -79,14 +79,14 @@ class MutantResult:
 
 
 class MutantRunError(Exception):
-    """A mutant could not be run: it does not apply, does not load, or does not come to an end."""
+    """A mutant cannot be applied or loaded, or does not end."""
 
 
 def run_mutants(
     progress: Callable[[MutantResult], None] = lambda _: None,
     names: Sequence[str] = (),
 ) -> list[MutantResult]:
-    """Run all mutants, or the named ones, and report each as it is done.
+    """Run all mutants, or the named mutants, and report each result at once.
 
     Raises:
         MutantRunError: with the reason; the source as it is must pass first, too.
@@ -107,7 +107,7 @@ def run_mutants(
 
 
 def sample(count: int, seed: int) -> list[str]:
-    """The fixed names and ``count`` others, chosen by ``seed``."""
+    """Return the fixed names and ``count`` other names, chosen by ``seed``."""
     others = [mutant.name for mutant in MUTANTS if mutant.name not in FIXED]
     return [*FIXED, *random.Random(seed).sample(others, count)]
 
@@ -123,7 +123,7 @@ def run_each(mutants: Sequence[Mutant]) -> Iterator[MutantResult]:
 
 
 def _forked(mutant: Mutant | None, modules: Set[str]) -> tuple[str, float]:
-    """What noticed the mutant, empty if nothing did, and how long that took."""
+    """Return what detected the mutant (empty if nothing did) and the duration."""
     fork = multiprocessing.get_context("fork")
     ours, theirs = fork.Pipe(duplex=False)
     child = fork.Process(target=_child, args=(mutant, modules, theirs))
@@ -149,7 +149,7 @@ def _forked(mutant: Mutant | None, modules: Set[str]) -> tuple[str, float]:
 
 
 def _child(mutant: Mutant | None, modules: Set[str], answer: Connection) -> None:
-    """Run in this process, which ends afterwards. Sends (what noticed it, why it did not run)."""
+    """Run in this process, which then exits. Sends the detecting test and a failure's reason."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     try:
         if mutant is not None:
@@ -161,7 +161,7 @@ def _child(mutant: Mutant | None, modules: Set[str], answer: Connection) -> None
 
 
 def _load(mutant: Mutant) -> None:
-    """Put the mutant in the place of its module, and load those anew that import from it."""
+    """Load the mutant in place of its module, and reload modules that import from it."""
     module = importlib.import_module(f"vertex_training.customjob.{mutant.module}")
     exec(compile(mutant.source(), mutant.path, "exec"), module.__dict__)
     for later in MODULES[MODULES.index(mutant.module) + 1 :]:
@@ -169,7 +169,7 @@ def _load(mutant: Mutant) -> None:
 
 
 class _FirstFailure:
-    """A pytest plugin that remembers which test failed first."""
+    """A pytest plugin that records the first failed test."""
 
     def __init__(self) -> None:
         self.name = ""
@@ -180,7 +180,7 @@ class _FirstFailure:
 
 
 def _unit_tests(modules: Set[str]) -> str:
-    """The first unit test that fails, if one does."""
+    """Return the first failing unit test, if any."""
     names = sorted({name for module in modules for name in TESTS[module]})
     files = [str(ROOT / "tests/unit/infra/customjob" / name) for name in names]
     first = _FirstFailure()
@@ -202,7 +202,7 @@ def _unit_tests(modules: Set[str]) -> str:
 
 
 def _machine() -> str:
-    """What the state machine finds, in one line."""
+    """Return the state machine's violation in one line."""
     found = run_machine(STEPS, SEED).violations
     if not found:
         return ""

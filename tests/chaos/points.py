@@ -1,4 +1,4 @@
-"""F1 to F22: where a submission can be hit, as calls of the real CLI that are held there."""
+"""F1 to F22: points of a submission, as calls of the real CLI that are held there."""
 
 from __future__ import annotations
 
@@ -18,30 +18,30 @@ WRITES: Final = ("INTENT", "turn", "SENDING", "DONE")
 
 
 def write(what: str, when: str) -> dict[str, Any]:
-    """One of a submission's writes."""
+    """Return one of a submission's writes."""
     nth = WRITES.index(what) + 1
     return {"service": "storage", "method": "objects.insert", "nth": nth, "when": when}
 
 
 def call(method: str, when: str) -> dict[str, Any]:
-    """A call to the job service."""
+    """Return a call to the job service."""
     return {"service": "jobs", "method": method, "when": when}
 
 
 def changed(job: str) -> str:
-    """The same job with another request."""
+    """Return the same job with another request."""
     name, version, run = job.split(":")
     return f"{name}:{int(version) + 1}:{run}"
 
 
 def again(job: str) -> str:
-    """The next run of a job."""
+    """Return the next run of a job."""
     name, version, run = job.split(":")
     return f"{name}:{version}:{int(run) + 1}"
 
 
 def deployed(arena: Arena, job: str) -> None:
-    """The job is there, and the state knows it."""
+    """Deploy the job, so that cloud and state have it."""
     if arena.finish(arena.up(job)) or one_live_job(arena, job):
         raise AssertionError("could not be prepared")
 
@@ -70,7 +70,7 @@ def up_again(arena: Arena, job: str) -> subprocess.Popen[str]:
 
 
 def up_and_wait(arena: Arena, job: str) -> subprocess.Popen[str]:
-    """It ends by itself: who waits is the program, and a dead provider does not disturb it."""
+    """Run `up` until the job ends: the program waits, and a dead provider does not disturb it."""
     return arena.up(job, env={"CHAOS_WAIT": "10"})
 
 
@@ -79,13 +79,15 @@ def up_after_refresh(arena: Arena, job: str) -> subprocess.Popen[str]:
 
 
 def up_with_skew(arena: Arena, job: str) -> subprocess.Popen[str]:
-    """On a machine whose clock is five minutes ahead."""
+    """Run `up` on a machine whose clock is five minutes ahead."""
     path = f"{SKEW}:{arena.env['PYTHONPATH']}"
     return arena.up(job, env={"PYTHONPATH": path, "CHAOS_SKEW": "300"})
 
 
 def refused_beside_living(arena: Arena, job: str) -> None:
-    """The edited job is not sent while the one before lives, and the error names that one."""
+    """Check that an edited job is refused while the previous job is active, with its name in the
+    error.
+    """
     for living in arena.live(arena.request_id(job)):
         code = arena.finish(arena.up(changed(job)))
         if (
@@ -131,7 +133,9 @@ def run_again(arena: Arena, job: str) -> str:
 
 
 def never_resubmitted(arena: Arena, job: str) -> str:
-    """Its record is gone for the API; the state keeps it, and nothing new was sent."""
+    """Check that a job whose API record is deleted stays in the state and is not
+    submitted again.
+    """
     submitted = arena.submitted(arena.request_id(job))
     if len(submitted) != 1 or arena.in_state() != {arena.request_id(job): submitted[0].job_id}:
         return f"{len(submitted)} submissions, state {arena.in_state()}"
@@ -139,7 +143,7 @@ def never_resubmitted(arena: Arena, job: str) -> str:
 
 
 def second_up_beside(arena: Arena, job: str) -> subprocess.Popen[str]:
-    """The first is held; a second runs beside it, its lock cleared, and finishes."""
+    """Hold the first `up`; a second one, with the lock removed, runs beside it and finishes."""
     first = arena.up(job)
     wait_for(lambda: any(e.held for e in arena.table.entries()), "the first up to be held")
     arena.unlock()

@@ -1,4 +1,4 @@
-"""A process that runs only when resumed, and stops at every call that leaves it.
+"""A process that runs only when resumed, and stops at each external call.
 
 The code under test blocks, as it does in a provider. Each process is a thread of which one at most
 runs at any time: it stops at every call of a port and of the clock, and whoever resumes it decides
@@ -31,7 +31,7 @@ from vertex_training.errors import (
 
 
 class Fate(StrEnum):
-    """How the call goes at which a process stands."""
+    """Outcomes of the call at which a process stops."""
 
     GO = "go"
     ERROR = "error"
@@ -50,7 +50,7 @@ class Fate(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """What whoever resumes a process decides."""
+    """The decision with which a process is resumed."""
 
     fate: Fate = Fate.GO
     delay: float = 0.0
@@ -61,11 +61,11 @@ GO: Final = Order()
 
 
 class Killed(BaseException):
-    """The process dies here. Not an Exception: nothing in the protocol may catch it."""
+    """The process dies here. Not an Exception, so that the protocol cannot catch it."""
 
 
 class ProviderKilled(BaseException):
-    """Only the provider dies; its engine sees a closed connection."""
+    """The provider dies here; its engine detects a closed connection."""
 
 
 class Process:
@@ -86,7 +86,7 @@ class Process:
         self._thread.start()
 
     def resume(self, order: Order) -> None:
-        """Let it run up to its next call; no call of it is under way when this returns."""
+        """Run until the next call; at the return, no call is in progress."""
         self._order = order
         self._go.release()
         self._back.acquire()
@@ -108,7 +108,7 @@ class Process:
             self._back.release()
 
     def pause(self, point: str) -> Order:
-        """Stop at ``point`` until resumed. Raises if the process is to die here."""
+        """Stop at ``point`` until resumed. Raises if the process must die here."""
         self.point = point
         self._back.release()
         self._go.acquire()
@@ -122,11 +122,11 @@ class Process:
         return order
 
     def environment(self, engine_is_alive: Callable[[], bool] = lambda: True) -> ProcessEnvironment:
-        """The provider's environment, with the clock of this process."""
+        """Return the provider's environment, with the clock of this process."""
         return ProcessEnvironment(self.sleep, lambda: self.cloud.time + self.skew, engine_is_alive)
 
     def sleep(self, seconds: float) -> None:
-        """Virtual time passes at least that long; more, if others are let run meanwhile."""
+        """Let at least so much virtual time pass; more if other processes run meanwhile."""
         until = self.cloud.time + seconds
         self.pause("sleep")
         self.cloud.advance(max(until, self.cloud.time))
@@ -144,7 +144,7 @@ class Process:
 
     # --- job service
     def create(self, parent: str, body: str, labels: Mapping[str, str]) -> JobSnapshot:
-        """Send once, as ``client.VertexJobs.create`` does."""
+        """Send one create request like ``client.VertexJobs.create``."""
         if self.engine_gone:
             self.cloud.violations.append("an orphan began to send")
         send = self.cloud.enter(labels)
@@ -168,16 +168,16 @@ class Process:
         return self.cloud.time > send.entered + DEADLINE
 
     def find(self, parent: str, request_id: str) -> list[JobSnapshot]:
-        """The index, up to ``LAG`` old."""
+        """Return the index, up to ``LAG`` old."""
         return self.cloud.find(request_id, min(self._read("find").delay, LAG))
 
     def get(self, name: str) -> JobSnapshot | None:
-        """One job."""
+        """Return one job."""
         self._read("get")
         return self.cloud.get(name)
 
     def cancel(self, name: str) -> None:
-        """Ask for a cancellation."""
+        """Request a cancellation."""
         self.cloud.cancel(name, self._read("cancel").delay)
         self._written("cancel")
 
@@ -189,12 +189,12 @@ class Process:
 
     # --- intent store
     def read(self, request_id: str) -> StoredIntent | None:
-        """A record, strongly consistent."""
+        """Read a record, strongly consistent."""
         self._read("read")
         return self.cloud.records.get(request_id)
 
     def write(self, record: IntentRecord, generation: int) -> StoredIntent:
-        """Compare-and-swap."""
+        """Compare and swap."""
         point = f"write {record.state}"
         self._read(point)
         stored = self.cloud.write(record, generation)
@@ -202,19 +202,19 @@ class Process:
         return stored
 
     def read_turn(self, key: str) -> TurnRecord | None:
-        """Whose turn it is, strongly consistent."""
+        """Return the owner of the turn, strongly consistent."""
         self._read("turn read")
         return self.cloud.turns.get(key)
 
     def turn_keys(self) -> frozenset[str]:
-        """Keys of all turns."""
+        """Return the keys of all turns."""
         self._read("turn keys")
         return frozenset(self.cloud.turns)
 
     def write_turn(
         self, key: str, request_id: str, number: int, generation: int, *, withdrawn: bool = False
     ) -> None:
-        """Compare-and-swap."""
+        """Compare and swap."""
         self._read("turn write")
         self.cloud.write_turn(key, request_id, number, generation, withdrawn=withdrawn)
         self._stored("turn write")
@@ -227,7 +227,7 @@ class Process:
             raise OperatorError(f"{point}: the answer was lost")
 
     def now(self) -> float:
-        """The store's own time."""
+        """Return the store's own time."""
         self._read("now")
         return self.cloud.time
 

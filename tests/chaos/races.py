@@ -1,4 +1,4 @@
-"""Several ``up`` at once, each on a copy of the same state, as if no lock were there."""
+"""Runs several ``up`` at once, each on a copy of the same state, without a lock."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from tests.chaos.arena import PULUMI, SECONDS, STACK, Arena
 
 @dataclass(frozen=True)
 class Race:
-    """How many ran, and what was wrong; empty if one job came of it and all agree on it."""
+    """The number of parallel runs, and the problem; empty if they agree on one job."""
 
     runners: int
     problem: str
 
 
 def race(arena: Arena, runners: int, job: str) -> Race:
-    """Start all at once; each may need a second try, as its message says."""
+    """Start all runs at once; each may need a second try, as its message says."""
     arena.reset()
     request_id = arena.request_id(job)
     places = [arena.folder / f"backend-{number}" for number in range(runners)]

@@ -1,4 +1,4 @@
-"""A small run of a part of ``make chaos``, by its own command, so that it is run as well."""
+"""Runs a small part of ``make chaos`` by its own command, so that the command is tested too."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.fixture_project import ROOT
 
 
 def quick_report(part: str, folder: Path) -> dict[str, Any]:
-    """The report of ``make chaos QUICK=1 PART=part``, which has to end without problems."""
+    """Return the report of ``make chaos QUICK=1 PART=part``, which must end without problems."""
     written = folder / "chaos.json"
     command = [sys.executable, "-m", "bench.chaos", "--quick", f"--part={part}", "--seed=7"]
     done = subprocess.run(

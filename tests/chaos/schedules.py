@@ -1,4 +1,4 @@
-"""Schedules of 52 weeks: each slot one job, whatever is delivered twice, killed, or told late.
+"""Schedules of 52 weeks: each slot has one job despite duplicates, kills and late deliveries.
 
 ``virtual``: on the cloud of ``tests.chaos.cloud``, at its worst and on virtual time. In each week
 several processes advance the schedule at once, and at every call of a port one of them may die,
@@ -56,7 +56,7 @@ FATES: Final = (
 
 
 def schedule_of(job: str, missed: str = "all", **changes: Any) -> DeployedSchedule:
-    """A schedule of every Sunday, when clocks change."""
+    """Return a schedule for every Sunday, when clocks change."""
     message = smallest(CUSTOM_JOB, job)
     message["jobSpec"]["baseOutputDirectory"] = {"outputUriPrefix": f"gs://out/{job}/${{job.slot}}"}
     made = DeployedSchedule(
@@ -82,7 +82,7 @@ def schedule_of(job: str, missed: str = "all", **changes: Any) -> DeployedSchedu
 
 @dataclass
 class Tally:
-    """What a campaign came to."""
+    """Results of a campaign."""
 
     seed: int
     years: int = 0
@@ -97,7 +97,7 @@ class Tally:
 
 
 class SlotProcess(Process):
-    """A process that advances a schedule; the cloud remembers the folder of each request."""
+    """A process that advances a schedule; the cloud records the folder of each request."""
 
     folders: dict[str, set[str]]
 
@@ -135,7 +135,7 @@ class _Year:
         self._judge()
 
     def _edit(self) -> None:
-        """Another deployment: the job's file was edited, and the calendar was not."""
+        """Deploy an edited job file with an unchanged calendar."""
         self.edits += 1
         message = json.loads(self.schedule.request) | {"labels": {"v": str(self.edits)}}
         self.schedule = replace(self.schedule, request=canonical(message))
@@ -156,7 +156,7 @@ class _Year:
         return made
 
     def _deliveries(self) -> None:
-        """Up to four processes at once, in any order, each of them disturbed at some call."""
+        """Run up to four processes at once, in any order, each disturbed at some call."""
         processes = [self._start() for _ in range(self.chance.choice((1, 1, 2, 4)))]
         while running := [process for process in processes if not process.ended]:
             process = self.chance.choice(running)
@@ -174,7 +174,7 @@ class _Year:
                 self.cloud.advance(self.cloud.time + self.chance.choice((1.0, 61.0, 200.0)))
 
     def _advance(self, orders: Sequence[Order]) -> None:
-        """One process that nothing disturbs."""
+        """Run one undisturbed process."""
         process = self._start()
         for order in orders:
             if process.ended:
@@ -223,12 +223,12 @@ ENDED: Final = ("SUCCEEDED", "SUCCEEDED", "FAILED", "CANCELLED")
 
 
 def slot_of_job(request_id: str) -> str:
-    """The slot that a request is for."""
+    """Return the slot of a request."""
     return request_id.partition("-")[0]
 
 
 def virtual(seed: int, years: int, missed: str = "all") -> Tally:
-    """So many years of 52 weeks each."""
+    """Run a number of years of 52 weeks each."""
     tally, chance = Tally(seed), random.Random(f"{seed}{missed}")
     for _ in range(years):
         _Year(chance, tally, missed).run()
@@ -241,7 +241,9 @@ def virtual(seed: int, years: int, missed: str = "all") -> Tally:
 
 
 def kills(folder: Path, count: int, seed: int, points: int = 1_000, weeks: int = WEEKS) -> Tally:
-    """So many weeks: die at every call, up to ``points``, then at random; twice delivered each."""
+    """Run a number of weeks: kill at every call up to ``points``, then at random; deliver each
+    twice.
+    """
     tally, chance = Tally(seed), random.Random(seed)
     call, usual = 1, 0.2
     with Arena(folder / "arena") as arena, _workers(arena, folder) as workers:
@@ -295,7 +297,7 @@ def _die_soon(worker: Worker, week: datetime, seconds: float) -> int:
 
 
 def _settle(arena: Arena, worker: Worker, week: datetime) -> None:
-    """Advance until the week's slot is known to have its job, then end that."""
+    """Advance until the week's slot has its job, then end that job."""
     for _ in range(20):
         worker.start(_given(week))
         if worker.status() == 0:
@@ -324,7 +326,7 @@ def _judge_kills(arena: Arena, tally: Tally, weeks: int) -> None:
 
 
 def _work(given: dict[str, Any]) -> int:
-    """Advance once, as ``vt jobs advance`` does. 0: nothing is left to do now."""
+    """Advance once like ``vt jobs advance``. Return 0 if nothing is left to do now."""
     schedule = schedule_of("weekly", region=REGION)
     ports = replace(provider.connect(schedule), timing=TIMING)
     if dies_at := given.get("dies_at"):

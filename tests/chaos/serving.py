@@ -1,4 +1,4 @@
-"""Kills of uploads, deployments and changes of a split, while a stream of requests goes on.
+"""Kills uploads, deployments and split changes during a stream of prediction requests.
 
 Each round makes a version of one more run, deploys it beside the one before, sets a split and takes
 away the version before that. The process that does it is killed at random moments, several times in
@@ -47,7 +47,7 @@ SERVER: Final = ROOT / "tests" / "unit" / "localcloud" / "serving" / "model_serv
 
 @dataclass
 class Tally:
-    """What a campaign came to."""
+    """Results of a campaign."""
 
     seed: int
     kills: int = 0
@@ -63,7 +63,7 @@ class Tally:
 
 
 class Worker:
-    """A process that forks those that are killed."""
+    """A process that forks the processes to kill."""
 
     def __init__(self, env: dict[str, str], module: str = "serving_process") -> None:
         self._parent = subprocess.Popen(
@@ -72,11 +72,11 @@ class Worker:
         )  # fmt: skip
 
     def start(self, given: dict[str, Any]) -> int:
-        """The id of a process that works."""
+        """Start a working process and return its id."""
         return self._ask(json.dumps(given))
 
     def status(self) -> int:
-        """How it ended, when it has: 0 if it did its work."""
+        """Return the exit status of an ended process: 0 if it completed its work."""
         return self._ask("")
 
     def _ask(self, line: str) -> int:
@@ -133,7 +133,7 @@ class Serving:
         lifecycle.stop(self.home)
 
     def client(self, kind: str) -> Any:
-        """An official client of a service of its own channel."""
+        """Return an official client of a service, on its own channel."""
         from vertex_training_cli.serving import service
 
         return service.client(PROJECT, REGION, kind)  # pyright: ignore[reportArgumentType]
@@ -181,7 +181,7 @@ class Serving:
 
     # --- what is declared
     def declared(self, round_: int, share: int) -> dict[str, Any]:
-        """Properties of the resources in a round: the versions of two runs, and their split."""
+        """Return resource properties in a round: the versions of two runs, and their split."""
         runs = [run for run in (round_, round_ + 1) if run > 0]
         versions = {run: _version(run) for run in runs}
         deployments = {
@@ -207,12 +207,14 @@ class Serving:
         }  # fmt: skip
 
     def write_artifacts(self, run: int) -> None:
-        """What the run has left: a model that multiplies by its number."""
+        """Write the run's artifacts: a model that multiplies by its number."""
         blob = storage.Client(project=PROJECT).bucket(BUCKET).blob(f"{run}/model/model.json")
         blob.upload_from_string(json.dumps({"slope": run}))
 
     def check(self, given: dict[str, Any]) -> None:
-        """One version a request, and the endpoint as it is declared."""
+        """Check that each request has one version, and that the endpoint matches its
+        declaration.
+        """
         listed = list(self.models.list_model_versions(name=f"{PLACE}/models/chaos"))
         for name, each in given["versions"].items():
             found = [v for v in listed if v.labels["vt-request-id"] == each["requestId"]]
@@ -230,7 +232,7 @@ class Serving:
             self.problem(f"the split is {dict(found.traffic_split)}, not {split}")
 
     def said(self) -> str:
-        """The end of what the processes have said."""
+        """Return the end of the processes' output."""
         return self.log.read_text()[-1500:] if self.log.exists() else ""
 
 
@@ -262,7 +264,7 @@ def _properties(version: DeclaredVersion) -> dict[str, Any]:
 def run(
     folder: Path, kills: int, seed: int, on_round: Callable[[Tally], None] = lambda _: None
 ) -> Tally:
-    """At least so many processes killed. Each moment is uniform over what one takes undisturbed."""
+    """Kill at least a number of processes, at moments uniform over an undisturbed duration."""
     tally, chance = Tally(seed), random.Random(seed)
     with Serving(folder, tally) as serving:
         usual = _round(serving, chance, 0, 0.0)
@@ -274,7 +276,7 @@ def run(
 
 
 def _round(serving: Serving, chance: random.Random, kills: int, usual: float) -> float:
-    """One more version, with kills; seconds that the undisturbed process took, or should have."""
+    """Add one version with kills; return the duration of the undisturbed process."""
     tally = serving.tally
     serving.write_artifacts(tally.rounds + 1)
     given = serving.declared(tally.rounds, chance.choice((0, 1, 10, 50, 99, 100)))
@@ -304,7 +306,7 @@ def _round(serving: Serving, chance: random.Random, kills: int, usual: float) ->
 
 
 def race(folder: Path, seed: int) -> Tally:
-    """Two operators at once, with the same stack file, then with two of them."""
+    """Run two operators at once, with the same stack file, then with two."""
     tally = Tally(seed)
     with Serving(folder, tally) as serving, _second(serving) as other:
         _round(serving, random.Random(seed), 0, 0.0)

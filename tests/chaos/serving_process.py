@@ -1,4 +1,4 @@
-"""Uploads a version and brings an endpoint to it, by the real providers: killed by the hundred.
+"""Uploads a version and updates an endpoint, by the real providers, in processes to kill.
 
 ``python -m tests.chaos.serving_process`` loads Google's clients once. For each line of its stdin,
 the properties of both resources as JSON, a child does the work; its id is printed, and after one
@@ -42,7 +42,7 @@ class ImpatientTraffic(provider.DeployedModelsProvider):
 
 
 def work(given: dict[str, Any]) -> int:
-    """Upload, then deploy and split, as the engine calls them. Returns the exit code."""
+    """Upload, then deploy and split, as the engine calls the providers. Return the exit code."""
     versions, traffic = ImpatientVersions(), ImpatientTraffic()
     try:
         made = {name: versions.create(each).id for name, each in given["versions"].items()}
@@ -57,7 +57,7 @@ def work(given: dict[str, Any]) -> int:
 
 
 def main(work: Callable[[dict[str, Any]], int]) -> None:
-    """Fork a child for each line."""
+    """Fork a child for each input line."""
     for line in sys.stdin:
         if (pid := os.fork()) == 0:
             with open(os.environ["CHAOS_LOG"], "a") as log:

@@ -1,4 +1,4 @@
-"""Kills of the process that takes a snapshot: one query, one export, one manifest a request.
+"""Kills the process that takes a snapshot: one query, one export, one manifest for each request.
 
 The real provider, by REST and the official client, against the BigQuery and the storage of a local
 cloud. Each request dies once before and once after every call of a port, then at random moments.
@@ -54,7 +54,7 @@ KILLS_IN_A_ROW: Final = 3
 
 @dataclass
 class Tally:
-    """What a campaign came to."""
+    """Results of a campaign."""
 
     seed: int
     kills: int = 0
@@ -80,12 +80,12 @@ class Arena:
     """Manifests by request, as they were seen first."""
 
     def next_request(self) -> SnapshotRequest:
-        """Another request."""
+        """Return another request."""
         self.tally.requests += 1
         return self.requested(f"s{self.tally.requests}", "local")
 
     def requested(self, name: str, stack: str) -> SnapshotRequest:
-        """A request of a stack; every other one reads the table as it was at first."""
+        """Return a stack's request; every other request reads the table's first version."""
         moment = self.began if self.tally.requests % 2 else None
         return request(
             name=name, stack=stack, format="csv", parameters={}, as_of=moment,
@@ -93,11 +93,11 @@ class Arena:
         )  # fmt: skip
 
     def grow(self) -> None:
-        """Begin to add rows to the table; that goes on beside whoever queries it."""
+        """Start to add rows to the table, in parallel with all queries."""
         self.warehouse.send_load(TABLE, ("id", *MORE))
 
     def check(self, wanted: SnapshotRequest, *, done: bool) -> None:
-        """One query, one export, and a manifest that never changes."""
+        """Check that there is one query, one export, and a constant manifest."""
         found = _read(self.client, wanted)
         first = self.seen.setdefault(wanted.request_id, found) if found else None
         ran = self.warehouse.ran(wanted.request_id)
@@ -112,7 +112,7 @@ class Arena:
         self.tally.problems += [f"{wanted.name}: {each}" for each in wrong]
 
     def _wrong_rows(self, wanted: SnapshotRequest, manifest: dict[str, Any]) -> Iterator[str]:
-        """What is wrong of the objects that a manifest names, and of the rows in them."""
+        """Return problems of the manifest's objects and of their rows."""
         files = list(self.client.list_blobs(BUCKETS[0], prefix=f"{wanted.prefix}/export"))
         named = [each["generation"] for each in manifest["objects"]]
         if named != [str(blob.generation) for blob in files]:
@@ -148,7 +148,7 @@ def _properties(wanted: SnapshotRequest) -> dict[str, Any]:
 
 
 def run(folder: Path, kills: int, seed: int, points: int = 1_000) -> Tally:
-    """Die at every call, up to ``points``; then at so many random moments."""
+    """Kill at every call up to ``points``, then at a number of random moments."""
     tally, chance = Tally(seed), random.Random(seed)
     with _arena(folder, tally) as arena:
         for call in range(1, points + 1):
@@ -167,7 +167,7 @@ def run(folder: Path, kills: int, seed: int, points: int = 1_000) -> Tally:
 
 
 def race(folder: Path, seed: int, rounds: int) -> Tally:
-    """Two operators at once with the same stack file; both end, or one says that the other works.
+    """Run two operators at once with the same stack file; both end, or one reports the other.
 
     A second team whose stack has a snapshot of the same key works beside them.
     """
@@ -189,7 +189,7 @@ def race(folder: Path, seed: int, rounds: int) -> Tally:
 
 
 def _point(arena: Arena, call: int, when: str) -> int:
-    """A process that dies at one call, and one that goes on; how the first one ended."""
+    """Kill one process at a call, run another one, and return how the first one ended."""
     wanted, worker = arena.next_request(), arena.workers[0]
     given = {"properties": _properties(wanted)}
     worker.start({**given, "dies_at": [call, when]})
@@ -251,7 +251,7 @@ def _arena(folder: Path, tally: Tally) -> Iterator[Arena]:
 
 
 class _Deadly:
-    """A port whose calls count, and one of which is the process's last."""
+    """A port that counts calls, at one of which the process dies."""
 
     def __init__(self, port: Any, die: Callable[[], None]) -> None:
         self._port, self._die = port, die
@@ -267,7 +267,7 @@ class _Deadly:
 
 
 def _work(given: dict[str, Any]) -> int:
-    """Take the snapshot, as the engine calls the provider. Returns the exit code."""
+    """Take the snapshot as the engine calls the provider. Return the exit code."""
     if dies_at := given.get("dies_at"):
         last, moments = 2 * dies_at[0] - (dies_at[1] == "before"), iter(range(1, 1_000_000))
 

@@ -1,4 +1,4 @@
-"""A sample of the state machine; ``make chaos`` runs 100,000 steps and more."""
+"""Tests a sample of the state machine; ``make chaos`` runs 100,000 steps and more."""
 
 import secrets
 
@@ -20,7 +20,7 @@ OTHER_STEPS = 2_000
         pytest.param(BATCH_JOB, OTHER_STEPS, None, id="batch"),
     ],
 )
-def test_whatever_dies_or_lies_one_job_comes_to_be_and_none_is_lost(kind, steps, seed):
+def test_faults_and_kills_create_one_job_and_lose_none(kind, steps, seed):
     seed = secrets.randbelow(10**9) if seed is None else seed
     print(f"seed {seed}: replay with run_machine({steps}, {seed})")  # shown if it fails
     result = run_machine(steps, seed, kind)

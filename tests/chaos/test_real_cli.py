@@ -1,4 +1,4 @@
-"""A sample of the kills with the real CLI, all faults of one kind, and two `up` at once."""
+"""Tests a sample of kills with the real CLI, all faults of one kind, and two `up` at once."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def arena(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Arena]:
     ("point", "way"),
     [("F3", "kill CLI"), ("F5", "interrupt twice"), ("F8", "kill provider"), ("F19", "kill CLI")],
 )
-def test_killed_there_the_next_up_ends_with_one_job(arena: Arena, point: str, way: str) -> None:
+def test_up_after_a_kill_at_each_point_leaves_one_job(arena: Arena, point: str, way: str) -> None:
     outcome = trial.run(arena, BY_NAME[point], way, f"{point.lower()}x:1:1")
     assert not outcome.problem
 
@@ -48,7 +48,7 @@ def test_killed_there_the_next_up_ends_with_one_job(arena: Arena, point: str, wa
     ],
     ids=lambda given: f"{given['service']} {given['kind']}",
 )  # fmt: skip
-def test_a_fault_under_a_submission_leaves_one_job(
+def test_fault_during_a_submission_leaves_one_job(
     arena: Arena, given: dict[str, object], request: pytest.FixtureRequest
 ) -> None:
     arena.reset()
@@ -56,14 +56,12 @@ def test_a_fault_under_a_submission_leaves_one_job(
     assert not matrix.meet(arena, given, job).problem
 
 
-def test_two_ups_at_once_leave_one_job_that_both_know(arena: Arena) -> None:
+def test_two_parallel_ups_leave_one_job_in_both_states(arena: Arena) -> None:
     assert not races.race(arena, 2, "race:1:1").problem
 
 
 @pytest.mark.parametrize("kind", [TUNING_JOB, BATCH_JOB], ids=["tuning", "batch"])
-def test_killed_there_and_at_random_the_next_up_ends_with_one_job_of_each_kind(
-    tmp_path: Path, kind: JobKind
-) -> None:
+def test_up_after_kills_leaves_one_job_of_each_kind(tmp_path: Path, kind: JobKind) -> None:
     seed = secrets.randbelow(10**6)
     print(f"seed {seed}")
     with Arena(tmp_path / "arena", kind) as arena:
@@ -73,7 +71,7 @@ def test_killed_there_and_at_random_the_next_up_ends_with_one_job_of_each_kind(
     assert tally.kills >= 2
 
 
-def test_kills_at_random_moments_leave_every_job_once(arena: Arena) -> None:
+def test_random_kills_leave_every_job_once(arena: Arena) -> None:
     seed = secrets.randbelow(10**6)
     print(f"seed {seed}")
     tally = campaign.run(arena, 3, seed, lambda _: None)

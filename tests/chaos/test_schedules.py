@@ -1,4 +1,4 @@
-"""A sample of the years of schedules; ``make chaos PART=schedule`` has more."""
+"""Tests a sample of the schedules of a year; ``make chaos PART=schedule`` has more."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.chaos.sample import quick_report
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(900)]
 
 
-def test_52_weeks_are_52_jobs_and_52_folders_whatever_is_killed(tmp_path: Path) -> None:
+def test_kills_leave_one_job_and_folder_for_each_week(tmp_path: Path) -> None:
     report = quick_report("schedule", tmp_path)["details"]
     virtual, killed = report["schedules, missed: all"], report["schedules, kills"]
     assert (virtual["jobs"], virtual["folders"], virtual["problems"]) == (52, 52, [])

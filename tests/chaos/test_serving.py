@@ -1,4 +1,4 @@
-"""A sample of the kills of models and endpoints; ``make chaos PART=serving`` has 200 of them."""
+"""Tests a sample of kills of models and endpoints; ``make chaos PART=serving`` has 200."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.chaos.sample import quick_report
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
 
 
-def test_no_request_is_lost_while_those_who_change_an_endpoint_are_killed(tmp_path: Path) -> None:
+def test_killed_endpoint_changes_lose_no_request(tmp_path: Path) -> None:
     report = quick_report("serving", tmp_path)
     assert report["problems"] == []
     details = report["details"]

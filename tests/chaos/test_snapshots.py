@@ -1,4 +1,4 @@
-"""A sample of the kills of what takes a snapshot; ``make chaos PART=snapshots`` has more."""
+"""Tests a sample of the snapshot kills; ``make chaos PART=snapshots`` has more."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.chaos.sample import quick_report
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
 
 
-def test_a_request_is_one_query_one_export_and_one_manifest_whatever_is_killed(
+def test_killed_snapshot_has_one_query_export_and_manifest(
     tmp_path: Path,
 ) -> None:
     report = quick_report("snapshots", tmp_path)

@@ -1,4 +1,4 @@
-"""``vt data`` killed in the middle, again and again: nothing is half there, and nothing is lost.
+"""Kills ``vt data`` repeatedly: no file may be partial or lost.
 
 A push and a pull of many small files, and of one large file, by the real CLI against the storage
 emulator. Each command is killed when a random share of the data has arrived.
@@ -42,7 +42,7 @@ _COMMAND_SECONDS: Final = 900.0
 
 @dataclass
 class Transfer:
-    """One transfer that was killed, and what became of it."""
+    """One killed transfer, and its result."""
 
     what: str
     kills: int = 0
@@ -61,7 +61,7 @@ class _Place:
     env: dict[str, str]
 
     def vt(self, *words: object) -> subprocess.Popen[str]:
-        """The CLI, started."""
+        """Start the CLI."""
         return subprocess.Popen(
             [sys.executable, "-m", "vertex_training_cli.cli", "data", *map(str, words)],
             cwd=ROOT,
@@ -73,7 +73,7 @@ class _Place:
 
 
 def run(base: Path, *, count: int, size: int, kills: int, seed: int) -> list[Transfer]:
-    """``count`` small files, and one of ``size`` bytes: each push and each pull killed so often."""
+    """Kill each push and each pull of ``count`` small files and one file of ``size`` bytes."""
     chance = random.Random(seed)
     small, large = base / "small", base / "large"
     _write_small(small, count, chance)
@@ -102,7 +102,7 @@ def _transfer(
     kills: int,
     chance: random.Random,
 ) -> Transfer:
-    """Kill the command ``kills`` times, each time further on; then let it end, and do it again."""
+    """Kill the command ``kills`` times, each time later; then let it end, and repeat it."""
     made, began = Transfer(what), time.monotonic()
     whole = sum(path.stat().st_size for path in source.rglob("*") if path.is_file())
     for share in sorted(chance.uniform(0.02, 0.9) for _ in range(kills)):
@@ -128,7 +128,7 @@ def _transfer(
 
 
 def _reaches(process: subprocess.Popen[str], arrived: Callable[[], int], size: int) -> bool:
-    """Wait until so many bytes arrived; False if the command ended before."""
+    """Wait until a number of bytes arrived; return False if the command ended before."""
     while process.poll() is None:
         if arrived() >= size:
             return True
@@ -137,7 +137,7 @@ def _reaches(process: subprocess.Popen[str], arrived: Callable[[], int], size: i
 
 
 def _arrived(*folders: Path) -> int:
-    """Bytes of all files below these folders; a folder within another one counts once."""
+    """Return bytes of all files below these folders; nested folders count once."""
     found: dict[str, int] = {}
     for folder in folders:
         for above, _, names in os.walk(folder):
@@ -151,7 +151,7 @@ def _arrived(*folders: Path) -> int:
 
 
 def _compare(made: Transfer, source: Path, copy: Path) -> None:
-    """Every file is there and equal, and nothing else."""
+    """Check that all files exist and are equal, and that no other file exists."""
     wanted, found = (
         {path.relative_to(folder) for path in folder.rglob("*") if path.is_file()}
         for folder in (source, copy)
@@ -177,7 +177,7 @@ def _write_small(folder: Path, count: int, chance: random.Random) -> None:
 
 
 def _write_large(path: Path, size: int, chance: random.Random) -> None:
-    """No two blocks are equal, so that a block in another's place is found."""
+    """Write a large file of distinct blocks, so that a misplaced block is detected."""
     path.parent.mkdir(parents=True)
     block = chance.randbytes(_BLOCK)
     with path.open("wb") as file:

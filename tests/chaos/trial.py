@@ -1,4 +1,4 @@
-"""One death at one point, and what must be true after the next ``up``."""
+"""One kill at one point, and the checks after the next ``up``."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ RECOVERIES: Final = 3
 
 
 def nothing(_arena: Arena, _job: str) -> None:
-    """No preparation."""
+    """Prepare nothing."""
 
 
 def up(arena: Arena, job: str) -> subprocess.Popen[str]:
-    """The command that is killed, where a point says nothing else."""
+    """Run the command to kill, for points without a command of their own."""
     return arena.up(job)
 
 
 def one_live_job(arena: Arena, job: str, *, submissions: int = 1) -> str:
-    """What is wrong, or nothing: one job for the request, live, and it is the one in the state."""
+    """Return a problem unless the request has one active job, which is in the state."""
     request_id = arena.request_id(job)
     submitted = [found.job_id for found in arena.submitted(request_id)]
     if len(submitted) != submissions:
@@ -40,7 +40,7 @@ def one_live_job(arena: Arena, job: str, *, submissions: int = 1) -> str:
 
 @dataclass(frozen=True)
 class Point:
-    """A place to die. ``hold`` is the fault that stops the command there."""
+    """A point to kill at. ``hold`` is the fault that stops the command there."""
 
     name: str
     what: str
@@ -59,7 +59,7 @@ class Point:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a trial came to; ``problem`` is empty if all is well."""
+    """The result of a trial; ``problem`` is empty on success."""
 
     point: str
     way: str
@@ -69,7 +69,7 @@ class Outcome:
 
 
 def run(arena: Arena, point: Point, way: str, job: str) -> Outcome:
-    """Make the trial. ``job`` is `name:version:run`, its name new to this arena."""
+    """Run the trial. ``job`` is `name:version:run`, with a name unused in this arena."""
     arena.reset()
     try:
         point.prepare(arena, job)
@@ -112,7 +112,7 @@ def _ended(arena: Arena, process: subprocess.Popen[str]) -> bool:
 
 
 def _recover(arena: Arena, point: Point, job: str) -> int:
-    """How many commands it took; a lock whose owner is dead is removed first."""
+    """Return the number of commands for the recovery; removes a lock of a dead process first."""
     for number in range(1, RECOVERIES + 1):
         arena.unlock()
         if arena.finish(point.recover(arena, job)) == 0:
@@ -121,7 +121,7 @@ def _recover(arena: Arena, point: Point, job: str) -> int:
 
 
 def _two_signals(arena: Arena, process: subprocess.Popen[str]) -> None:
-    """Both interrupts wait for the stopped CLI."""
+    """Send both interrupts to the stopped CLI."""
     for number in (signal.SIGINT, signal.SIGTERM):
         kill(process, number)
 

@@ -1,4 +1,4 @@
-"""The ways to die, and the processes that do."""
+"""The ways to kill a command, and the processes to kill."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Way = Callable[[Arena, subprocess.Popen[str]], None]
 
 
 def provider_of(home: Home) -> int | None:
-    """Process id of the dynamic provider of a cloud's engine, if one runs."""
+    """Return the process id of the dynamic provider of a cloud's engine, or None."""
     variable = f"VT_LOCAL_HOME={home.root}".encode()
     for folder in Path("/proc").glob("[0-9]*"):
         try:
@@ -33,27 +33,27 @@ def provider_of(home: Home) -> int | None:
 
 
 def kill_cli(arena: Arena, process: subprocess.Popen[str]) -> None:
-    """SIGKILL of the CLI; its provider lives on."""
+    """Send SIGKILL to the CLI; its provider survives."""
     kill(process)
     process.wait(60)
 
 
 def kill_provider(arena: Arena, process: subprocess.Popen[str]) -> None:
-    """SIGKILL of the provider; the CLI says so and ends."""
+    """Send SIGKILL to the provider; the CLI reports it and ends."""
     pid = provider_of(arena.home)
     if pid is not None:
         os.kill(pid, signal.SIGKILL)
 
 
 def interrupt_twice(arena: Arena, process: subprocess.Popen[str]) -> None:
-    """Ctrl-C, and once more when the engine has said that it heard."""
+    """Send Ctrl-C, and again after the engine reported it."""
     kill(process, signal.SIGINT)
     wait_for(lambda: "ancel" in arena.said() or process.poll() is not None, "an answer to SIGINT")
     kill(process, signal.SIGINT)
 
 
 def as_ci_cancels(arena: Arena, process: subprocess.Popen[str]) -> None:
-    """What a cancelled workflow does to its step."""
+    """End a command like a cancelled workflow step."""
     for number, seconds in (
         (signal.SIGINT, INTERRUPT_SECONDS),
         (signal.SIGTERM, TERMINATE_SECONDS),
@@ -77,7 +77,7 @@ WAYS: Final[dict[str, Way]] = {
 
 
 def answered(process: subprocess.Popen[str]) -> bool:
-    """Has a stopped process bytes to read on one of its connections?"""
+    """Return whether a stopped process has unread bytes on a connection."""
     fds = Path(f"/proc/{process.pid}/fd")
     inodes = set()
     for entry in fds.iterdir():

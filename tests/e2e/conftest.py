@@ -1,4 +1,4 @@
-"""Local clouds of the stories: one for each module, removed at its end."""
+"""Local clouds of the stories: one for each module, deleted at its end."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from tests.e2e.only_jobs import Project
 
 @pytest.fixture(scope="module")
 def checkout(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Checkout]:
-    """A copy of the checkout, whose local cloud runs."""
+    """Yield a copy of the checkout with a running local cloud."""
     with running_checkout(tmp_path_factory.mktemp("story")) as copy:
         yield copy
 
 
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
-    """A project of nothing but jobs."""
+    """Yield a project with only jobs."""
     with only_jobs.project(tmp_path_factory.mktemp("jobs")) as made:
         yield made
 
 
 @pytest.fixture(scope="module")
 def programs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[InlinePrograms]:
-    """A local cloud for programs of this process."""
+    """Yield a local cloud for programs of this process."""
     with inline_programs.running(tmp_path_factory.mktemp("inline")) as found:
         yield found

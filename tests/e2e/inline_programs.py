@@ -1,4 +1,4 @@
-"""Programs with components as functions, which Pulumi's Automation API runs on a local cloud."""
+"""Programs with components as functions, run by Pulumi's Automation API on a local cloud."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class InlinePrograms:
     def stack(
         self, program: Callable[[], Any], name: str = "dev", project: str = "acme"
     ) -> automation.Stack:
-        """A stack of the program, in a Pulumi project of its own."""
+        """Return a stack of the program in a Pulumi project of its own."""
         return automation.create_or_select_stack(
             stack_name=name,
             project_name=project,
@@ -53,7 +53,7 @@ class InlinePrograms:
 
 @contextmanager
 def running(folder: Path) -> Iterator[InlinePrograms]:
-    """A local cloud in the folder, which this process and its engines reach."""
+    """Yield a running local cloud in the folder, for this process and its engines."""
     (folder / ".venv").symlink_to(ROOT / ".venv")
     checkout = Checkout(folder, folder / ".vt-local")
     checkout.run("vt", "local", "start")
@@ -69,5 +69,5 @@ def running(folder: Path) -> Iterator[InlinePrograms]:
 
 
 def resources(stack: automation.Stack) -> Mapping[str, dict[str, Any]]:
-    """What the state has, by URN."""
+    """Return the resources in the state, by URN."""
     return {each["urn"]: each for each in stack.export_stack().deployment["resources"]}

@@ -1,4 +1,4 @@
-"""A project whose stack is nothing but jobs: the real component, provider, engine and CLI.
+"""A project whose stack has only jobs: the real component, provider, engine and CLI.
 
 What a stack puts around its jobs takes the engine ten seconds at each `up`; here the local cloud is
 given it directly.
@@ -50,7 +50,7 @@ class Project:
 
     @property
     def env(self) -> dict[str, str]:
-        """A clean environment: neither of an outer local cloud nor of a person's Pulumi."""
+        """A clean environment, without an outer local cloud or the user's Pulumi settings."""
         kept = clean_environment()
         path = f"{ROOT / '.venv' / 'bin'}{os.pathsep}{kept['PATH']}"
         home = {
@@ -61,14 +61,14 @@ class Project:
         return kept | home | {"PATH": path}
 
     def want(self, **jobs: Mapping[str, Any]) -> None:
-        """What the stack consists of from now on: ``script``, and keys of a stack file's job.
+        """Set the stack's jobs: ``script``, and keys of a stack file's job.
 
         ``machine`` and ``spec`` are fields of the request's ``machineSpec`` and ``jobSpec``.
         """
         (self.path / "jobs.json").write_text(json.dumps(jobs))
 
     def vt(self, *arguments: str, code: int | None = 0, **options: Any) -> str:
-        """What a `vt` command printed; its exit code must be ``code`` (None: any)."""
+        """Run a `vt` command and return its output; its exit code must be ``code`` (None: any)."""
         done = subprocess.run(
             ["vt", *arguments], cwd=self.path, env=self.env, text=True, check=False,
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=300,
@@ -78,14 +78,14 @@ class Project:
         return done.stdout
 
     def pulumi(self, command: str, code: int | None = 0) -> str:
-        """What `pulumi COMMAND` printed in the local shell."""
+        """Run `pulumi COMMAND` in the local shell and return its output."""
         return self.vt("local", "shell", "-c", f"pulumi {command} --non-interactive", code=code)
 
     def up(self, code: int | None = 0) -> str:
         return self.pulumi("up -s local --yes --skip-preview", code)
 
     def start(self, *command: str) -> subprocess.Popen[str]:
-        """A command of the local shell, running; signals to it reach the command itself."""
+        """Start a command of the local shell; signals reach the command itself."""
         line = f"exec {' '.join(command)}"
         return subprocess.Popen(
             ["vt", "local", "shell", "-c", line], cwd=self.path, env=self.env, text=True,
@@ -93,7 +93,7 @@ class Project:
         )  # fmt: skip
 
     def start_until(self, said: str, *command: str) -> subprocess.Popen[str]:
-        """As ``start``, returning once it has printed a line with ``said``."""
+        """Start a command as ``start``, and return after it printed a line with ``said``."""
         process = self.start(*command)
         assert process.stdout
         told = ""
@@ -104,19 +104,19 @@ class Project:
         raise AssertionError(f"it ended before it said {said!r}:\n{told}")
 
     def accepted(self, job: str) -> list[JobRecord]:
-        """Every job the local cloud accepted under this name, of any run."""
+        """Return all jobs that the local cloud accepted under this name, for any run."""
         return [x for x in JobTable(self.home.database).list() if x.labels["vt-job"] == job]
 
     def states(self, job: str) -> list[JobState]:
-        """States of these jobs."""
+        """Return the states of these jobs."""
         return [each.state for each in self.accepted(job)]
 
     def live(self, job: str) -> list[str]:
-        """Runs of a job that go on, each once for each job."""
+        """Return the runs of active jobs, once for each job."""
         return [x.labels["vt-run"] for x in self.accepted(job) if not x.state.terminal]
 
     def settled(self) -> None:
-        """The program has nothing new to say."""
+        """Check that a preview has no changes."""
         self.pulumi("preview -s local --expect-no-changes")
 
     @property
@@ -127,14 +127,14 @@ class Project:
         return storage_client(f"http://127.0.0.1:{info.storage_port}")
 
     def state(self) -> dict[str, Any]:
-        """The stack's state: ``resources`` and ``pending_operations``."""
+        """Return the stack's state: ``resources`` and ``pending_operations``."""
         file = self.home.pulumi / ".pulumi" / "stacks" / "only-jobs" / "local.json"
         return json.loads(file.read_text())["checkpoint"]["latest"]
 
 
 @contextmanager
 def project(folder: Path, before: str = "") -> Iterator[Project]:
-    """The project in an empty folder, its cloud running; ended and removed afterwards.
+    """Yield the project in an empty folder with its cloud running; delete it afterwards.
 
     ``before`` goes before its program.
     """

@@ -16,14 +16,14 @@ _LEFT_OUT: Final = frozenset({"stackTrace", "sourcePosition", "created", "modifi
 
 
 def lay_over(checkout: Checkout) -> None:
-    """Give a checkout the stack that was recorded."""
+    """Write the recorded stack into a checkout."""
     shutil.copytree(
         STACK, checkout.path, dirs_exist_ok=True, ignore=shutil.ignore_patterns(FOLDER.name)
     )
 
 
 def record(checkout: Checkout, version: str) -> None:
-    """Deploy the stack, and keep its state as that of this version."""
+    """Deploy the stack, and record its state for this version."""
     lay_over(checkout)
     checkout.shell("pulumi stack select -s local --create")
     checkout.shell("pulumi up -s local --yes --skip-preview")
@@ -36,7 +36,7 @@ def record(checkout: Checkout, version: str) -> None:
 
 
 def bring_back(checkout: Checkout, file: Path) -> None:
-    """Give the stack a recorded state, under its own key."""
+    """Restore a recorded state in the stack, under its own key."""
     checkout.shell("pulumi stack select -s local --create")
     own = json.loads(checkout.shell("pulumi stack export -s local").stdout)["deployment"]
     state = json.loads(file.read_text())
@@ -46,7 +46,7 @@ def bring_back(checkout: Checkout, file: Path) -> None:
 
 
 def resources(file: Path) -> list[dict[str, Any]]:
-    """The resources of a recorded state."""
+    """Return the resources of a recorded state."""
     return json.loads(file.read_text())["deployment"]["resources"]
 
 

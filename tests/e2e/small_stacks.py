@@ -24,7 +24,7 @@ IMAGE = f"us-docker.pkg.dev/acme-images/training/shell@sha256:{'0' * 64}"
 
 
 def job_file(**spec: Any) -> dict[str, Any]:
-    """A job that would run for ten minutes on one small machine."""
+    """Return a job file for ten minutes on one small machine."""
     container = {"imageUri": "${images.busy}", "command": ["sleep", "600"]}
     pool = {"replicaCount": 1, "machineSpec": MACHINE, "containerSpec": container}
     return {
@@ -41,7 +41,7 @@ def job_file(**spec: Any) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class SmallStack:
-    """One stack in a project of its own, in a checkout that others may share."""
+    """One stack in a project of its own, in a checkout that other stacks may share."""
 
     checkout: Checkout
     name: str
@@ -50,7 +50,7 @@ class SmallStack:
 
     @property
     def project(self) -> str:
-        """Id of the project: one of its own, unless it is shared."""
+        """The project's id: its own, unless it is shared."""
         return self.shared or f"local-{self.name}"
 
     @property
@@ -79,42 +79,42 @@ class SmallStack:
         (self.checkout.path / name).write_text(text, encoding="utf-8")
 
     def pulumi(self, command: str, expect: int | None = 0) -> str:
-        """Run `pulumi COMMAND` on this stack; what it said."""
+        """Run `pulumi COMMAND` on this stack and return its output."""
         verb, _, rest = command.partition(" ")
         done = self.checkout.shell(f"pulumi {verb} -s {self.name} {rest}", expect=expect)
         return done.stdout + done.stderr
 
     def vt(self, *words: str, expect: int | None = 0) -> str:
-        """Run `vt WORDS` on this stack; what it said."""
+        """Run `vt WORDS` on this stack and return its output."""
         done = self.checkout.run("vt", *words, "--stack", self.name, expect=expect)
         assert "Traceback" not in done.stdout + done.stderr
         return done.stdout + done.stderr
 
     def outputs(self) -> dict[str, Any]:
-        """Outputs of the stack."""
+        """Return the outputs of the stack."""
         return json.loads(self.checkout.shell(f"pulumi stack output -s {self.name} --json").stdout)
 
     def resources(self) -> list[dict[str, Any]]:
-        """What the state has."""
+        """Return the resources in the state."""
         exported = self.checkout.shell(f"pulumi stack export -s {self.name}").stdout
         return json.loads(exported)["deployment"].get("resources") or []
 
     def up(self) -> None:
-        """Bring the stack up. Its job begins to run, and `up` does not wait for its end."""
+        """Deploy the stack; its job begins to run, and `up` does not wait for the job's end."""
         self.pulumi("up -y --skip-preview")
 
     def is_settled(self) -> None:
-        """Neither the program nor the cloud has anything new to say."""
+        """Check that neither program nor cloud has further changes."""
         self.pulumi("preview --expect-no-changes")
         self.pulumi("refresh --preview-only --expect-no-changes")
 
     def lose_state(self) -> None:
-        """Delete the state, and begin an empty one."""
+        """Delete the state, and create an empty one."""
         self.pulumi("stack rm --force --yes --preserve-config")
         self.checkout.shell(f"pulumi stack init {self.name}")
 
     def in_state(self) -> dict[str, str]:
-        """Ids of the resources in the state, by URN."""
+        """Return ids of the resources in the state, by URN."""
         return {
             each["urn"]: each["id"]
             for each in self.resources()
@@ -122,7 +122,7 @@ class SmallStack:
         }
 
     def comes_back(self) -> str:
-        """Lose the state, import it and deploy: nothing is created twice, and nothing is forgotten.
+        """Delete, import and deploy the state; check that no resource is duplicated or missing.
 
         Returns what the import printed.
         """
@@ -139,7 +139,7 @@ class SmallStack:
         return told
 
     def plan(self) -> list[tuple[str, str]]:
-        """Steps of a preview that change something: (operation, name of the resource)."""
+        """Return the changing steps of a preview: (operation, name of the resource)."""
         preview = self.checkout.preview(self.name)
         return [
             (step["op"], step["urn"].rpartition("::")[2])
@@ -149,7 +149,7 @@ class SmallStack:
 
     @property
     def home(self) -> Home:
-        """Where the local cloud is."""
+        """The home folder of the local cloud."""
         return Home(self.checkout.home, self.checkout.path)
 
     @property
@@ -158,18 +158,18 @@ class SmallStack:
         return Store(self.home.database)
 
     def left(self) -> dict[str, str]:
-        """Ids of this project's resources that are still there: id -> type."""
+        """Return the existing resources of this project: id -> type."""
         return self.checkout.left(self.project)
 
     def jobs(self) -> list[JobRecord]:
-        """Jobs ever accepted in this project, oldest first."""
+        """Return all jobs ever accepted in this project, oldest first."""
         return list(reversed(JobTable(self.home.database).list(self.number)))
 
     def states(self) -> list[JobState]:
-        """Their states."""
+        """Return the states of these jobs."""
         return [job.state for job in self.jobs()]
 
     def used(self, reservation: str) -> int:
-        """Machines of a reservation that jobs hold."""
+        """Return the number of a reservation's machines that jobs use."""
         assert self.store.get(RESERVATION, reservation)
         return JobTable(self.home.database).used(reservation)

@@ -1,4 +1,4 @@
-"""Who is notified, with the real engine, of jobs that fail, end and are loud.
+"""Tests notifications about failed, ended and noisy jobs, with the real engine.
 
 The tests are one story and run in order.
 """
@@ -63,7 +63,7 @@ def told(stack: SmallStack) -> list[Notification]:
     return spool.read(stack.checkout.home / "notifications")
 
 
-def test_of_three_jobs_the_one_that_fails_is_told(checkout: Checkout, stack: SmallStack) -> None:
+def test_only_the_failed_of_three_jobs_is_notified(checkout: Checkout, stack: SmallStack) -> None:
     checkout.run("vt", "local", "up", "--stack", "watched", expect=None)
     deadline = time.monotonic() + 60
     while not told(stack) and time.monotonic() < deadline:
@@ -81,12 +81,14 @@ def test_of_three_jobs_the_one_that_fails_is_told(checkout: Checkout, stack: Sma
     assert "status of 3" in shown
 
 
-def test_its_log_has_the_line_of_the_service(checkout: Checkout, stack: SmallStack) -> None:
+def test_log_of_a_failed_job_has_the_line_of_the_service(
+    checkout: Checkout, stack: SmallStack
+) -> None:
     assert "Job failed." in checkout.shell("vt jobs logs fails --stack watched").stdout
     assert "Job failed." not in checkout.shell("vt jobs logs ends --stack watched").stdout
 
 
-def test_the_status_says_what_was_told_and_what_nobody_judges(checkout: Checkout) -> None:
+def test_status_lists_notifications_and_unevaluated_alerts(checkout: Checkout) -> None:
     said = " ".join(checkout.run("vt", "local", "status").stdout.split())
     assert "notifications: 2 in" in said
     assert spool.STAND_IN in said
@@ -94,7 +96,7 @@ def test_the_status_says_what_was_told_and_what_nobody_judges(checkout: Checkout
     assert "not judged here: Training watched" in said
 
 
-def test_a_channel_that_leaves_is_a_loss_in_the_review(stack: SmallStack) -> None:
+def test_removed_channel_is_a_loss_in_the_review(stack: SmallStack) -> None:
     given = sections(stack.project)
     given["channels"] = {"oncall": given["channels"]["oncall"]}
     given["alerts"] = {"channels": ["oncall"], "gpuIdleBelow": "5% for 30m"}
@@ -106,7 +108,7 @@ def test_a_channel_that_leaves_is_a_loss_in_the_review(stack: SmallStack) -> Non
         assert gone in said
 
 
-def test_without_the_sections_all_of_it_goes(stack: SmallStack) -> None:
+def test_removal_of_the_alert_sections_deletes_all_alert_resources(stack: SmallStack) -> None:
     stack.write(JOBS)
     stack.pulumi("up --yes --skip-preview")
     left = stack.checkout.left(stack.project).values()

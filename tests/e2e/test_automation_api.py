@@ -1,4 +1,4 @@
-"""Components in programs that a process runs more than once: the Automation API of Pulumi."""
+"""Tests components in programs that a process runs repeatedly: Pulumi's Automation API."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ PLACE = {"project": "local-inline", "region": REGION}
 
 
 def declare() -> None:
-    """Three buckets, whose names end with the stack's."""
+    """Declare three buckets, whose names end with the stack's name."""
     TrainingBuckets("store", {**PLACE, "buckets": {"data": {}}})
 
 
-def test_one_process_previews_and_updates_a_stack_often(programs: InlinePrograms) -> None:
+def test_one_process_previews_and_updates_a_stack_repeatedly(programs: InlinePrograms) -> None:
     stack = programs.stack(declare)
     assert stack.preview().change_summary == stack.preview().change_summary == {"create": 8}
     assert stack.up().summary.resource_changes == {"create": 8}
@@ -35,7 +35,7 @@ def test_one_process_previews_and_updates_a_stack_often(programs: InlinePrograms
     assert programs.checkout.left("local-inline") == {}
 
 
-def test_one_process_updates_two_stacks_also_at_once(programs: InlinePrograms) -> None:
+def test_one_process_updates_two_stacks_in_parallel(programs: InlinePrograms) -> None:
     stacks = [programs.stack(declare, name) for name in ("one", "two")]
     assert [made.up().summary.resource_changes for made in stacks] == [{"create": 8}] * 2
     with ThreadPoolExecutor(2) as pool:
@@ -58,7 +58,7 @@ def test_one_program_still_declares_a_bucket_once(programs: InlinePrograms) -> N
         assert "Traceback" not in str(refused.value)
 
 
-def test_program_ends_if_its_arguments_cannot_be_made(programs: InlinePrograms) -> None:
+def test_program_ends_if_its_arguments_are_invalid(programs: InlinePrograms) -> None:
     ended = threading.Event()
 
     def declare_after_a_failure() -> None:

@@ -1,4 +1,4 @@
-"""The same job files on Vertex AI and on Batch, through engine, program and Google's clients.
+"""Tests the same job files on Vertex AI and on Batch, through engine, program and Google's clients.
 
 What trains is real: the Titanic classifier on one machine, and a classifier of digits on three.
 """
@@ -41,7 +41,7 @@ DIGITS = "-m ddp.task --steps=20 --checkpoint-every=10"
 
 
 def job(line: str, *packages: str, workers: int = 0, **spec: Any) -> dict[str, Any]:
-    """A job whose container unpacks its code from the bucket, and runs a line of Python."""
+    """Return a job whose container unpacks its code from the bucket and runs a line of Python."""
     unpack = [
         f"tar -xzf $(echo ${{packages.{p}}} | sed 's,^gs:/,/gcs,') --strip=1" for p in packages
     ]
@@ -94,7 +94,7 @@ SECTIONS: dict[str, Any] = {
 
 
 def declare(stack: SmallStack, **backends: str) -> None:
-    """The stack file with each job on the service that is said."""
+    """Write the stack file with each job on the given service."""
     jobs: dict[str, dict[str, Any]] = {
         key: {"file": f"jobs/{stack.name}-{key}.yaml", "backend": backend}
         for key, backend in backends.items()
@@ -117,13 +117,13 @@ def stack(checkout: Checkout) -> SmallStack:
 
 
 def on_batch(stack: SmallStack) -> list[BatchJob]:
-    """All jobs on Batch of the stack's project, oldest first."""
+    """Return all Batch jobs of the stack's project, oldest first."""
     found = BatchTable(stack.home).list(stack.project)
     return sorted(found, key=lambda each: each.create_time)
 
 
 def output(stack: SmallStack, job_name: str) -> dict[str, bytes]:
-    """What a job wrote, by the names below its folder."""
+    """Return a job's output files, by relative name."""
     folder = stack.home.storage / f"{stack.project}-artifacts-{stack.name}" / job_name
     files = [each for each in folder.rglob("*") if each.is_file()]
     return {str(each.relative_to(folder)): each.read_bytes() for each in files}
@@ -136,7 +136,7 @@ def wait(stack: SmallStack, *names: str) -> str:
     return done.stdout + done.stderr
 
 
-def test_jobs_train_on_batch_as_on_vertex_ai_and_are_settled(stack: SmallStack) -> None:
+def test_jobs_train_on_batch_like_on_vertex_ai(stack: SmallStack) -> None:
     for key in TRAINING:
         wait(stack, f"{key}-batch", f"{key}-vertex")
         mine, theirs = (output(stack, f"{key}-{backend}") for backend in ("batch", "vertex"))
@@ -168,7 +168,7 @@ for port in range(int(sys.argv[1]), int(sys.argv[1]) + 20):
 """
 
 
-def test_processes_of_a_training_leave_each_other_without_deadlock() -> None:
+def test_training_processes_on_batch_end_without_deadlock() -> None:
     executor = executors.for_image(IMAGE)
     assert executor
     python = executors.environment(executor, print) / "bin" / "python"
@@ -187,7 +187,7 @@ def test_processes_of_a_training_leave_each_other_without_deadlock() -> None:
             each.kill()
 
 
-def test_task_that_lost_its_spot_machine_resumes_at_its_checkpoint(stack: SmallStack) -> None:
+def test_preempted_batch_task_resumes_at_its_checkpoint(stack: SmallStack) -> None:
     faults = FaultTable(stack.home.faults)
     # The second checkpoint, which never gets there.
     held = inject(
@@ -213,7 +213,7 @@ def test_task_that_lost_its_spot_machine_resumes_at_its_checkpoint(stack: SmallS
 TAKE = PROGRAMS["batch"]["TAKE"]
 
 
-def test_job_moved_between_services_is_replaced_and_leaves_none(stack: SmallStack) -> None:
+def test_job_moved_between_services_leaves_no_old_job(stack: SmallStack) -> None:
     declare(stack, busy="vertex")
     stack.up()
     [old] = [each for each in stack.jobs() if not each.state.terminal]
@@ -230,7 +230,7 @@ def test_job_moved_between_services_is_replaced_and_leaves_none(stack: SmallStac
     assert not [each for each in on_batch(stack) if each.state not in ENDED]
 
 
-def test_the_name_of_somebody_else_is_refused_and_nothing_is_adopted(stack: SmallStack) -> None:
+def test_foreign_batch_job_of_the_same_name_is_not_adopted(stack: SmallStack) -> None:
     declare(stack, **{"busy-taken": "batch"})  # a job of no earlier turn, which its id would have
     words = f"vt render busy-taken --stack {stack.name} --as-sent"
     rendered = json.loads(stack.checkout.shell(words).stdout)
@@ -245,7 +245,7 @@ def test_the_name_of_somebody_else_is_refused_and_nothing_is_adopted(stack: Smal
     assert theirs.name.endswith(id_)
 
 
-def test_an_imported_job_gets_a_secret_that_is_in_no_state(stack: SmallStack) -> None:
+def test_imported_job_receives_a_secret_missing_from_the_state(stack: SmallStack) -> None:
     value, project = "seven blue herons", stack.project
     trainer = {"trainer": {"writes": ["artifacts"], "secrets": ["token"]}}
     more = {"secrets": {"token": {}}, "serviceAccounts": trainer, "jobs": {}}

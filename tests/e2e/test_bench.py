@@ -1,4 +1,4 @@
-"""``make bench``: each measurement runs at its smallest size, which yields no meaningful figures.
+"""Tests ``make bench`` at its smallest sizes, which yield no meaningful figures.
 
 ``make chaos`` and ``make mutants`` have tests of their own: ``tests/chaos``, ``tests/mutants``.
 """
@@ -24,13 +24,13 @@ SMALLEST = {
 NOT_MEASUREMENTS = {"arms", "chaos", "gpu"}
 
 
-def test_every_script_has_a_smallest_measurement() -> None:
+def test_every_benchmark_has_a_smallest_size() -> None:
     scripts = {file.stem for file in (ROOT / "bench").glob("*.py")}
     assert scripts == SMALLEST.keys() | NOT_MEASUREMENTS
 
 
 @pytest.mark.parametrize("script", SMALLEST)
-def test_a_measurement_runs_to_its_end(script: str, tmp_path: Path) -> None:
+def test_each_benchmark_completes(script: str, tmp_path: Path) -> None:
     options, end = SMALLEST[script]
     done = subprocess.run(
         [sys.executable, ROOT / "bench" / f"{script}.py", *options.split()],

@@ -1,4 +1,4 @@
-"""Bootstrap on the local cloud, with the real engine, in the order of bootstrap/README.md.
+"""Tests bootstrap on the local cloud with the real engine, in the order of bootstrap/README.md.
 
 The tests of this file are one story and run in order: each starts where the one before it ended.
 """
@@ -15,7 +15,7 @@ pytestmark = pytest.mark.e2e
 
 @pytest.fixture(scope="module")
 def bootstrap(checkout):
-    """Run a command in the bootstrap folder, with the state where it is by then."""
+    """Run a command in the bootstrap folder, with the current location of the state."""
     moved = checkout.path / "state-bucket"
 
     def run(command, expect=0, backend=None):
@@ -29,12 +29,12 @@ def bootstrap(checkout):
 
 
 def kept(bootstrap):
-    """Types of all that the local cloud still has, without what always stays there."""
+    """Return types of the remaining resources, except those that always remain."""
     with sqlite3.connect(bootstrap.checkout.home / "cloud.sqlite") as database:
         return {row[0] for row in database.execute("select type from resources")} - {*STAYING}
 
 
-def test_a_mistake_in_the_environments_file_is_told_with_its_place(bootstrap):
+def test_mistake_in_the_environments_file_is_reported_with_its_location(bootstrap):
     file = bootstrap.checkout.path / "bootstrap" / "Pulumi.local.yaml"
     good = file.read_text()
     file.write_text(good.replace('ownerId: "65"', "ownerID: octo-org"))
@@ -50,13 +50,13 @@ def test_a_mistake_in_the_environments_file_is_told_with_its_place(bootstrap):
     assert "Traceback" not in told
 
 
-def test_everything_is_made_at_once_and_a_second_look_finds_nothing_to_do(bootstrap):
+def test_bootstrap_creates_all_resources_and_second_preview_has_no_changes(bootstrap):
     bootstrap("pulumi up -s local -y --skip-preview")
     bootstrap("pulumi preview -s local --expect-no-changes")
     bootstrap("pulumi refresh -s local --preview-only --expect-no-changes")
 
 
-def test_its_outputs_are_what_the_next_steps_ask_for(bootstrap):
+def test_bootstrap_outputs_match_the_next_steps(bootstrap):
     told = json.loads(bootstrap("pulumi stack output -s local --json").stdout)
     assert told["backend"] == "gs://local-bootstrap-pulumi-state"
     key = "projects/local-bootstrap/locations/us-central1/keyRings/pulumi-local/cryptoKeys"
@@ -69,7 +69,7 @@ def test_its_outputs_are_what_the_next_steps_ask_for(bootstrap):
     assert told["deployer"] == f"serviceAccount:{told['deployAccount']}"
 
 
-def test_the_local_cloud_holds_the_grants_as_they_were_declared(bootstrap):
+def test_local_cloud_stores_the_declared_grants(bootstrap):
     with sqlite3.connect(bootstrap.checkout.home / "cloud.sqlite") as database:
         [row] = database.execute(
             "select bindings from policies where resource = 'projects/local-bootstrap'"
@@ -92,7 +92,7 @@ def test_the_local_cloud_holds_the_grants_as_they_were_declared(bootstrap):
     }
 
 
-def test_its_own_state_moves_to_another_backend_and_nothing_changes(bootstrap):
+def test_bootstrap_state_moves_to_another_backend_without_changes(bootstrap):
     bootstrap(
         f"old=$PULUMI_BACKEND_URL; export PULUMI_BACKEND_URL={bootstrap.moved}; "
         "pulumi stack migrate $old local --yes --non-interactive"
@@ -100,6 +100,6 @@ def test_its_own_state_moves_to_another_backend_and_nothing_changes(bootstrap):
     bootstrap("pulumi preview -s local --expect-no-changes", backend=bootstrap.moved)
 
 
-def test_a_rehearsal_can_be_taken_down_but_for_keys_which_stay_in_the_cloud_too(bootstrap):
+def test_destroyed_rehearsal_leaves_only_keys(bootstrap):
     bootstrap("pulumi destroy -s local -y --skip-preview", backend=bootstrap.moved)
     assert kept(bootstrap) == {"gcp:kms/keyRing:KeyRing", "gcp:kms/cryptoKey:CryptoKey"}

@@ -1,4 +1,4 @@
-"""Known secrets in every place that takes one, and a search for them everywhere else."""
+"""Tests with known secrets in every input, and a search for them in all outputs."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ NOSY = {"script": "env; set; cat /proc/self/environ; exit 3", "wait": "succeeded
 
 @pytest.fixture(scope="module")
 def env(project: Project) -> dict[str, str]:
-    """A person's shell: its own passphrase, state and secrets; Google Cloud is the local one."""
+    """Return a user's shell with passphrase, state and secrets; Google Cloud is the local cloud."""
     wanted = ("VERTEX_EMULATOR_HOST", "STORAGE_EMULATOR_HOST", "VT_LOCAL_HOME", "PATH")
     shown = project.vt("local", "shell", "-c", "env").splitlines()
     local = {line.partition("=")[0]: line.partition("=")[2] for line in shown}
@@ -62,7 +62,7 @@ def env(project: Project) -> dict[str, str]:
 
 @pytest.fixture(scope="module")
 def service_of_nothing() -> Iterator[str]:
-    """Each call gets UNIMPLEMENTED at once: an error from inside the provider, without retries."""
+    """Yield a service that answers UNIMPLEMENTED: an error in the provider without retries."""
     server = grpc.server(ThreadPoolExecutor(1))
     port = server.add_insecure_port("127.0.0.1:0")
     server.start()
@@ -72,7 +72,7 @@ def service_of_nothing() -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def told(project: Project, env: dict[str, str], service_of_nothing: str) -> dict[str, str]:
-    """What each command printed, by its name; files they wrote are below the project's folder."""
+    """Return the output of each command by name; files are below the project's folder."""
 
     def pulumi(*arguments: str, **more: str) -> str:
         done = subprocess.run(
@@ -104,7 +104,7 @@ def told(project: Project, env: dict[str, str], service_of_nothing: str) -> dict
 
 
 def leaks(data: bytes) -> list[str]:
-    """Canaries in the bytes, also encoded as pickles, tokens and headers would carry them."""
+    """Return the canaries in the bytes, also encoded as pickles, tokens or headers."""
     forms = {
         canary: [
             canary.encode(),
@@ -116,7 +116,7 @@ def leaks(data: bytes) -> list[str]:
     return [canary for canary, wanted in forms.items() if any(form in data for form in wanted)]
 
 
-def test_the_commands_did_what_is_searched(told: dict[str, str], project: Project) -> None:
+def test_canary_commands_ran_as_expected(told: dict[str, str], project: Project) -> None:
     assert "training-nosy" in told["preview"]
     assert json.loads(told["preview as JSON"])["steps"]
     assert "error" in told["up that cannot submit"]
@@ -128,11 +128,11 @@ def test_the_commands_did_what_is_searched(told: dict[str, str], project: Projec
         assert (project.path / written).stat().st_size > 100
 
 
-def test_no_secret_is_in_anything_that_was_printed(told: dict[str, str]) -> None:
+def test_printed_output_contains_no_secret(told: dict[str, str]) -> None:
     assert {name: found for name, text in told.items() if (found := leaks(text.encode()))} == {}
 
 
-def test_no_secret_is_in_anything_that_was_written(told: dict[str, str], project: Project) -> None:
+def test_written_files_contain_no_secret(told: dict[str, str], project: Project) -> None:
     files = [path for path in project.path.rglob("*") if path.is_file() and not path.is_symlink()]
     assert {str(path): found for path in files if (found := leaks(path.read_bytes()))} == {}
     searched = {str(path.relative_to(project.path)) for path in files}
@@ -142,6 +142,6 @@ def test_no_secret_is_in_anything_that_was_written(told: dict[str, str], project
         assert any(name.startswith(kind) for name in searched), kind
 
 
-def test_the_search_finds_what_is_there() -> None:
+def test_search_detects_an_existing_secret() -> None:
     assert leaks(b"x" + CONFIG.encode()) == [CONFIG]
     assert leaks(base64.b64encode(PASSPHRASE.encode())) == [PASSPHRASE]

@@ -1,4 +1,4 @@
-"""Command lines that rules report, and right ones of each launcher, in the local cloud.
+"""Tests reported and valid command lines of each launcher in the local cloud.
 
 A rule that the rehearsal contradicts is wrong. What runs is real: shells, launchers and PyTorch.
 """
@@ -43,13 +43,13 @@ def job_of(row: dict[str, Any], container: dict[str, Any]) -> dict[str, Any]:
 
 
 def reported(job: dict[str, Any]) -> list[str]:
-    """The rules that a job breaks, as warnings or errors."""
+    """Return the rules that a job violates, as warnings or errors."""
     found = check({"job": job}).problems
     return [each.rule for each in found if each.level != "note" and each.rule not in OTHERS]
 
 
 def run(cloud: Cloud, job: dict[str, Any]) -> tuple[str, str]:
-    """The state in which a job ends, and what it printed."""
+    """Return the end state of a job, and its output."""
     request = vertex.CustomJob.from_json(json.dumps(job))
     assert isinstance(request, vertex.CustomJob)
     submitted = cloud.submit(request)
@@ -63,7 +63,7 @@ def run(cloud: Cloud, job: dict[str, Any]) -> tuple[str, str]:
 
 
 @pytest.mark.parametrize("row", ROWS["wrong"], ids=lambda row: " ".join(row["line"])[:60])
-def test_reported_command_line_does_not_do_what_it_says(
+def test_reported_command_line_really_misbehaves(
     row: dict[str, Any], tmp_path: Path, cloud: Cloud
 ) -> None:
     script = tmp_path / "train.py"
@@ -89,7 +89,7 @@ def test_reported_command_line_does_not_do_what_it_says(
 
 
 @pytest.mark.parametrize("row", ROWS["right"], ids=lambda row: row["name"])
-def test_right_job_of_a_launcher_runs_as_one_training(
+def test_valid_launcher_command_runs_as_one_training(
     row: dict[str, Any], cloud: Cloud, tmp_path: Path
 ) -> None:
     install = row.get("install")

@@ -1,4 +1,4 @@
-"""Options of a component reach all that is in it, as Pulumi's documentation says of each.
+"""Tests that options of a component reach all its resources, as Pulumi documents.
 
 https://www.pulumi.com/docs/iac/concepts/resources/options/
 """
@@ -46,7 +46,7 @@ ENVIRONMENT = {
 
 
 def declare(opts: pulumi.ResourceOptions) -> None:
-    """One of each component, with ``opts`` and nothing protected by an argument."""
+    """Declare one of each component with ``opts``, without the argument ``protect``."""
     buckets = TrainingBuckets("store", {**PLACE, "buckets": {"data": {}}}, opts)
     reads = {"data": buckets.names["data"]}
     account = TrainingAccount("trainer", {"project": PROJECT, "reads": reads}, opts)
@@ -58,7 +58,7 @@ def declare(opts: pulumi.ResourceOptions) -> None:
 
 
 class Program:
-    """The components, with all options that are inherited, and what transforms saw of them.
+    """The components with all inherited options, and the resources that transforms received.
 
     ``parent``: below a component of the program's own. ``retain``: what is deleted stays.
     """
@@ -68,7 +68,7 @@ class Program:
         self.seen: dict[str, set[str]] = {"transforms": set(), "transformations": set()}
 
     def __call__(self) -> None:
-        """Declare them."""
+        """Declare the components."""
         anchor = gcp.projects.Service(
             "anchor", project=PROJECT, service="aiplatform.googleapis.com"
         )
@@ -107,7 +107,7 @@ def stack(programs: InlinePrograms, program: Program) -> automation.Stack:
 
 
 def inside(stack: automation.Stack) -> Mapping[str, dict[str, Any]]:
-    """Every custom resource in a component of ours, by URN."""
+    """Return every custom resource in a component of this project, by URN."""
     return {
         urn: each
         for urn, each in resources(stack).items()
@@ -115,7 +115,7 @@ def inside(stack: automation.Stack) -> Mapping[str, dict[str, Any]]:
     }
 
 
-def test_each_component_is_declared_with_the_options(stack: automation.Stack) -> None:
+def test_each_component_accepts_resource_options(stack: automation.Stack) -> None:
     declared = {each["type"].rpartition(":")[2] for each in resources(stack).values()}
     assert {component.__name__ for component in COMPONENTS} <= declared
 
@@ -140,7 +140,7 @@ def test_option_reaches_all_resources_in_components(stack: automation.Stack, opt
 
 
 @pytest.mark.parametrize("option", ["transforms", "transformations"])
-def test_a_transform_sees_all_resources_in_components(
+def test_transform_receives_all_resources_in_components(
     stack: automation.Stack, program: Program, option: str
 ) -> None:
     names = {f"{each['type']}::{urn.rpartition('::')[2]}" for urn, each in inside(stack).items()}
@@ -168,7 +168,7 @@ def test_alias_of_component_moves_its_resources(stack: automation.Stack, program
     assert {urn.rpartition("::")[2]: each["id"] for urn, each in inside(stack).items()} == before
 
 
-def test_a_destroy_of_protected_components_deletes_nothing_of_them(
+def test_destroy_of_protected_components_deletes_nothing(
     stack: automation.Stack, program: Program, programs: InlinePrograms
 ) -> None:
     program.retain = False

@@ -1,4 +1,6 @@
-"""A protected bucket is deleted by hand: no repair makes an empty one until the file accepts it."""
+"""Tests that a manually deleted protected bucket is re-created only after the stack file accepts
+it.
+"""
 
 from __future__ import annotations
 
@@ -28,13 +30,13 @@ def bucket(stack: SmallStack) -> str:
     return f"{stack.project}-data-{stack.name}"
 
 
-def test_drift_names_the_command_that_restores_it(stack: SmallStack) -> None:
+def test_drift_reports_the_restore_command_of_deleted_data(stack: SmallStack) -> None:
     told = stack.vt("drift", expect=7).replace("\\", "")
     assert RESTORE.format(bucket(stack)) in told
     assert "REFRESH=1" not in told
 
 
-def test_a_review_and_an_up_with_a_refresh_are_refused(stack: SmallStack) -> None:
+def test_review_and_up_with_a_refresh_are_refused_after_deletion(stack: SmallStack) -> None:
     told = stack.vt("review", "--refresh", expect=3)
     assert "what is protected would be made anew, empty" in told
     assert RESTORE.format(bucket(stack)) in told
@@ -44,12 +46,12 @@ def test_a_review_and_an_up_with_a_refresh_are_refused(stack: SmallStack) -> Non
     assert stack.store.get(BUCKET, bucket(stack)) is None
 
 
-def test_a_refresh_that_forgets_it_does_not_make_a_review_forget(stack: SmallStack) -> None:
+def test_review_reports_a_loss_after_a_refresh(stack: SmallStack) -> None:
     stack.pulumi("refresh --yes")
     assert "deleted in the cloud: `storage-data`" in stack.vt("review", expect=3)
 
 
-def test_a_loss_that_the_stack_file_accepts_is_repaired_and_told(stack: SmallStack) -> None:
+def test_accepted_loss_is_repaired_and_reported(stack: SmallStack) -> None:
     losses = {"storage-data": "everything in it is in acme-backup"}
     stack.write(
         {},

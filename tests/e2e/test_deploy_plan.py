@@ -1,4 +1,4 @@
-"""What the engine's plan holds: `pulumi up --plan FILE` after the program or the state changed.
+"""Tests `pulumi up --plan FILE` after a change of the program or the state.
 
 The table in docs/operations.md is this file.
 """
@@ -30,7 +30,7 @@ HELD = {
 
 @pytest.fixture(scope="module")
 def stack(checkout):
-    """A stack that is up, with a running job and the plan of a preview without changes."""
+    """Yield a deployed stack with a running job, and the plan of a preview without changes."""
     made = SmallStack(checkout, "planned")
     write(made)
     made.up()
@@ -51,7 +51,7 @@ def state_of(stack):
 
 
 @pytest.mark.parametrize("change", HELD)
-def test_the_plan_holds(stack, change):
+def test_up_with_a_plan_rejects_later_changes(stack, change):
     before = state_of(stack)
     write(stack, **HELD[change])
     told = stack.pulumi(f"up -y --skip-preview --plan {plan_of(stack)}", expect=None)

@@ -1,4 +1,5 @@
-"""Machines train as one, and lose any of them at the worst moment: real processes and sockets.
+"""Tests distributed training that loses any machine at the worst moment: real processes and
+sockets.
 
 One stack with three jobs over the same global batches: on three replicas; on one; and on two that
 are killed between two files of a checkpoint, killed before a checkpoint is whole, and preempted. A
@@ -65,7 +66,7 @@ def job(workers: int, **scheduling: Any) -> dict[str, Any]:
 
 
 def sharded_job(checkout: Path) -> dict[str, Any]:
-    """The job file of the repository, with fewer steps."""
+    """Return the repository's job file with fewer steps."""
     spec = yaml.safe_load((checkout / "jobs/arr-coc-cpu.yaml").read_text("utf-8"))
     for pool in spec["workerPoolSpecs"]:
         args = pool["pythonPackageSpec"]["args"]
@@ -76,7 +77,7 @@ def sharded_job(checkout: Path) -> dict[str, Any]:
 
 
 def transformer_job(checkout: Path) -> dict[str, Any]:
-    """The job file of the repository, with an output folder of a known name."""
+    """Return the repository's job file with a fixed output folder."""
     spec = yaml.safe_load((checkout / "jobs/transformer.yaml").read_text("utf-8"))
     spec["baseOutputDirectory"]["outputUriPrefix"] = "${buckets.artifacts}/${job.name}"
     return spec
@@ -148,7 +149,7 @@ def log(stack: SmallStack, key: str) -> str:
 
 
 def starts(stack: SmallStack, key: str) -> list[int]:
-    """The step that each attempt began at."""
+    """Return the first step of each attempt."""
     return [int(step) for step in re.findall(r"^starting at step (\d+)", log(stack, key), re.M)]
 
 
@@ -169,7 +170,7 @@ def assert_equal_weights(stack: SmallStack, one: str, other: str) -> None:
         assert np.abs(first[name] - second[name]).max() <= TOLERANCE, name
 
 
-def test_job_that_loses_every_replica_ends_as_if_undisturbed(stack: SmallStack) -> None:
+def test_job_that_loses_every_replica_ends_with_the_same_result(stack: SmallStack) -> None:
     table = FaultTable(stack.home.faults)
     wait_until(lambda: any("disturbed" in str(each.output_prefix) for each in stack.jobs()))
     events = [
@@ -198,7 +199,7 @@ def test_job_that_loses_every_replica_ends_as_if_undisturbed(stack: SmallStack) 
     assert_equal_weights(stack, "disturbed", "alone")
 
 
-def test_sharded_optimizer_is_saved_and_resumed_by_all(stack: SmallStack) -> None:
+def test_all_replicas_save_and_resume_a_sharded_optimizer(stack: SmallStack) -> None:
     table, held = wait_held(stack, "sharded")
     number = named(stack, "sharded").job_id
     add(stack, service="jobs", kind="kill", replica="workerpool1-0", match=number)
@@ -219,7 +220,7 @@ def test_sharded_optimizer_is_saved_and_resumed_by_all(stack: SmallStack) -> Non
     assert metrics["test_accuracy"] >= 0.3  # after 60 steps; one class in ten by chance
 
 
-def test_preempted_transformer_saves_restarts_and_ends(stack: SmallStack) -> None:
+def test_preempted_transformer_resumes_and_succeeds(stack: SmallStack) -> None:
     table, held = wait_held(stack, "transformer")
     number = named(stack, "transformer").job_id
     add(stack, service="jobs", kind="preempt", replica="workerpool0-0", match=number)
@@ -248,7 +249,7 @@ def test_three_workers_end_with_the_weights_of_one_process(stack: SmallStack) ->
     assert metrics[0]["test_accuracy"] >= 0.85
 
 
-def test_logs_of_all_replicas_are_one_or_each_is_its_own(stack: SmallStack) -> None:
+def test_logs_are_shown_for_all_replicas_or_for_one(stack: SmallStack) -> None:
     finished(stack, "three")
     both = stack.checkout.shell("vt jobs logs three -s distributed").stdout
     assert "workerpool1-1 | " in both

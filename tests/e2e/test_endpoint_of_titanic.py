@@ -1,4 +1,4 @@
-"""`make local ENDPOINT=1`: the main job is trained here, and served as its stack file says."""
+"""Tests `make local ENDPOINT=1`: the main job is trained, and served as in its stack file."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ def outputs(served: Checkout) -> dict[str, Any]:
 
 
 def made(served: Checkout) -> tuple[int, list[str]]:
-    """How many jobs there ever were, and names of versions and endpoint."""
+    """Return the number of jobs ever created, and names of versions and endpoint."""
     with sqlite3.connect(served.home / "cloud.sqlite") as database:
         [jobs] = database.execute("select count(*) from custom_jobs").fetchone()
     found = outputs(served)
     return jobs, [found["models"]["titanic"]["run 1"], found["endpoints"]["titanic"]["name"]]
 
 
-def test_100_rows_through_the_official_client_are_the_scripts_own(served: Checkout) -> None:
+def test_official_client_predicts_100_rows_like_the_script(served: Checkout) -> None:
     from vertex_training_cli.engine import stacks
     from vertex_training_cli.serving import service
 
@@ -59,7 +59,7 @@ def test_100_rows_through_the_official_client_are_the_scripts_own(served: Checko
     assert len(set(expected)) > 10
 
 
-def test_a_second_up_changes_nothing_and_there_is_nothing_left_to_do(served: Checkout) -> None:
+def test_second_up_of_the_endpoint_changes_nothing(served: Checkout) -> None:
     before = made(served)
     told = served.run(*COMMAND).stdout
     assert not {"created", "updated", "replaced", "deleted"} & set(told.split())

@@ -1,4 +1,4 @@
-"""Components among the other resources of a program, as teams that know Pulumi write them."""
+"""Tests components among other resources of a program, as existing Pulumi users write them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def vertex_ai() -> gcp.projects.Service:
 
 
 def image_of_the_program() -> None:
-    """A job whose image is known once another resource was made; a bucket stands for its build."""
+    """Declare a job whose image is unknown until another resource (here a bucket) is created."""
     provider = gcp.Provider("explicit", project=PROJECT, region=REGION)
     opts = pulumi.ResourceOptions(provider=provider, depends_on=[vertex_ai()])
     store = TrainingBuckets("store", opts=opts)
@@ -42,7 +42,7 @@ def image_of_the_program() -> None:
     pulumi.export("cost", job.cost_usd_at_most)
 
 
-def test_an_image_that_is_not_built_yet_is_judged_by_the_up(programs: InlinePrograms) -> None:
+def test_up_checks_an_image_that_is_unknown_in_the_preview(programs: InlinePrograms) -> None:
     stack = programs.stack(image_of_the_program)
     seen = stack.preview()
     assert "imageUri: not known yet" in seen.stdout + seen.stderr
@@ -62,7 +62,7 @@ def test_an_image_that_is_not_built_yet_is_judged_by_the_up(programs: InlineProg
 
 
 class Team(pulumi.ComponentResource):
-    """A team's own component, which has ours inside."""
+    """A team's own component with components of this project inside."""
 
     def __init__(self, name: str, environment: str, opts: pulumi.ResourceOptions) -> None:
         super().__init__("acme:index:Team", f"{name}-{environment}", None, opts)
@@ -82,7 +82,7 @@ class Team(pulumi.ComponentResource):
 
 
 def teams() -> None:
-    """Two teams in two environments, from a loop."""
+    """Declare two teams in two environments, in a loop."""
     provider = gcp.Provider("explicit", project=PROJECT, region=REGION)
     opts = pulumi.ResourceOptions(providers=[provider], depends_on=[vertex_ai()])
     for name in ("vision", "speech"):
@@ -90,7 +90,7 @@ def teams() -> None:
             Team(name, environment, opts)
 
 
-def test_a_loop_over_teams_and_environments_stands_in_one_stack(programs: InlinePrograms) -> None:
+def test_loop_over_teams_and_environments_deploys_in_one_stack(programs: InlinePrograms) -> None:
     stack = programs.stack(teams, project="teams")
     stack.up()
     states = resources(stack).values()
@@ -109,7 +109,7 @@ def test_a_loop_over_teams_and_environments_stands_in_one_stack(programs: Inline
     stack.destroy()
 
 
-def test_jobs_of_one_name_keep_their_records_in_one_bucket(programs: InlinePrograms) -> None:
+def test_jobs_of_one_name_share_a_record_bucket(programs: InlinePrograms) -> None:
     runs = {"vision": 1, "speech": 1}
 
     def declare() -> None:
@@ -137,13 +137,13 @@ def test_jobs_of_one_name_keep_their_records_in_one_bucket(programs: InlineProgr
 
 
 def jobs_of(stack: automation.Stack) -> dict[str, str]:
-    """Names of the jobs in the state, by environment."""
+    """Return names of the jobs in the state, by environment."""
     states = resources(stack).values()
     jobs = [each for each in states if each["type"] == JOB_TYPE]
     return {each["inputs"]["submission"]["stack"]: each["id"] for each in jobs}
 
 
-def test_a_job_keeps_its_place_where_its_component_is_renamed(programs: InlinePrograms) -> None:
+def test_job_survives_the_rename_of_its_component(programs: InlinePrograms) -> None:
     name = "hello"
 
     def declare() -> None:

@@ -1,4 +1,4 @@
-"""Programs of docs/examples/existing-project, in their order; its test."""
+"""Tests the programs of docs/examples/existing-project, in their order, and the page's own test."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ BUCKET, JOB = "gcp:storage/bucket:Bucket", "pulumi-python:dynamic/vertex:CustomJ
 
 
 class Program:
-    """The code below some headings, as one program."""
+    """The code below some headings of the page, as one program."""
 
     def __init__(self) -> None:
         self.headings: tuple[str, ...] = ("What there is",)
@@ -34,7 +34,7 @@ class Program:
 
 
 def ids_of(stack: automation.Stack) -> dict[str, str]:
-    """Ids of the bucket for models and of the job."""
+    """Return ids of the model bucket and of the job."""
     states = [each for each in resources(stack).values() if each["type"] in (BUCKET, JOB)]
     return {
         each["type"]: each["id"]
@@ -78,7 +78,7 @@ def test_project_adopts_component_moves_bucket_and_leaves(programs: InlineProgra
     assert not [each for each in states if each["type"].endswith(":TrainingBuckets")]
 
 
-def test_the_test_of_the_page_passes(tmp_path: Path) -> None:
+def test_example_test_of_the_page_passes(tmp_path: Path) -> None:
     imports = "import pulumi\nfrom vertex_training import TrainingJob\n\n"
     (tmp_path / "test_page.py").write_text(imports + CODE["Tests with mocks"])
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(tmp_path)]

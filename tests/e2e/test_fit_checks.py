@@ -1,4 +1,4 @@
-"""What does not fit is found twice: by the program at preview, and by the local cloud.
+"""Tests that preview and local cloud both report jobs and ranges that do not fit.
 
 The second time the check is bypassed: the same request goes to the job service by the official
 client, the same resource to the services behind the stand-in for the gcp plugin.
@@ -43,7 +43,7 @@ TABLE = yaml.safe_load(Path(__file__).with_name("jobs_that_do_not_fit.yaml").rea
 
 
 def jobs_of(kind):
-    """The job, what the preview reports and what the local cloud answers, by name."""
+    """Return the job, the preview's reports and the local cloud's answers, by name."""
     return {
         name: (job(**row["job"]), row["preview"], row["answer"])
         for name, row in TABLE[kind].items()
@@ -56,7 +56,7 @@ FITS = {"busy": job(**PEERED)}
 
 @pytest.fixture(scope="module")
 def stack(checkout):
-    """A stack that is up, with a network, a reservation and a job that runs on the network."""
+    """Yield a deployed stack with a network, a reservation and a job that runs on the network."""
     made = SmallStack(checkout, "fit")
     write(made, FITS)
     made.up()
@@ -76,7 +76,7 @@ def write(stack, jobs, **sections):
 
 
 def request(stack, content):
-    """The request of a job file as it would be sent, were nothing wrong with it."""
+    """Return the request of a job file without the checks."""
     write(stack, {"x": content})
     root = stack.checkout.path
     table = {**stacks.load(root, stack.name).references, "job.name": "x"}
@@ -94,7 +94,7 @@ def request(stack, content):
 
 
 def answer(stack, client, sent, region=REGION):
-    """What becomes of a request: the error it is refused or fails with."""
+    """Return the error with which a request is refused or its job fails."""
     parent = f"projects/{stack.project}/locations/{region}"
     try:
         name = client.create_custom_job(parent=parent, custom_job=sent).name
@@ -105,7 +105,7 @@ def answer(stack, client, sent, region=REGION):
     return client.get_custom_job(name=name).error.message
 
 
-def test_the_preview_tells_every_job_that_does_not_fit_at_once(stack):
+def test_preview_reports_all_jobs_that_do_not_fit(stack):
     jobs = {name: content for name, (content, _, _) in WRONG.items()}
     write(stack, {**FITS, **jobs})
     told = stack.pulumi("preview", expect=None)
@@ -115,7 +115,7 @@ def test_the_preview_tells_every_job_that_does_not_fit_at_once(stack):
         assert any(says in line for line in lines), (name, told)
 
 
-def test_the_preview_warns_of_jobs_that_hardly_fit(stack):
+def test_preview_warns_about_jobs_that_barely_fit(stack):
     write(stack, {name: content for name, (content, _, _) in DOUBTFUL.items()})
     told = stack.pulumi("preview")
     for name, (_, says, _) in DOUBTFUL.items():
@@ -123,12 +123,12 @@ def test_the_preview_warns_of_jobs_that_hardly_fit(stack):
 
 
 @pytest.mark.parametrize("name", [*WRONG, *DOUBTFUL])
-def test_the_local_cloud_answers_the_same_job_with_the_reason(stack, client, name):
+def test_local_cloud_refuses_the_same_job_with_the_reason(stack, client, name):
     content, _, says = {**WRONG, **DOUBTFUL}[name]
     assert says in answer(stack, client, request(stack, content))
 
 
-def test_the_preview_tells_every_range_that_does_not_fit_at_once(stack):
+def test_preview_reports_all_ranges_that_do_not_fit(stack):
     ranges = {
         "small": {"prefixLength": 24},
         "first": {"prefixLength": 18, "address": "10.64.0.0"},
@@ -149,7 +149,7 @@ def test_the_preview_tells_every_range_that_does_not_fit_at_once(stack):
         assert says in told, told
 
 
-def test_the_local_cloud_refuses_addresses_that_overlap(stack):
+def test_local_cloud_refuses_overlapping_addresses(stack):
     estate = Estate(stack.checkout.home, stack.project)
     estate.network("crowded")
     estate.peering(18, network="crowded", address="10.64.0.0")
@@ -160,7 +160,7 @@ def test_the_local_cloud_refuses_addresses_that_overlap(stack):
         estate.make(subnet, name="s", network="crowded", ipCidrRange="10.65.0.0/30")
 
 
-def test_a_range_without_room_and_one_of_trainings_own_fail_a_job(stack, client):
+def test_full_range_or_reserved_range_fails_a_job(stack, client):
     estate = Estate(stack.checkout.home, stack.project)
     for name, prefix, address, region, says in (
         ("small", 24, "10.64.0.0", "europe-west1", "RANGES_EXHAUSTED"),

@@ -1,4 +1,4 @@
-"""GitOps on this machine: two clones, the real engine, the local cloud, the workflows' own verbs.
+"""Tests GitOps on this machine: two clones, real engine, local cloud, and the workflows' verbs.
 
 One story in order: a branch is reported on, merged and deployed; a plan that is not the approved
 one stops; the cloud is changed by hand, which is found, told and undone. GitHub itself is a
@@ -39,7 +39,7 @@ config:
 
 @dataclass
 class Clone:
-    """A clone of the origin, and what a workflow's steps do in it."""
+    """A clone of the origin, in which a workflow's steps run."""
 
     path: Path
     env: dict[str, str]
@@ -52,7 +52,7 @@ class Clone:
         return done.stdout.strip()
 
     def make(self, verb: str, expect: int = 0, **variables: str) -> str:
-        """Run a verb; its exit code as `make` tells it (2 for any failure). What was said."""
+        """Run a verb; return the exit code of `make` (2 for any failure) and the output."""
         done = subprocess.run(
             ["make", "-o", "setup", verb],
             cwd=self.path, text=True, capture_output=True, check=False, timeout=600,
@@ -80,7 +80,7 @@ class Clone:
 
 
 class World:
-    """The origin, two clones, one cloud, and what GitHub holds."""
+    """The origin, two clones, one cloud, and GitHub's data."""
 
     def __init__(self, folder: Path) -> None:
         self.cloud, self.hub = folder / "cloud", GitHub(folder / "hub.json")
@@ -118,7 +118,7 @@ class World:
         return Clone(path, {**env, "PYTHONPATH": source_path(path)})
 
     def upload(self, branch: str) -> None:
-        """The preview of the author's branch has ended, and its reports are an artifact."""
+        """Upload the reports of the author's branch as an artifact, after its preview."""
         head, tree = self.author.git("rev-parse", "HEAD", "HEAD^{tree}").split()
         reports = (self.author.path / ".build" / "reports").iterdir()
         source = {"sha": head, "ref": branch, "repo": {"full_name": "acme/training"}}
@@ -131,12 +131,12 @@ class World:
         self.hub.uploaded(archive, "report-local", head_sha=head, head_branch=branch)
 
     def keep(self) -> None:
-        """The workflow that reported keeps what its command wrote, as an artifact of its run."""
+        """Store the output of the report workflow as an artifact of its run."""
         kept = self.runner.path / ".build" / "kept" / "approval.json"
         self.hub.keep("approval-local-7", kept.read_text())
 
     def merge(self, branch: str) -> dict[str, str]:
-        """Squash a branch into main, as the button does; the variables of the run that follows."""
+        """Squash a branch into main like GitHub; return the variables of the following run."""
         self.author.git("checkout", "-q", "main")
         self.author.git("merge", "-q", "--squash", branch)
         self.author.git("commit", "-qm", f"Merge {branch}")
@@ -163,7 +163,7 @@ def world(tmp_path_factory):
     made.runner.make("clean-local")
 
 
-def test_what_a_project_would_refuse_is_told_before_anything_is_made(world):
+def test_preflight_reports_refusals_before_any_creation(world):
     fault = ("cloudbilling", "patch", "--patch", '{"billingEnabled": false}')
     world.runner.vt("local", "fault", "add", *fault)
     said = world.runner.make("preflight", expect=2)
@@ -174,7 +174,7 @@ def test_what_a_project_would_refuse_is_told_before_anything_is_made(world):
     assert ", 0 refused, 0 unknown" in said
 
 
-def test_a_first_deployment_is_approved_by_the_digest_of_its_report(world):
+def test_first_deployment_is_approved_by_its_report_digest(world):
     world.runner.make("preview")
     assert "Preflight: " in world.runner.report("local.md")
     digest = json.loads(world.runner.report("local.json"))["digest"]
@@ -187,7 +187,7 @@ def test_a_first_deployment_is_approved_by_the_digest_of_its_report(world):
     assert deployed == world.runner.git("rev-parse", "HEAD").strip()
 
 
-def test_a_pull_request_is_told_what_it_would_do_in_one_comment(world):
+def test_pull_request_gets_one_comment_with_its_changes(world):
     author = world.author
     author.git("checkout", "-qb", "keep-less")
     author.change("data: {forceDestroy: true}", "data: {forceDestroy: true, keepNoncurrentDays: 7}")
@@ -203,7 +203,7 @@ def test_a_pull_request_is_told_what_it_would_do_in_one_comment(world):
     assert "storage-artifacts" not in comment["body"].partition("<!-- unchanged")[0]
 
 
-def test_merging_deploys_what_the_comment_said(world):
+def test_merge_deploys_the_changes_in_the_comment(world):
     run = world.merge("keep-less")
     world.runner.make("approval", **run)
     said = world.runner.make("deploy", **run)
@@ -211,14 +211,14 @@ def test_merging_deploys_what_the_comment_said(world):
     assert any("7" in json.dumps(rule) for rule in world.bucket()["lifecycleRules"])
 
 
-def test_an_approval_deploys_one_plan_and_no_other(world):
-    """The state has moved on, so the same commit's plan is another one than what was approved."""
+def test_approval_is_valid_for_only_one_plan(world):
+    """The state has changed, so the plan of the same commit differs from the approved plan."""
     said = world.runner.make("deploy", expect=2)
     assert "the plan is not the approved one" in said
     assert "nothing was changed" in said
 
 
-def test_a_push_that_nobody_reviewed_is_not_deployed(world):
+def test_unreviewed_push_is_not_deployed(world):
     author = world.author
     author.change("keepNoncurrentDays: 7", "keepNoncurrentDays: 1")
     author.git("commit", "-qam", "Straight to main")
@@ -234,7 +234,7 @@ def test_a_push_that_nobody_reviewed_is_not_deployed(world):
     world.runner.git("pull", "-q")
 
 
-def test_what_was_changed_by_hand_is_found_and_told_in_one_issue(world):
+def test_manual_change_is_reported_in_one_issue(world):
     name = "local-training-data-local"
     found = world.store.get(BUCKET, name)
     assert found is not None
@@ -265,7 +265,7 @@ def test_what_was_changed_by_hand_is_found_and_told_in_one_issue(world):
     assert "A deployment did not finish" not in issue["body"]
 
 
-def test_members_that_were_added_by_hand_are_removed_by_the_digest_of_the_report(world):
+def test_manually_added_members_are_removed_by_report_digest(world):
     found = json.loads(world.runner.report("local.drift.json"))["undeclared"]
     for digest, code in (("0" * 12, 3), (found[:12], 7), (found[:12], 3)):
         world.runner.vt("drift", "--stack", "local", "--remove", digest, expect=code)
@@ -276,7 +276,7 @@ def test_members_that_were_added_by_hand_are_removed_by_the_digest_of_the_report
     assert "roles/logging.logWriter" in left
 
 
-def test_a_plan_from_what_the_cloud_has_undoes_it(world):
+def test_repair_plan_reverts_a_manual_change(world):
     runner = world.runner
     runner.make("preview", REFRESH="1")
     digest = json.loads(runner.report("local.json"))["digest"]
@@ -288,8 +288,8 @@ def test_a_plan_from_what_the_cloud_has_undoes_it(world):
     assert [issue["state"] for issue in world.hub.state["issues"]] == ["closed"]
 
 
-def test_a_stranger_gets_a_report_without_any_cloud(world, tmp_path):
-    """What a fork's pull request runs: no state, no token, no cloud of its own."""
+def test_fork_gets_a_report_without_cloud_access(world, tmp_path):
+    """Runs the steps of a fork's pull request: no state, no token, no cloud of its own."""
     summary = tmp_path / "summary.md"
     world.author.make(
         "report", STACK="dev", GH_TOKEN="", GITHUB_STEP_SUMMARY=str(summary),

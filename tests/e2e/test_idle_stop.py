@@ -1,4 +1,4 @@
-"""``idleStop`` with the real engine, provider and clients; a fault says what accelerators do."""
+"""Tests ``idleStop`` with the real engine, provider and clients; a fault sets the utilization."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_up_cancels_an_idle_job_and_nothing_submits_it_again(project: Project) -
 
 
 def run_both(project: Project, **jobs: Any) -> None:
-    """Two jobs that run: here no more do at a time."""
+    """Run two jobs, the maximum number at a time on this machine."""
     project.want(**jobs)
     project.up()
     for name in jobs:
@@ -74,7 +74,7 @@ def run_both(project: Project, **jobs: Any) -> None:
         project.vt("jobs", "wait", name, "--stack", "local", *wanted)
 
 
-def test_a_timer_cancels_what_is_idle_and_leaves_what_works(project: Project) -> None:
+def test_timer_cancels_only_idle_jobs(project: Project) -> None:
     do(project, 0.0, match="idles")
     do(project, 0.9, match="works")
     run_both(project, idles=WATCHED, works=WATCHED)
@@ -88,7 +88,7 @@ def test_a_timer_cancels_what_is_idle_and_leaves_what_works(project: Project) ->
     assert "idle " not in advance(project)
 
 
-def test_neither_a_job_without_points_nor_one_that_nobody_asked_about(project: Project) -> None:
+def test_job_without_points_or_without_idle_stop_is_not_cancelled(project: Project) -> None:
     do(project, 0.0, match="unasked")
     run_both(project, silent=WATCHED, unasked=SLEEPS)
     assert "idle " not in advance(project)
@@ -96,7 +96,7 @@ def test_neither_a_job_without_points_nor_one_that_nobody_asked_about(project: P
         assert project.states(name) == [JobState.RUNNING]
 
 
-def test_who_waits_cancels_nothing_without_an_answer(project: Project) -> None:
+def test_waiting_up_cancels_nothing_without_an_answer(project: Project) -> None:
     do(project, 0.0)
     project.want(lost=WATCHED)
     project.up()

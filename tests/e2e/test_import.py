@@ -1,4 +1,4 @@
-"""Jobs that others run by gcloud or by the client: one command each, and they run here.
+"""Tests the import of gcloud and client jobs, with one command each, and their local runs.
 
 The sources have the shapes that tutorials have. Scripts need nothing but Python.
 """
@@ -133,7 +133,7 @@ SOURCES = {
 
 @pytest.fixture(scope="module")
 def imported(tmp_path_factory):
-    """Three sources imported, and the stack brought up by the command of the third."""
+    """Import three sources; the command of the third one also deploys the stack."""
     folder = tmp_path_factory.mktemp("sources")
     for name, text in SOURCES.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
@@ -160,25 +160,25 @@ def content(checkout, bucket, suffix):
     return blob.download_as_text()
 
 
-def test_what_one_command_imports_has_run_when_it_ends(imported):
+def test_import_with_up_runs_the_imported_job(imported):
     checkout, _, told = imported
     assert "SUCCEEDED" in told.stdout
     assert content(checkout, "acme-passengers", "rows.txt") == "3"
 
 
-def test_a_script_in_a_bucket_is_taken_from_beside_the_source(imported):
+def test_import_replaces_a_bucket_script_by_the_local_file(imported):
     checkout, _, _ = imported
     assert jobs(checkout)["attention"]["state"] == "SUCCEEDED"
     assert content(checkout, "acme-results", "model.txt") == "layers: 3"
 
 
-def test_a_token_is_a_secret_and_a_variable_names_the_bucket(imported):
+def test_imported_job_uses_a_secret_and_a_bucket_variable(imported):
     checkout, _, _ = imported
     log = checkout.run("vt", "jobs", "logs", "vertex-job", "--stack", "local").stdout
     assert "would copy to gs://local-import-bucket-name-local/runs/first" in log
 
 
-def test_a_job_that_ran_is_imported_by_its_id_and_would_run_again(imported):
+def test_past_job_is_imported_by_its_id(imported):
     checkout, _, _ = imported
     ran = jobs(checkout)["attention"]["id"]
     done = checkout.run("vt", "import", "--job", ran, "--stack", "local", "--name", "again")
@@ -186,7 +186,7 @@ def test_a_job_that_ran_is_imported_by_its_id_and_would_run_again(imported):
     assert "${buckets.acme-attention.mount}/scripts/train.py" in done.stdout
 
 
-def test_what_a_job_wrote_is_listed_and_fetched(imported, tmp_path):
+def test_outputs_of_a_job_are_listed_and_downloaded(imported, tmp_path):
     checkout, _, _ = imported
     artifacts = ("vt", "jobs", "artifacts")
     listed = checkout.run(*artifacts, "doe-nn", "--stack", "local")
@@ -198,14 +198,14 @@ def test_what_a_job_wrote_is_listed_and_fetched(imported, tmp_path):
     assert "has no output directory" in done.stderr
 
 
-def test_what_cannot_run_here_fails_with_the_reason_in_the_same_command(imported):
+def test_imported_job_that_cannot_run_here_fails_with_the_reason(imported):
     checkout, folder, _ = imported
     done = checkout.run("vt", "import", str(folder / "four/vm.yaml"), "--up", expect=1)
     assert "cannot run here" in done.stdout
     assert "Give containerSpec.command" in done.stdout
 
 
-def test_a_source_with_mistakes_is_told_and_leaves_the_stack_as_it_is(imported):
+def test_import_of_an_invalid_source_leaves_the_stack_unchanged(imported):
     checkout, folder, _ = imported
     wrong = folder / "wrong.yaml"
     wrong.write_text(WITHOUT_COMMAND.replace("replicaCount: 1", "replicaCount: 4"))

@@ -1,4 +1,4 @@
-"""A repository of one's own, made by a checkout and run with nothing but its wheels.
+"""Tests a new repository, created by a checkout and run with only its wheels.
 
 Its packages come from uv's cache or the package index, its engine from the cache of ``make setup``.
 """
@@ -34,13 +34,13 @@ OURS = (
 
 @dataclass(frozen=True)
 class Repository:
-    """A repository that ``vt init`` made, and what commands in it see."""
+    """A repository created by ``vt init``, and the environment of its commands."""
 
     root: Path
     env: dict[str, str]
 
     def run(self, *command: str | Path, code: int = 0) -> str:
-        """What a command prints."""
+        """Run a command and return its output."""
         done = subprocess.run(
             command, cwd=self.root, env=self.env, stdin=subprocess.DEVNULL, check=False,
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
@@ -58,7 +58,7 @@ class Repository:
 
 @pytest.fixture(scope="module")
 def repository(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Repository]:
-    """Made by the ``vt`` of this checkout, which builds its wheels into the repository."""
+    """Create a repository with the ``vt`` of this checkout, which builds its wheels there."""
     folder = tmp_path_factory.mktemp("a company ü")
     tools = folder / "tools"
     tools.mkdir()
@@ -80,7 +80,7 @@ def repository(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Repository]
         inside.vt("local", "down", "--clean")
 
 
-def test_two_commands_train_a_job_of_ones_own(repository: Repository) -> None:
+def test_two_commands_create_and_train_a_new_job(repository: Repository) -> None:
     listed = repository.run("make")
     assert "run all of it here" in listed
     said = repository.run("make", "local")
@@ -91,7 +91,7 @@ def test_two_commands_train_a_job_of_ones_own(repository: Repository) -> None:
     assert "is expected to have version" not in again
 
 
-def test_a_lock_has_our_packages_by_hash_and_is_all_that_a_deployment_installs(
+def test_deployment_installs_only_the_lock_file_by_hash(
     repository: Repository,
 ) -> None:
     repository.run("make", "lock")
@@ -116,11 +116,11 @@ def test_a_lock_has_our_packages_by_hash_and_is_all_that_a_deployment_installs(
         wheel.write_bytes(before)
 
 
-def test_its_own_tests_pass(repository: Repository) -> None:
+def test_tests_of_a_new_repository_pass(repository: Repository) -> None:
     assert " passed" in repository.run("make", "test")
 
 
-def test_one_more_environment_needs_no_edit_but_ids(repository: Repository) -> None:
+def test_additional_environment_needs_only_new_ids(repository: Repository) -> None:
     repository.git("init", "--quiet")
     repository.git("add", "--all")
     repository.git("commit", "--quiet", "--message", "first")
@@ -134,10 +134,10 @@ def test_one_more_environment_needs_no_edit_but_ids(repository: Repository) -> N
     assert "create" in repository.vt("local", "shell", "-c", before_it)
 
 
-def test_a_plan_that_a_policy_forbids_is_named_with_the_levels_of_the_stack_file(
+def test_policy_violation_is_reported_with_the_levels_of_the_stack_file(
     repository: Repository,
 ) -> None:
-    """The policies are the wheel's, in the environment that ``make setup`` made for them."""
+    """The policies come from the wheel, in the environment that ``make setup`` created."""
     stack = repository.root / "Pulumi.staging.yaml"
     before = stack.read_text()
     stack.write_text(before.replace("{protect: true, softDeleteDays", "{softDeleteDays"))
@@ -152,7 +152,7 @@ def test_a_plan_that_a_policy_forbids_is_named_with_the_levels_of_the_stack_file
     assert not (repository.root / ".build/reports/staging.approval.json").exists()
 
 
-def test_a_repository_of_the_same_name_is_another_one(repository: Repository) -> None:
+def test_repositories_of_the_same_name_are_independent(repository: Repository) -> None:
     other = Repository(repository.root.parent / "other", repository.env)
     ids = ("--name", "acme", "--project", "acme-nlp-dev", "--number", "310987654321")
     repository.run(repository.root / ".venv/bin/vt", "init", other.root, *ids)

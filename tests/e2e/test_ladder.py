@@ -1,4 +1,4 @@
-"""Ladders with the real engine, provider and clients, and stock-outs of the local cloud."""
+"""Tests ladders with the real engine, provider and clients, and stock-outs of the local cloud."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def add(project: Project, kind: str, **given: Any) -> int:
 
 
 def ran(project: Project, job: str) -> list[tuple[str, str, JobState]]:
-    """Strategy, machine and state of the jobs of this name, in the order of their submission."""
+    """Return strategy, machine and state of the jobs of this name, in the order of submission."""
     return [
         (
             each.spec.get("scheduling", {}).get("strategy", ""),
@@ -42,7 +42,7 @@ def ran(project: Project, job: str) -> list[tuple[str, str, JobState]]:
 FILE, SECOND, THIRD = ("", "n1-standard-4"), ("SPOT", "n1-standard-4"), ("", "n1-standard-8")
 
 
-def test_up_goes_from_rung_to_rung_and_the_next_up_changes_nothing(project: Project) -> None:
+def test_up_moves_through_all_rungs_and_next_up_changes_nothing(project: Project) -> None:
     add(project, "stockout", match="n1-standard-4", times=0)
     project.want(fell={**QUEUE, "wait": "succeeded"})
     told = project.up()
@@ -65,7 +65,7 @@ def test_up_goes_from_rung_to_rung_and_the_next_up_changes_nothing(project: Proj
     assert ran(project, "fell") == each
 
 
-def test_vt_jobs_wait_goes_on_and_tells_of_a_ladder_that_ends(project: Project) -> None:
+def test_vt_jobs_wait_follows_a_ladder_to_its_end(project: Project) -> None:
     add(project, "stockout", match="ends", times=0)
     project.want(ends=QUEUE)
     project.up()
@@ -77,7 +77,7 @@ def test_vt_jobs_wait_goes_on_and_tells_of_a_ladder_that_ends(project: Project) 
     assert len(project.accepted("ends")) == 3
 
 
-def test_neither_a_quota_nor_a_wrong_job_is_a_reason_for_the_next_rung(project: Project) -> None:
+def test_quota_error_or_invalid_job_does_not_start_the_next_rung(project: Project) -> None:
     add(project, "stockout", match="quota", times=1)
     project.want(quota={**QUEUE, "script": "exit 3"})
     project.up()
@@ -93,7 +93,7 @@ def test_neither_a_quota_nor_a_wrong_job_is_a_reason_for_the_next_rung(project: 
     assert [(a, b) for a, b, _ in ran(project, "quota")] == [FILE, SECOND]
 
 
-def test_a_job_on_its_second_rung_is_cancelled_with_its_stack(project: Project) -> None:
+def test_job_on_its_second_rung_is_cancelled_with_its_stack(project: Project) -> None:
     add(project, "stockout", match="leaves", times=1)
     project.want(leaves={**QUEUE, "script": "sleep 600", "wait": "running", "deadline": "1m"})
     assert "job leaves: RUNNING" in project.up()

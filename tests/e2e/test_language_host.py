@@ -1,4 +1,4 @@
-"""Programs, dynamic providers and policy packs under the engine that `make setup` put in .venv.
+"""Tests programs, dynamic providers and policy packs under the engine that `make setup` installed.
 
 They hold for the official language host as for the stand-in: what is tested is what a user sees.
 """
@@ -41,7 +41,7 @@ POLICY = PROGRAMS["language_host"]["POLICY"]
 
 @dataclass(frozen=True)
 class Project:
-    """A project with a stack `test` in a folder of its own, and no environment activated."""
+    """A project with a stack `test` in its own folder, without an activated environment."""
 
     folder: Path
     environment: dict[str, str]
@@ -58,7 +58,7 @@ class Project:
         )
 
     def pulumi(self, *arguments: str, code: int = 0) -> str:
-        """Output of a command, whose exit code must be `code`."""
+        """Run a command with the exit code `code` and return its output."""
         process = self.start(*arguments)
         output, _ = process.communicate(timeout=LIMIT_SECONDS)
         assert process.returncode == code, output
@@ -99,7 +99,7 @@ def project(tmp_path: Path) -> Iterator[Project]:
 
 
 def left_running(folder: Path) -> list[str]:
-    """Command lines of processes whose working directory is below `folder`."""
+    """Return command lines of processes whose working directory is below `folder`."""
     found = []
     for process in Path("/proc").glob("[0-9]*"):
         try:
@@ -132,13 +132,13 @@ def test_program_and_dynamic_provider_run_in_the_projects_virtualenv(project: Pr
         ("exit-3", r"error: an unhandled error occurred: [Pp]rogram exited with .* code: 3\n"),
     ],
 )
-def test_an_expected_end_is_a_plain_message(project: Project, mode: str, message: str) -> None:
+def test_expected_error_is_a_plain_message(project: Project, mode: str, message: str) -> None:
     output = project.up(mode, code=1)
     assert re.search(message, output), output
     assert "Traceback" not in output
 
 
-def test_a_bug_in_the_program_shows_the_programs_own_traceback_once(project: Project) -> None:
+def test_bug_in_the_program_shows_its_traceback_once(project: Project) -> None:
     output = project.up("exception", code=1)
     assert output.count("ValueError: a bug in the program") == 1
     assert 'project/__main__.py", line' in output
@@ -146,14 +146,14 @@ def test_a_bug_in_the_program_shows_the_programs_own_traceback_once(project: Pro
     assert "non-zero exit code" not in output
 
 
-def test_a_failing_provider_interrupts_nothing_noisily(project: Project) -> None:
+def test_failing_provider_shows_no_keyboard_interrupt(project: Project) -> None:
     output = project.up("provider-fails", code=1)
     assert "the cloud said no" in output
     assert "KeyboardInterrupt" not in output
 
 
 def start_sleeping_update(project: Project) -> tuple[subprocess.Popen[str], str]:
-    """An `up` whose program is running and will not end by itself, and its output so far."""
+    """Start an `up` whose program never ends; return the process and its output so far."""
     process = project.start("up", "--yes", "--skip-preview", "--config", "mode=sleep")
     assert process.stdout is not None
     output = ""
@@ -164,7 +164,7 @@ def start_sleeping_update(project: Project) -> tuple[subprocess.Popen[str], str]
     return process, output
 
 
-def test_an_interrupted_update_ends_the_program_quietly(project: Project) -> None:
+def test_interrupted_update_ends_the_program_quietly(project: Project) -> None:
     process, output = start_sleeping_update(project)
     process.send_signal(signal.SIGINT)
     output += process.communicate(timeout=LIMIT_SECONDS)[0]
@@ -174,7 +174,7 @@ def test_an_interrupted_update_ends_the_program_quietly(project: Project) -> Non
     assert "Traceback" not in output
 
 
-def test_a_program_does_not_outlive_a_killed_engine(project: Project) -> None:
+def test_program_ends_with_a_killed_engine(project: Project) -> None:
     process, _ = start_sleeping_update(project)
     assert any("pulumi-language-python-exec" in line for line in left_running(project.folder))
     process.kill()
@@ -202,7 +202,7 @@ def test_policy_pack_runs_in_its_environment_and_stops_a_violation(project: Proj
     shutil.rmtree(pack)
 
 
-def test_a_virtualenv_that_is_not_there_is_named(project: Project) -> None:
+def test_missing_virtualenv_is_reported_with_its_path(project: Project) -> None:
     (project.folder / "Pulumi.yaml").write_text(PROJECT.replace(str(VENV), "missing-venv"))
     output = project.pulumi("preview", code=1)
     assert "missing-venv" in output

@@ -1,4 +1,4 @@
-"""The main job on the local stack, step by step, with the real engine.
+"""Tests the main job on the local stack, step by step, with the real engine.
 
 The tests of this file are one story and run in order: each starts where the one before it ended.
 """
@@ -25,18 +25,18 @@ def job(checkout):
 
 
 def submissions(checkout):
-    """Every job the local cloud has ever accepted: name -> state."""
+    """Return all jobs that the local cloud has ever accepted: name -> state."""
     with sqlite3.connect(checkout.home / "cloud.sqlite") as database:
         return dict(database.execute("select job_id, state from custom_jobs"))
 
 
 def artifact(checkout, name):
-    """A file the job wrote, as the object it became in the bucket."""
+    """Return a file of the job, as an object in the bucket."""
     bucket, _, folder = job(checkout)["artifacts"].removeprefix("gs://").partition("/")
     return checkout.home / "storage" / bucket / folder / "model" / name
 
 
-def test_up_trains_a_model_that_is_right_about_passengers_it_never_saw(checkout):
+def test_up_trains_a_model_that_predicts_unseen_passengers(checkout):
     told = checkout.run("vt", "local", "up").stdout
     metrics = json.loads(artifact(checkout, "metrics.json").read_text())
     assert metrics["test_accuracy"] >= 0.76
@@ -45,14 +45,14 @@ def test_up_trains_a_model_that_is_right_about_passengers_it_never_saw(checkout)
     assert job(checkout)["costsAtMost"] == "$0.11 in 0.5 h"
 
 
-def test_all_artifacts_of_the_run_are_together(checkout):
+def test_artifacts_of_the_run_are_in_one_folder(checkout):
     for name in ("model.pt", "model.json", "predictions.jsonl", "metrics.json", "eval_history.csv",
                  "training.log", "curves.png"):  # fmt: skip
         assert artifact(checkout, name).stat().st_size > 0
     assert job(checkout)["requestId"] in job(checkout)["artifacts"]
 
 
-def test_a_second_up_changes_nothing_and_submits_nothing(checkout):
+def test_second_up_changes_and_submits_nothing(checkout):
     before = submissions(checkout)
     assert "unchanged" in checkout.run("vt", "local", "up").stdout
     assert submissions(checkout) == before
@@ -63,11 +63,11 @@ def test_preview_and_refresh_expect_no_changes(checkout):
     checkout.shell("pulumi refresh --preview-only --expect-no-changes")  # local is selected
 
 
-def test_the_log_of_the_job_can_be_read(checkout):
+def test_log_of_the_job_is_readable(checkout):
     assert "epoch" in checkout.run("vt", "local", "logs", "titanic").stdout.lower()
 
 
-def test_a_job_the_state_forgot_is_adopted_and_not_submitted_again(checkout):
+def test_job_missing_in_the_state_is_adopted(checkout):
     before = submissions(checkout)
     [urn] = [
         line
@@ -80,7 +80,7 @@ def test_a_job_the_state_forgot_is_adopted_and_not_submitted_again(checkout):
     assert job(checkout)["name"].rsplit("/")[-1] in before
 
 
-def test_a_wrong_job_file_fails_in_preview_with_every_mistake(checkout):
+def test_preview_reports_every_mistake_of_a_job_file(checkout):
     file = checkout.path / "jobs" / "titanic.yaml"
     good = file.read_text()
     file.write_text(
@@ -104,7 +104,7 @@ def test_a_wrong_job_file_fails_in_preview_with_every_mistake(checkout):
     assert "unhandled error" not in told
 
 
-def test_a_changed_job_is_one_replacement_and_one_more_submission(checkout):
+def test_changed_job_is_replaced_and_submitted_once(checkout):
     file = checkout.path / "jobs" / "titanic.yaml"
     file.write_text(file.read_text().replace("--epochs=200", "--epochs=30"))
     first = job(checkout)
@@ -117,7 +117,7 @@ def test_a_changed_job_is_one_replacement_and_one_more_submission(checkout):
     assert first["name"].rsplit("/")[-1] in submissions(checkout)  # its record is kept
 
 
-def test_a_failed_run_is_refused_until_it_is_asked_for_again(checkout):
+def test_failed_run_is_refused_until_its_number_is_raised(checkout):
     file = checkout.path / "jobs" / "titanic.yaml"
     good = file.read_text()
     file.write_text(good.replace("--epochs=30", "--no-such-option=30"))
@@ -133,7 +133,7 @@ def test_a_failed_run_is_refused_until_it_is_asked_for_again(checkout):
     file.write_text(good)
 
 
-def test_destroy_leaves_nothing_but_the_records_of_jobs(checkout):
+def test_destroy_leaves_only_records_of_jobs(checkout):
     checkout.shell("pulumi destroy -s local -y")
     with sqlite3.connect(checkout.home / "cloud.sqlite") as database:
         tables = {
@@ -146,7 +146,7 @@ def test_destroy_leaves_nothing_but_the_records_of_jobs(checkout):
     assert [p.name for p in (checkout.home / "storage").iterdir() if p.is_dir()] == []
 
 
-def test_a_stack_that_is_no_local_one_cannot_be_deployed_to_the_local_cloud(checkout):
+def test_nonlocal_stack_cannot_be_deployed_to_the_local_cloud(checkout):
     refused = checkout.shell("pulumi up -s dev -y --skip-preview", expect=None)
     assert refused.returncode != 0
     assert "local-" in refused.stdout + refused.stderr

@@ -1,4 +1,4 @@
-"""``localgcp`` in an environment without us: installed from its wheel, it runs a job of the SDK."""
+"""Tests ``localgcp`` alone: installed from its wheel, it runs a job of Google's SDK."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Run = Callable[..., subprocess.CompletedProcess[str]]
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Run]:
-    """Runs a program of the new environment in an empty folder."""
+    """Run a program of the new environment in an empty folder."""
     folder = tmp_path_factory.mktemp("alone")
     wheel, environment, work = build(folder, "localcloud"), folder / "env", folder / "work"
     work.mkdir()
@@ -58,7 +58,7 @@ def _entry_points(wheel: Path) -> str:
     return archive.read(name).decode()
 
 
-def test_it_is_there_without_us(run: Run) -> None:
+def test_localgcp_runs_without_the_other_packages(run: Run) -> None:
     find = "import importlib.util as u; print(*(bool(u.find_spec(n)) for n in {}))"
     names = ("localgcp", "vertex_training", "vertex_training_cli", "google.cloud.aiplatform")
     assert run("python", "-c", find.format(names)).stdout.split() == [
@@ -66,7 +66,7 @@ def test_it_is_there_without_us(run: Run) -> None:
     ]
 
 
-def test_it_starts_runs_the_job_of_its_readme_and_stops(run: Run) -> None:
+def test_localgcp_runs_the_job_of_its_readme(run: Run) -> None:
     refused = run("localgcp", "status", check=False)
     assert (refused.returncode, refused.stderr.count("\n")) == (1, 1)
     run("localgcp", "start")

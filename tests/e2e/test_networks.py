@@ -1,4 +1,4 @@
-"""Jobs in networks on the local cloud, with the real engine: built, lived in, swapped, taken down.
+"""Tests jobs in networks on the local cloud, with the real engine: create, use, change, destroy.
 
 The local cloud keeps what is in use, so that a destroy in another order would fail: a connection
 while a job runs on it, a range in a connection, a subnetwork under an attachment, a network under
@@ -28,11 +28,11 @@ INTERFACE = {"pscInterfaceConfig": "${network.interface}"}
 
 @pytest.fixture(scope="module")
 def swapped(checkout):
-    """The stack that begins in peering and changes to a PSC interface."""
+    """Yield the stack that begins with peering and changes to a PSC interface."""
     return SmallStack(checkout, "swapped")
 
 
-def test_a_peered_stack_comes_up_and_stays_as_it_is_while_its_job_runs(swapped):
+def test_peered_stack_is_unchanged_while_its_job_runs(swapped):
     swapped.write(
         {"busy": job_file(**PEERED)},
         network={
@@ -50,7 +50,7 @@ def test_a_peered_stack_comes_up_and_stays_as_it_is_while_its_job_runs(swapped):
     swapped.comes_back()
 
 
-def test_a_change_to_an_interface_shows_what_it_replaces_and_leaves_no_orphan(swapped):
+def test_change_to_a_psc_interface_shows_replacements_and_leaves_no_orphan(swapped):
     swapped.write(
         {"busy": job_file(**INTERFACE)},
         network={"mode": "psc", "subnet": {"range": "10.20.0.0/26"}},
@@ -72,14 +72,14 @@ def test_a_change_to_an_interface_shows_what_it_replaces_and_leaves_no_orphan(sw
     swapped.is_settled()
 
 
-def test_a_destroy_while_the_job_runs_cancels_it_and_leaves_nothing(swapped):
+def test_destroy_cancels_a_running_job_and_leaves_nothing(swapped):
     swapped.pulumi("destroy -y --skip-preview")
     assert swapped.states() == [JobState.CANCELLED, JobState.CANCELLED]
     assert swapped.left() == {}
 
 
-def test_a_peered_stack_is_destroyed_while_its_job_runs(checkout):
-    """The job first, then the connection that it held, then the range and the network."""
+def test_peered_stack_is_destroyed_while_its_job_runs(checkout):
+    """Deletes the job, then the connection that it used, then the range and the network."""
     stack = SmallStack(checkout, "peered")
     ranges = {"workers": {"prefixLength": 18, "address": "10.64.0.0"}}
     stack.write({"busy": job_file(**PEERED)}, network={"mode": "peering", "ranges": ranges})
@@ -90,7 +90,7 @@ def test_a_peered_stack_is_destroyed_while_its_job_runs(checkout):
     assert stack.left() == {}
 
 
-def test_a_stack_in_a_shared_network_lives_in_two_projects(checkout):
+def test_stack_in_a_shared_network_uses_two_projects(checkout):
     stack = SmallStack(checkout, "shared")
     host = f"{stack.project}-host"
     shared = {

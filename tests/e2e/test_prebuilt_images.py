@@ -1,4 +1,4 @@
-"""Prebuilt images of other frameworks than PyTorch have environments here; outputs are in buckets.
+"""Tests prebuilt images of other frameworks than PyTorch, and their outputs in buckets.
 
 TensorFlow is 1.4 GB: VT_LARGE_IMAGES=1 tests it too.
 """
@@ -69,7 +69,7 @@ def stack(checkout: Checkout) -> SmallStack:
 
 
 def ended(stack: SmallStack, name: str) -> tuple[JobRecord, str]:
-    """Return the job, when it has ended, and its log."""
+    """Return the job and its log after its end."""
 
     def found() -> JobRecord:
         return next(each for each in stack.jobs() if str(each.output_prefix).endswith(f"/{name}"))
@@ -87,7 +87,7 @@ def test_command_has_the_packages_of_its_image(stack: SmallStack) -> None:
 
 
 @pytest.mark.parametrize("name", ["sklearn", "sklearn-old", "xgboost", "tensorflow"])
-def test_job_has_the_framework_of_its_image_and_keeps_logs(stack: SmallStack, name: str) -> None:
+def test_job_has_the_framework_of_its_image_and_stores_logs(stack: SmallStack, name: str) -> None:
     if name not in IMAGES:
         pytest.skip("its environment is 1.4 GB: VT_LARGE_IMAGES=1 tests it")
 

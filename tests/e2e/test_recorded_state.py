@@ -1,4 +1,4 @@
-"""The program reads the states that earlier versions wrote, and submits nothing again."""
+"""Tests that the program reads states of earlier versions and submits no job again."""
 
 from __future__ import annotations
 
@@ -56,13 +56,13 @@ def test_recorded_state_changes_as_the_changelog_says(stack: Checkout, file: Pat
 
 
 def plan_of_changes(stack: Checkout) -> list[str]:
-    """Resources that a preview would change."""
+    """Return the resources that a preview would change."""
     steps = stack.preview("local")["steps"]
     return [step["urn"] for step in steps if step["op"] != "same"]
 
 
 @pytest.mark.usefixtures("stack")
-def test_there_is_a_state_of_each_version_before_this_one() -> None:
+def test_each_earlier_version_has_a_recorded_state() -> None:
     history = (ROOT / "CHANGELOG.md").read_text()
     released = re.findall(r"^## \[(\d+\.\d+)\.\d+\]", history, re.MULTILINE)
     recorded = {file.stem for file in recorded_state.FOLDER.glob("*.json")}

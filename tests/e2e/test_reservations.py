@@ -1,4 +1,4 @@
-"""A reservation that two jobs want, on the local cloud with the real engine."""
+"""Tests two jobs for one reservation, on the local cloud with the real engine."""
 
 import pytest
 
@@ -13,7 +13,7 @@ def stack(checkout):
     return SmallStack(checkout, "reserved")
 
 
-def test_one_job_runs_on_the_reservation_and_the_other_waits_for_it(stack):
+def test_second_job_waits_for_the_reservation(stack):
     job = job_file()
     [pool] = job["jobSpec"]["workerPoolSpecs"]
     pool["machineSpec"] = {**MACHINE, "reservationAffinity": "${reservations.cpu}"}
@@ -29,7 +29,7 @@ def test_one_job_runs_on_the_reservation_and_the_other_waits_for_it(stack):
     stack.is_settled()
 
 
-def test_a_destroy_ends_both_and_frees_the_reservation(stack):
+def test_destroy_ends_both_jobs_and_frees_the_reservation(stack):
     stack.pulumi("destroy -y --skip-preview")
     assert stack.states() == [JobState.CANCELLED, JobState.CANCELLED]
     assert stack.left() == {}

@@ -1,4 +1,4 @@
-"""``vt run`` with the real engine and local cloud: one job, and nothing else."""
+"""Tests ``vt run`` with the real engine and local cloud: it runs one job, and nothing else."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def jobs(checkout: Checkout, name: str) -> list[JobRecord]:
     return [each for each in table.list() if each.labels.get("vt-job") == name]
 
 
-def test_script_in_plain_folder_runs_with_its_folder(checkout: Checkout, tmp_path: Path) -> None:
+def test_script_in_a_plain_folder_runs_with_its_folder(checkout: Checkout, tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text(SCRIPT)
     (tmp_path / "beside.py").write_text("GREETING = open('data/deep/greeting.txt').read()\n")
     (tmp_path / "data/deep").mkdir(parents=True)
@@ -98,7 +98,7 @@ def test_piped_output_has_the_order_of_the_log(checkout: Checkout, tmp_path: Pat
     assert lines[-1].startswith("vt: run_order: FAILED")
 
 
-def test_runs_of_scripts_are_in_the_list_of_the_checkout_and_of_a_plain_folder(
+def test_script_runs_are_listed_in_a_checkout_and_in_a_plain_folder(
     checkout: Checkout, stack: SmallStack, tmp_path: Path
 ) -> None:
     (tmp_path / "sleeps.py").write_text(
@@ -143,7 +143,7 @@ def test_two_scripts_of_one_name_run_their_own_code(checkout: Checkout, tmp_path
     assert {"run_twin", "run_twin-2"} <= {*plain.run("vt", "jobs", "list").stdout.split()}
 
 
-def test_runs_are_found_without_a_local_stack(checkout: Checkout, tmp_path: Path) -> None:
+def test_runs_are_listed_without_a_local_stack(checkout: Checkout, tmp_path: Path) -> None:
     (tmp_path / "Pulumi.yaml").write_text("name: other\nruntime: python\n")
     (tmp_path / ".venv").symlink_to(checkout.path / ".venv")
     (tmp_path / "brief.py").write_text(SCRIPT.replace("from beside import", "GREETING = 'x' #"))
@@ -188,7 +188,7 @@ def test_terminated_run_prints_how_to_cancel_its_job_or_cancels_it(
         subprocess.run([line[0], "jobs", "wait", "run_long"], cwd=tmp_path, env=env, check=False)
 
 
-def test_a_job_file_of_a_stack_runs_alone_and_stays_out_of_its_state(stack: SmallStack) -> None:
+def test_single_run_of_a_stacks_job_file_changes_no_state(stack: SmallStack) -> None:
     checkout = stack.checkout
     done = checkout.run("vt", "run", "jobs/shell.yaml", "--stack", "small", "--", "--code=0", "-v")
     assert "ran with --code=0 -v" in done.stdout
@@ -205,7 +205,7 @@ def test_a_job_file_of_a_stack_runs_alone_and_stays_out_of_its_state(stack: Smal
     assert "on this host, not in us-docker.pkg.dev/" in shown
 
 
-def test_ctrl_c_cancels_the_job_and_a_live_run_is_not_doubled(stack: SmallStack) -> None:
+def test_ctrl_c_cancels_the_job_and_a_running_job_is_not_submitted_again(stack: SmallStack) -> None:
     checkout = stack.checkout
     line = [str(checkout.path / ".venv/bin/vt"), "run", "jobs/small-busy.yaml", "-s", "small"]
     env = {**os.environ, "VT_LOCAL_HOME": str(checkout.home)}
@@ -241,8 +241,8 @@ def test_missing_stack_and_mistake_in_a_file_are_explained(stack: SmallStack) ->
     assert "Traceback" not in told
 
 
-def test_live_run_is_no_orphan_and_keeps_its_stack_from_destruction(stack: SmallStack) -> None:
-    """It belongs to no state, and holds what a destroy removes."""
+def test_running_single_job_is_no_orphan_and_blocks_destroy(stack: SmallStack) -> None:
+    """The job is in no state, and uses resources that a destroy deletes."""
     checkout = stack.checkout
     other = SmallStack(checkout, "kept")
     busy = job_file()
@@ -270,7 +270,7 @@ def test_live_run_is_no_orphan_and_keeps_its_stack_from_destruction(stack: Small
     assert other.left() == {}
 
 
-def test_sample_job_runs_as_it_is_written(checkout: Checkout) -> None:
+def test_sample_job_runs_unchanged(checkout: Checkout) -> None:
     stack = SmallStack(checkout, "taken")
     stack.write({}, jobs={})
     checkout.run("vt", "new", "job", "--stack", "taken", "--write", "fit")

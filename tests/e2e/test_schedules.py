@@ -1,4 +1,6 @@
-"""A job with a schedule in the local cloud, from the deployment to its end; one story, in order."""
+"""Tests a job with a schedule in the local cloud, from deployment to removal; one story,
+in order.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,7 @@ def story(checkout: Checkout) -> SmallStack:
 
 
 def write(story: SmallStack, **changes: Any) -> None:
-    """The stack file: two jobs, one of them with a schedule."""
+    """Write the stack file: two jobs, one of them with a schedule."""
     files = {key: f"jobs/{story.name}-{key}.yaml" for key in ("weekly", "once")}
     quick = job_file()["jobSpec"]["workerPoolSpecs"]
     quick[0]["containerSpec"]["command"] = ["true"]
@@ -60,7 +62,7 @@ def wait_for_slot(story: SmallStack) -> None:
     story.checkout.run("vt", "jobs", "wait", "weekly", "-s", story.name, "--deadline", "2m")
 
 
-def test_before_the_deployment_there_is_nothing_to_advance(story: SmallStack) -> None:
+def test_schedule_does_nothing_before_its_deployment(story: SmallStack) -> None:
     write(story)
     done = story.checkout.run("vt", "jobs", "advance", "-s", story.name, expect=None)
     assert done.returncode != 0
@@ -68,7 +70,7 @@ def test_before_the_deployment_there_is_nothing_to_advance(story: SmallStack) ->
     assert "no stack named" in done.stderr
 
 
-def test_an_up_submits_the_other_job_alone(story: SmallStack) -> None:
+def test_up_does_not_submit_a_scheduled_job(story: SmallStack) -> None:
     story.checkout.shell(f"pulumi stack select --create {story.name}")
     story.pulumi("up --yes --skip-preview")
     assert jobs(story) == []
@@ -79,7 +81,7 @@ def test_an_up_submits_the_other_job_alone(story: SmallStack) -> None:
     assert outputs["schedules"]["weekly"]["artifacts"].endswith("/weekly/${job.slot}")
 
 
-def test_each_slot_has_one_job_whoever_asks(story: SmallStack) -> None:
+def test_each_slot_runs_one_job_for_any_caller(story: SmallStack) -> None:
     results: list[list[dict[str, Any]]] = []
 
     def ask() -> None:
@@ -99,7 +101,7 @@ def test_each_slot_has_one_job_whoever_asks(story: SmallStack) -> None:
     assert f"/weekly/{NAMES[0]}" in shown
 
 
-def test_edit_is_run_by_the_next_slot_once_it_is_deployed(story: SmallStack) -> None:
+def test_next_slot_runs_a_deployed_edit(story: SmallStack) -> None:
     write(story, missed="all")
     advance(story, "--at", SECOND)
     wait_for_slot(story)
@@ -108,7 +110,7 @@ def test_edit_is_run_by_the_next_slot_once_it_is_deployed(story: SmallStack) -> 
     assert next(job["labels"]["vt-slot"] for job in jobs(story)) == NAMES[1]
 
 
-def test_a_pause_has_no_slots_and_is_undone_by_a_revert(story: SmallStack) -> None:
+def test_paused_schedule_has_no_slots_until_the_revert(story: SmallStack) -> None:
     write(story, paused=True)
     story.pulumi("up --yes --skip-preview")
     assert [each["done"] for each in advance(story, "--at", THIRD)] == ["paused"]
@@ -121,7 +123,7 @@ def test_a_pause_has_no_slots_and_is_undone_by_a_revert(story: SmallStack) -> No
     assert len(jobs(story)) == 2
 
 
-def test_a_schedule_that_goes_takes_its_job_along(story: SmallStack) -> None:
+def test_removal_of_a_schedule_cancels_its_job(story: SmallStack) -> None:
     advance(story, "--at", THIRD)
     story.pulumi("destroy --yes")
     assert {job["state"] for job in jobs(story)} <= {"SUCCEEDED", "CANCELLED"}

@@ -1,4 +1,4 @@
-"""From the artifacts of runs to an endpoint: canary, promotion, roll-back, and what goes wrong.
+"""Tests serving, from a run's artifacts to an endpoint: canary, promotion, roll-back, failures.
 
 A stranger's code: plain scikit-learn, and a server of the standard library. The tests of this file
 are one story and run in order: each starts where the one before it ended.
@@ -49,7 +49,7 @@ def write(
     timeout: int = 900,
     **more: dict[str, Any],
 ) -> None:
-    """The stack file: the job's run, versions of its model, and the split of its endpoint.
+    """Write the stack file: the job's run, versions of its model, and the split of its endpoint.
 
     ``more`` are further models, of which each has an endpoint, by key: their containers.
     """
@@ -94,12 +94,12 @@ def server(story: SmallStack) -> list[str]:
 
 
 def up(story: SmallStack) -> None:
-    """Bring it up, and wait for the run."""
+    """Deploy the stack, and wait for the run."""
     story.checkout.run("vt", "local", "up", "--stack", story.name)
 
 
 def client(story: SmallStack, kind: str) -> Any:
-    """An official client."""
+    """Return an official client."""
     import google.cloud.aiplatform_v1 as api
 
     from vertex_training_cli.engine import stacks
@@ -111,20 +111,20 @@ def client(story: SmallStack, kind: str) -> Any:
 
 
 def endpoint(story: SmallStack, key: str = "iris") -> Any:
-    """The endpoint as the service has it."""
+    """Return the endpoint from the service."""
     name = story.outputs()["endpoints"][key]["name"]
     return client(story, "endpoint").get_endpoint(name=name)
 
 
 def endpoints_by_key(story: SmallStack) -> dict[str, Any]:
-    """All endpoints that the service has, by key of the stack file."""
+    """Return all endpoints of the service, by key of the stack file."""
     parent = f"projects/{story.project}/locations/{REGION}"
     found = client(story, "endpoint").list_endpoints(parent=parent)
     return {each.labels[ENDPOINT_LABEL]: each for each in found}
 
 
 def by_run(story: SmallStack, key: str = "iris") -> dict[int, tuple[str, int]]:
-    """Id and share of what is deployed, by run."""
+    """Return id and traffic share of the DeployedModels, by run."""
     found = endpoint(story, key)
     return {
         int(each.display_name.split(" ")[-2]): (each.id, found.traffic_split.get(each.id, 0))
@@ -139,14 +139,14 @@ def ask(story: SmallStack, rows: list[Any], key: str = "iris") -> Any:
 
 
 def own(story: SmallStack, run: int) -> dict[str, Any]:
-    """What the script of a run predicted itself."""
+    """Return the predictions of the run's script."""
     [job] = [job for job in story.jobs() if job.labels["vt-run"] == str(run)]
     assert job.output_prefix
     folder = story.checkout.home / "storage" / job.output_prefix.removeprefix("gs://")
     return json.loads((folder / "model" / "own.json").read_text())
 
 
-def test_a_model_of_a_run_that_is_not_there_is_refused_by_the_preview(story: SmallStack) -> None:
+def test_preview_refuses_a_model_of_a_missing_run(story: SmallStack) -> None:
     write(story, 1, [], {})
     up(story)
     write(story, 1, [1, 2], {"run 1": 100})
@@ -155,7 +155,7 @@ def test_a_model_of_a_run_that_is_not_there_is_refused_by_the_preview(story: Sma
     assert "Traceback" not in told
 
 
-def test_100_rows_are_predicted_as_the_script_did(story: SmallStack) -> None:
+def test_endpoint_predicts_100_rows_like_the_script(story: SmallStack) -> None:
     write(story, 2, [1], {"run 1": 100})  # the next run trains meanwhile
     up(story)
     rows = own(story, 1)
@@ -164,11 +164,11 @@ def test_100_rows_are_predicted_as_the_script_did(story: SmallStack) -> None:
     assert answer.deployed_model_id == by_run(story)[1][0]
 
 
-def test_nothing_is_left_to_do(story: SmallStack) -> None:
+def test_second_preview_of_a_served_stack_has_no_changes(story: SmallStack) -> None:
     story.is_settled()
 
 
-def test_a_canary_gets_its_share_and_answers_as_its_own_script(story: SmallStack) -> None:
+def test_canary_receives_its_share_and_predicts_like_its_script(story: SmallStack) -> None:
     before = by_run(story)
     write(story, 3, [1, 2], {"run 1": 90, "run 2": 10})
     up(story)
@@ -189,7 +189,7 @@ def test_a_canary_gets_its_share_and_answers_as_its_own_script(story: SmallStack
     assert 0 < asked[after[2][0]] < 30
 
 
-def test_promotion_and_its_revert_deploy_nothing(story: SmallStack) -> None:
+def test_promotion_and_its_revert_deploy_no_model(story: SmallStack) -> None:
     created = {each.id: each.create_time for each in endpoint(story).deployed_models}
     write(story, 3, [1, 2], {"run 1": 0, "run 2": 100})
     story.up()
@@ -200,7 +200,7 @@ def test_promotion_and_its_revert_deploy_nothing(story: SmallStack) -> None:
     assert {each.id: each.create_time for each in endpoint(story).deployed_models} == created
 
 
-def test_a_lost_state_comes_back_though_the_job_of_a_version_was_edited(story: SmallStack) -> None:
+def test_lost_state_is_restored_despite_an_edited_job(story: SmallStack) -> None:
     versions = [1, 2, 3], {"run 1": 90, "run 2": 10}
     write(story, 3, *versions)
     up(story)
@@ -221,7 +221,7 @@ def test_a_lost_state_comes_back_though_the_job_of_a_version_was_edited(story: S
     assert version["resolved"]["job"] == first.name
 
 
-def test_version_that_does_not_start_gets_no_traffic(story: SmallStack) -> None:
+def test_version_that_does_not_start_receives_no_traffic(story: SmallStack) -> None:
     before = by_run(story)
     write(story, 3, [1, 2, 3], {"run 1": 90, "run 3": 10})
     told = story.pulumi("up -y --skip-preview", expect=None)
@@ -234,7 +234,7 @@ def test_version_that_does_not_start_gets_no_traffic(story: SmallStack) -> None:
     assert len(ask(story, own(story, 1)["instances"]).predictions) == 100
 
 
-def test_a_container_that_never_gets_healthy_ends_up_with_one_line(story: SmallStack) -> None:
+def test_unhealthy_container_fails_up_with_one_line(story: SmallStack) -> None:
     container = {"image": IMAGE, "command": ["sleep", "600"], "deploymentTimeout": "5s"}
     write(story, 3, [1, 2], {"run 1": 90, "run 2": 10}, deaf=container)
     told = story.pulumi("up -y --skip-preview", expect=None)
@@ -245,7 +245,7 @@ def test_a_container_that_never_gets_healthy_ends_up_with_one_line(story: SmallS
     assert not endpoints_by_key(story)["deaf"].deployed_models
 
 
-def test_what_a_killed_first_up_deployed_leaves_with_its_endpoint(story: SmallStack) -> None:
+def test_model_of_a_killed_first_up_is_deleted_with_its_endpoint(story: SmallStack) -> None:
     container = {"image": IMAGE, "command": server(story)}
     write(story, 3, [1, 2], {"run 1": 90, "run 2": 10}, late=container)
     noted = story.checkout.path / "up.pid"
@@ -268,7 +268,7 @@ def test_what_a_killed_first_up_deployed_leaves_with_its_endpoint(story: SmallSt
     story.is_settled()
 
 
-def test_one_bad_row_of_a_hundred_costs_no_other_row_its_answer(story: SmallStack) -> None:
+def test_one_invalid_row_does_not_affect_other_predictions(story: SmallStack) -> None:
     rows = own(story, 1)["instances"]
     rows[41] = [-1, 0, 0, 0]
     file = story.checkout.path / "rows.jsonl"
@@ -283,7 +283,7 @@ def test_one_bad_row_of_a_hundred_costs_no_other_row_its_answer(story: SmallStac
     assert "line 42" in told.stderr
 
 
-def test_what_somebody_deployed_by_hand_stays_until_they_take_it_away(story: SmallStack) -> None:
+def test_manually_deployed_model_stays_until_it_is_undeployed(story: SmallStack) -> None:
     write(story, 3, [1, 2], {"run 1": 90, "run 2": 10})
     found, service = endpoint(story), client(story, "endpoint")
     deployed = {
@@ -303,7 +303,7 @@ def test_what_somebody_deployed_by_hand_stays_until_they_take_it_away(story: Sma
     service.undeploy_model(endpoint=found.name, deployed_model_id="77").result(60)
 
 
-def test_destroy_takes_the_endpoints_and_keeps_the_versions(story: SmallStack) -> None:
+def test_destroy_deletes_endpoints_and_keeps_model_versions(story: SmallStack) -> None:
     story.pulumi("destroy -y --skip-preview")
     parent = f"projects/{story.project}/locations/{REGION}"
     assert not list(client(story, "endpoint").list_endpoints(parent=parent))

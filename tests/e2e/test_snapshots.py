@@ -1,4 +1,4 @@
-"""A table in the local cloud's BigQuery, its snapshot, and a job that trains on it.
+"""Tests a BigQuery table in the local cloud, its snapshot, and a job that trains on the snapshot.
 
 The tests of this file are one story and run in order. The engine is installed by the command that
 the pages name.
@@ -27,7 +27,7 @@ TRAIN = PROGRAMS["snapshots"]["TRAIN"]
 
 
 def load(warehouse: Warehouse, splits: tuple[str, ...], how: str) -> None:
-    """Load passengers from a bucket, as a data team would."""
+    """Load passengers from a bucket, like a data team."""
     lines = [",".join(("split", *COLUMNS))]
     for split in splits:
         columns = np.load(SPLITS.format(split))
@@ -86,13 +86,13 @@ def write(
 
 
 def metrics(story: SmallStack) -> list[dict[str, Any]]:
-    """What the jobs measured, in no order."""
+    """Return the metrics of all jobs, in no order."""
     files = (story.checkout.home / "storage").glob("*artifacts*/*/model/metrics.json")
     return [json.loads(each.read_text()) for each in files]
 
 
 def accuracy() -> float:
-    """The same of the files."""
+    """Return the accuracy computed from the files."""
     train, test = np.load(SPLITS.format("train")), np.load(SPLITS.format("test"))
     right = 0
     for group, sex, survived in zip(*(test[name] for name in COLUMNS), strict=True):
@@ -101,7 +101,7 @@ def accuracy() -> float:
     return right / len(test["survived"])
 
 
-def test_a_job_trains_on_the_snapshot_of_a_table(story: SmallStack, warehouse: Warehouse) -> None:
+def test_job_trains_on_the_snapshot_of_a_table(story: SmallStack, warehouse: Warehouse) -> None:
     write(story)
     story.vt("local", "up")
     assert metrics(story) == [{"rows": 915 + 197, "accuracy": pytest.approx(accuracy())}]
@@ -110,13 +110,13 @@ def test_a_job_trains_on_the_snapshot_of_a_table(story: SmallStack, warehouse: W
     ]  # fmt: skip
 
 
-def test_a_table_that_changed_is_no_change(story: SmallStack, warehouse: Warehouse) -> None:
+def test_changed_table_changes_no_snapshot(story: SmallStack, warehouse: Warehouse) -> None:
     load(warehouse, ("val",), "WRITE_APPEND")
     story.is_settled()
     assert len(warehouse.ran()) == 2
 
 
-def test_another_run_is_another_snapshot(story: SmallStack, warehouse: Warehouse) -> None:
+def test_raised_run_takes_another_snapshot(story: SmallStack, warehouse: Warehouse) -> None:
     write(story, run=2)
     story.vt("local", "up")
     assert sorted(each["rows"] for each in metrics(story)) == [1112, 1309]
@@ -129,14 +129,18 @@ def test_another_run_is_another_snapshot(story: SmallStack, warehouse: Warehouse
     assert "sqlSha256" not in said
 
 
-def test_lost_state_comes_back_without_new_query(story: SmallStack, warehouse: Warehouse) -> None:
+def test_lost_state_is_restored_without_a_new_query(
+    story: SmallStack, warehouse: Warehouse
+) -> None:
     told = story.comes_back()
     [adopted] = [line for line in told.splitlines() if "adopts" in line]
     assert "snapshots-passengers" in adopted
     assert len(warehouse.ran()) == 4
 
 
-def test_bound_refuses_query_of_low_estimate(story: SmallStack, warehouse: Warehouse) -> None:
+def test_byte_limit_refuses_a_query_despite_a_low_estimate(
+    story: SmallStack, warehouse: Warehouse
+) -> None:
     # The service bills 10 MiB at least, which no dry run says.
     write(story, run=3, most=1_000_000)
     assert "bytesBilledLimitExceeded" in story.vt("local", "up", expect=1)
@@ -157,12 +161,12 @@ def test_review_and_preflight_refuse_a_query_of_a_missing_table(story: SmallStac
     query.write_text(before)
 
 
-def test_what_leaves_the_stack_file_leaves_its_objects(story: SmallStack) -> None:
+def test_removed_snapshot_keeps_its_objects(story: SmallStack) -> None:
     write(story, declared=False)
     story.up()
     assert len(manifests(story)) == 2
 
 
 def manifests(story: SmallStack) -> list[Any]:
-    """Manifests that the bucket has."""
+    """Return the manifests in the bucket."""
     return list((story.checkout.home / "storage").glob("*/snapshots/**/manifest.json"))

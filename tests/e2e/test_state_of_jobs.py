@@ -1,4 +1,4 @@
-"""What the engine keeps of a job, and that it still knows what a job needs."""
+"""Tests the state of a job in the engine, and its dependencies there."""
 
 from __future__ import annotations
 
@@ -35,18 +35,18 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
 
 
 def around(project: Project, text: str, *things: str) -> None:
-    """What there is beside the jobs; another ``text`` replaces it."""
+    """Declare resources beside the jobs; another ``text`` replaces them."""
     said = {key: {"text": text, "needed_by": ["busy"]} for key in things}
     (project.path / "things.json").write_text(json.dumps(said))
 
 
 def resource(project: Project, name: str) -> dict[str, Any]:
-    """One resource of the state, by its name."""
+    """Return one resource of the state by name."""
     [found] = [r for r in project.state()["resources"] if r["urn"].endswith(f"::{name}")]
     return found
 
 
-def test_job_takes_two_kilobytes_and_names_its_declaration(project: Project) -> None:
+def test_job_takes_two_kilobytes_of_state_with_its_source_location(project: Project) -> None:
     around(project, "a", "network", "account")
     project.want(busy=BUSY)
     project.up()
@@ -58,7 +58,7 @@ def test_job_takes_two_kilobytes_and_names_its_declaration(project: Project) -> 
     assert job["id"] not in json.dumps(job["outputs"])
 
 
-def test_job_names_its_parts_and_its_component_all_in_them(project: Project) -> None:
+def test_job_depends_on_its_parts_and_its_component_on_all_dependencies(project: Project) -> None:
     job, training = resource(project, "training-busy"), resource(project, "training")
     assert job["parent"] == training["urn"]  # by which the job waits for what its parent waits for
     assert job["dependencies"] == [resource(project, "place")["urn"]]
@@ -67,14 +67,14 @@ def test_job_names_its_parts_and_its_component_all_in_them(project: Project) -> 
     }
 
 
-def test_what_a_job_needs_may_be_replaced_and_the_job_goes_on(project: Project) -> None:
+def test_replaced_dependency_does_not_restart_the_job(project: Project) -> None:
     around(project, "b", "network", "account")
     told = project.pulumi("preview -s local --diff")
     assert "2 to replace" in told
     assert JOB not in told
 
 
-def test_a_job_alone_is_not_submitted_without_what_it_needs(project: Project) -> None:
+def test_targeted_job_is_not_submitted_without_its_dependencies(project: Project) -> None:
     project.want(busy={**BUSY, "run": 2})
     around(project, "a", "network", "account", "peering")
     urn = resource(project, "training-busy")["urn"]
@@ -83,15 +83,15 @@ def test_a_job_alone_is_not_submitted_without_what_it_needs(project: Project) ->
     assert [job.state.terminal for job in project.accepted("busy")] == [False]
 
 
-def test_a_job_goes_before_what_it_needs_goes_or_is_replaced(project: Project) -> None:
+def test_job_is_deleted_before_its_dependencies(project: Project) -> None:
     project.want()
     around(project, "b", "account")
     project.up()
     assert [job.state.terminal for job in project.accepted("busy")] == [True]
 
 
-def test_a_tainted_job_that_has_succeeded_keeps_its_record_and_is_adopted(project: Project) -> None:
-    """Without its record, the same request would be sent and paid for once more."""
+def test_tainted_succeeded_job_keeps_its_record_and_is_adopted(project: Project) -> None:
+    """Without its record, the same request would be sent and billed again."""
     around(project, "b", "account")
     project.want(done={"script": "true", "onDelete": "delete", **ENDS})
     project.up()
@@ -103,7 +103,7 @@ def test_a_tainted_job_that_has_succeeded_keeps_its_record_and_is_adopted(projec
 
 
 def _relative(project: Project) -> str:
-    """Where ``CustomJob`` calls the SDK, as the engine writes it: seen from the project."""
+    """Return the position of ``CustomJob``'s call in the SDK, relative to the project."""
     return os.path.relpath(
         only_jobs.ROOT / "infra/vertex_training/customjob/resource.py", project.path
     )

@@ -1,4 +1,4 @@
-"""A stack makes a TensorBoard instance, and its jobs name it before it has a number."""
+"""Tests that a stack creates a TensorBoard instance, and its jobs reference it before creation."""
 
 from __future__ import annotations
 
@@ -48,7 +48,9 @@ def _request_id(said: str) -> str:
     return re.findall(r"requestId\W+([0-9a-f]{20})", said)[0]
 
 
-def test_first_up_makes_instance_and_sends_job(checkout: Checkout, stack: SmallStack) -> None:
+def test_first_up_creates_the_instance_and_submits_the_job(
+    checkout: Checkout, stack: SmallStack
+) -> None:
     review = checkout.run(
         "vt", "local", "shell", "-c", "vt review --stack board", expect=None
     ).stdout
@@ -69,13 +71,17 @@ def test_first_up_makes_instance_and_sends_job(checkout: Checkout, stack: SmallS
     assert "to replace" not in stack.pulumi("preview --expect-no-changes")
 
 
-def test_a_run_of_one_job_names_the_same_instance(checkout: Checkout, stack: SmallStack) -> None:
+def test_single_run_uses_the_same_tensorboard_instance(
+    checkout: Checkout, stack: SmallStack
+) -> None:
     [instance] = Store(Home(checkout.home, checkout.path).database).list(TENSORBOARD)
     told = checkout.shell("vt run curves --stack board").stdout
     assert f"AIP_TENSORBOARD_RESOURCE_NAME={instance.id}" in told
 
 
-def test_removed_instance_is_a_loss(checkout: Checkout, stack: SmallStack) -> None:
+def test_removed_tensorboard_instance_is_reported_as_a_loss(
+    checkout: Checkout, stack: SmallStack
+) -> None:
     store = Store(Home(checkout.home, checkout.path).database)
     [instance] = store.list(TENSORBOARD)
     listed = checkout.shell("vt destroy --stack board", expect=None)
@@ -103,7 +109,7 @@ def _answer(url: str, seconds: float = 60) -> Any:
         time.sleep(0.5)
 
 
-def test_tensorboard_shows_what_a_job_logged_once_it_is_installed(
+def test_installed_tensorboard_shows_logs_of_a_job(
     checkout: Checkout, stack: SmallStack, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     cache = tmp_path / "cache"

@@ -1,4 +1,4 @@
-"""Twelve trials of Titanic, three at once; the server is killed in the middle.
+"""Tests twelve trials of Titanic, three in parallel, with a server kill in between.
 
 Real processes train real models. One ``up`` submits ``jobs/titanic.yaml`` and
 ``jobs/titanic-tuning.yaml``; Google's client reads what becomes of them.
@@ -36,7 +36,7 @@ DATA = {f"titanic/{name}.npz": f"jobs/data/titanic/{name}.npz" for name in ("tra
 
 @pytest.fixture(scope="module")
 def stack(checkout: Checkout) -> SmallStack:
-    """The plain job, which trains while the first trials do."""
+    """Yield a stack with the plain job, which trains together with the first trials."""
     made = SmallStack(checkout, "tuned")
     plain = yaml.safe_load((checkout.path / "jobs/titanic.yaml").read_text("utf-8"))
     made.write(
@@ -65,7 +65,7 @@ def client(stack: SmallStack) -> vertex_api.JobServiceClient:
 
 
 def tuning_job(stack: SmallStack) -> TuningRecord:
-    """The one of the stack."""
+    """Return the tuning job of the stack."""
     [found] = TuningTable(stack.home.database).list(stack.number)
     return found
 
@@ -80,7 +80,7 @@ def metrics(stack: SmallStack, prefix: str) -> dict[str, Any]:
 
 
 def most_at_once(trials: Any) -> int:
-    """The greatest number of trials that ran at a time, by their own times."""
+    """Return the maximum number of parallel trials, from their own times."""
     changes = sorted(
         change for each in trials for change in ((each.start_time, 1), (each.end_time, -1))
     )

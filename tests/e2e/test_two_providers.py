@@ -1,4 +1,4 @@
-"""Every stack of the tests registers the same under pulumi-gcp 9.35 and 10.2."""
+"""Tests that every stack of the tests registers equal resources under pulumi-gcp 9.35 and 10.2."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.golden.two_providers import differences, install, record_under
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(900)]
 
 
-def test_every_input_of_every_stack_is_the_same_under_both_majors() -> None:
+def test_stacks_register_equal_inputs_under_both_major_versions() -> None:
     (pinned, ours), (other, theirs) = record_under(), record_under(install())
     assert (pinned.split(".")[0], other.split(".")[0]) == ("9", "10")
     assert ours.keys() == theirs.keys()

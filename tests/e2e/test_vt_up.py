@@ -1,4 +1,4 @@
-"""`vt up` after kills, with the real CLI and a submission whose answer is held back.
+"""Tests `vt up` after kills, with the real CLI and a submission whose answer is delayed.
 
 A proxy before the local job service holds back the answer to CreateCustomJob: the job exists, and
 nobody has been told. There the processes die.
@@ -38,7 +38,7 @@ UP = "pulumi up -s local --yes --skip-preview --non-interactive"
 
 
 class HoldingProxy(grpc.GenericRpcHandler):
-    """Passes every call on; holds back the answers to CreateCustomJob until ``release`` is set."""
+    """A proxy that delays answers to CreateCustomJob until ``release`` is set."""
 
     def __init__(self, target: str) -> None:
         self.channel = grpc.insecure_channel(target)
@@ -78,7 +78,7 @@ def proxy(project: Project) -> Iterator[HoldingProxy]:
 
 
 def submitting(project: Project, proxy: HoldingProxy) -> subprocess.Popen[str]:
-    """A `pulumi up` whose job exists, and which has no answer."""
+    """Return a `pulumi up` whose job exists, but whose answer is missing."""
     process = project.start("env", f"VERTEX_EMULATOR_HOST=127.0.0.1:{proxy.port}", UP)
     if not proxy.committed.wait(120):
         process.kill()
@@ -87,7 +87,9 @@ def submitting(project: Project, proxy: HoldingProxy) -> subprocess.Popen[str]:
 
 
 def killed_while_it_submitted(project: Project, proxy: HoldingProxy) -> int:
-    """Process id of a `pulumi up` that was killed when its job existed and it had no answer."""
+    """Return the process id of a `pulumi up` that was killed before the answer for its existing
+    job.
+    """
     process = submitting(project, proxy)
     process.kill()
     process.wait(60)
@@ -129,7 +131,7 @@ def test_vt_up_after_a_kill_leaves_one_job(project: Project, proxy: HoldingProxy
     wait_until(lambda: not Path(f"/proc/{orphan}").exists())
 
 
-def test_a_state_whose_attributes_a_kill_cut_off_is_read_again(project: Project) -> None:
+def test_state_with_missing_attributes_after_a_kill_is_readable(project: Project) -> None:
     stacks = project.home.pulumi / ".pulumi" / "stacks" / "only-jobs"
     (stacks / "local.json.attrs").write_text("")
     assert "failed to load checkpoint" in project.up(code=None)
@@ -140,7 +142,7 @@ def test_a_state_whose_attributes_a_kill_cut_off_is_read_again(project: Project)
     assert len(project.accepted("train")) == 1
 
 
-def test_the_barrier_of_the_guide_ends_with_one_job(project: Project) -> None:
+def test_recovery_steps_of_the_guide_leave_one_job(project: Project) -> None:
     guide = (only_jobs.ROOT / "docs" / "local-stack.md").read_text()
     script = guide.partition("### Barriers")[2].partition("```sh\n")[2].partition("```")[0]
     project.want(train={"script": "true", "run": 2})
@@ -155,7 +157,7 @@ def test_the_barrier_of_the_guide_ends_with_one_job(project: Project) -> None:
     assert not project.state().get("pending_operations")
 
 
-def test_a_live_run_is_left_alone(project: Project) -> None:
+def test_vt_up_leaves_a_running_update_alone(project: Project) -> None:
     project.want(train={"script": "true"}, long={"script": "sleep 600", "wait": "succeeded"})
     running = project.start_until("job long: RUNNING", UP)
     try:
@@ -168,7 +170,7 @@ def test_a_live_run_is_left_alone(project: Project) -> None:
     assert not lock_files(project)
 
 
-def test_an_interrupt_of_vt_up_is_one_interrupt_of_pulumi(project: Project) -> None:
+def test_interrupt_of_vt_up_interrupts_pulumi_once(project: Project) -> None:
     command = ["up", "-s", "local", "--yes", "--skip-preview", "--non-interactive"]
     with subprocess.Popen(
         ["vt", *command], cwd=project.path, env=project.env, text=True, stdout=subprocess.PIPE,
@@ -212,7 +214,9 @@ def test_up_after_a_killed_provider_adopts_its_job(project: Project, proxy: Hold
     project.settled()
 
 
-def test_edited_job_waits_for_the_unknown_one(project: Project, proxy: HoldingProxy) -> None:
+def test_edited_job_waits_for_an_unconfirmed_submission(
+    project: Project, proxy: HoldingProxy
+) -> None:
     up = ("up", "-s", "local", "--yes", "--skip-preview", "--non-interactive")
     project.want(edited={"script": "sleep 600"})
     killed_while_it_submitted(project, proxy)
@@ -227,7 +231,9 @@ def test_edited_job_waits_for_the_unknown_one(project: Project, proxy: HoldingPr
     assert project.live("edited") == ["2"]
 
 
-def test_unrepeated_creation_is_explained_and_kept(project: Project, proxy: HoldingProxy) -> None:
+def test_pending_creation_is_explained_and_not_removed(
+    project: Project, proxy: HoldingProxy
+) -> None:
     train = {"script": "true"}
     project.want(train=train, other={"script": "sleep 600"})
     killed_while_it_submitted(project, proxy)
@@ -240,7 +246,7 @@ def test_unrepeated_creation_is_explained_and_kept(project: Project, proxy: Hold
     assert [urn for urn in noted if urn.endswith("::training-other")]
 
 
-def test_a_lock_of_another_machine_is_explained_and_kept(project: Project) -> None:
+def test_lock_of_another_machine_is_explained_and_not_removed(project: Project) -> None:
     folder = project.home.pulumi / ".pulumi" / "locks" / "organization" / "only-jobs" / "local"
     folder.mkdir(parents=True, exist_ok=True)
     lock = folder / "of-another.json"

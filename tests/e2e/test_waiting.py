@@ -1,4 +1,6 @@
-"""``wait`` with the real engine: what ``up`` says and leaves behind, however the wait ends."""
+"""Tests ``wait`` with the real engine: output and remaining state of ``up`` after each
+kind of end.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,7 @@ pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
 LONG = {"script": "sleep 600", "wait": "succeeded", "deadline": "10m"}
 
 
-def test_up_waits_for_all_jobs_at_once_and_tells_how_they_get_on(project: Project) -> None:
+def test_up_waits_for_all_jobs_and_reports_their_progress(project: Project) -> None:
     # Each job goes on only when the other one runs too.
     goal = {"wait": "succeeded", "deadline": "5m"}
     one, two = project.path / "one-runs", project.path / "two-runs"
@@ -28,7 +30,7 @@ def test_up_waits_for_all_jobs_at_once_and_tells_how_they_get_on(project: Projec
     project.settled()
 
 
-def test_failed_job_fails_this_up_and_the_next_with_its_log(project: Project) -> None:
+def test_failed_job_fails_each_up_with_its_log(project: Project) -> None:
     project.want(
         bad={"script": "echo the reason; exit 3", "wait": "succeeded"}, other={"script": "true"}
     )
@@ -44,7 +46,7 @@ def test_failed_job_fails_this_up_and_the_next_with_its_log(project: Project) ->
     assert len(project.accepted("other")) == 1
 
 
-def test_a_deadline_fails_up_and_leaves_the_job_to_itself(project: Project) -> None:
+def test_deadline_fails_up_and_keeps_the_job_running(project: Project) -> None:
     project.want(long={**LONG, "deadline": "1s"})
     told = project.up(code=None)
     assert "had 1s to succeed (deadline). It goes on" in told
@@ -53,7 +55,7 @@ def test_a_deadline_fails_up_and_leaves_the_job_to_itself(project: Project) -> N
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
-def test_interrupted_wait_leaves_job_and_state(project: Project, number: signal.Signals) -> None:
+def test_interrupted_wait_keeps_job_and_state(project: Project, number: signal.Signals) -> None:
     project.want(long=LONG)
     process = project.start_until(
         "job long: RUNNING", "pulumi up -s local --yes --skip-preview --non-interactive"
@@ -67,7 +69,7 @@ def test_interrupted_wait_leaves_job_and_state(project: Project, number: signal.
     assert not project.state().get("pending_operations")
 
 
-def test_the_next_up_waits_for_the_same_job(project: Project) -> None:
+def test_next_up_waits_for_the_same_job(project: Project) -> None:
     project.want(long={**LONG, "wait": "running"})
     assert "job long: RUNNING" in project.up()
     assert project.states("long") == [JobState.RUNNING]

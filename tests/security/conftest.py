@@ -1,4 +1,4 @@
-"""The local cloud of the unit tests: the attacks meet what those meet."""
+"""Fixtures of the unit tests' local cloud, which the security tests attack."""
 
 import pytest
 from google.cloud import storage
@@ -13,7 +13,7 @@ __all__ = ["cloud", "front", "home", "make_cloud"]
 
 @pytest.fixture
 def box(front: StorageFront) -> storage.Bucket:
-    """A bucket with a secret in it."""
+    """Return a bucket with a secret in it."""
     made = storage_client(front.url).create_bucket("box")
     made.blob("inside").upload_from_string(b"secret")
     return made

@@ -1,4 +1,4 @@
-"""IAM's decision on a request, from what ``bootstrap/`` registers: allow, conditions and denials.
+"""Evaluates IAM requests against the grants of ``bootstrap/``: allow, conditions and denials.
 
 A stand-in for the service, written from its documentation
 (https://docs.cloud.google.com/iam/docs/policy-types#evaluation): a denial wins; a condition that
@@ -40,7 +40,7 @@ FQDN: Final = {"resourcemanager": "cloudresourcemanager"}
 
 @dataclass(frozen=True)
 class Target:
-    """A resource of a request. ``type`` and ``name`` are empty where IAM has no such attribute."""
+    """The resource of a request. ``type`` and ``name`` are empty if IAM has no such attribute."""
 
     path: str
     """What identifies it here: policies are found by it."""
@@ -79,7 +79,9 @@ class Cloud:
     def allows(
         self, member: str, permission: str, target: Target, roles: tuple[str, ...] = ()
     ) -> bool:
-        """Whether a member may do it. ``roles``: those whose grants the request modifies."""
+        """Return whether a member may do it. ``roles`` are the roles whose grants the request
+        modifies.
+        """
         if self._denied(member, permission, target):
             return False
         paths = {target.path, *target.inherits}
@@ -137,7 +139,7 @@ class Cloud:
 
 
 def _extract(name: str, template: str) -> str:
-    """What stands in place of ``{…}``; empty if the template does not fit.
+    """Return the part of a name that matches ``{…}``; empty if the template does not match.
 
     https://docs.cloud.google.com/iam/docs/conditions-attribute-reference#extract
     """
@@ -150,7 +152,7 @@ def _extract(name: str, template: str) -> str:
 
 
 def _v2(permission: str) -> str:
-    """A permission as deny policies spell it."""
+    """Return a permission in the form of deny policies."""
     service, _, rest = permission.partition(".")
     return f"{FQDN.get(service, service)}.googleapis.com/{rest}"
 
@@ -170,7 +172,7 @@ def _registered_bindings(resources: dict[str, dict[str, Any]]) -> list[Binding]:
 
 
 def _registered_tags(resources: dict[str, dict[str, Any]]) -> list[tuple[str, str]]:
-    """(path of the account, tag) of every binding: the id in it is the account's."""
+    """Return path and tag of each binding, with the account's id in the path."""
     emails: dict[str, str] = {}
     for inputs in resources.values():
         if inputs["type"] == "gcp:serviceaccount/account:Account":

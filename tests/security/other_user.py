@@ -1,4 +1,4 @@
-"""A process of another user of this machine: it passes connections on as that user."""
+"""A process of another user of this machine, which forwards connections as that user."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ connection.close()
 
 @contextmanager
 def relay(target: int) -> Iterator[int]:
-    """A port that leads to ``target`` through a process of the other user."""
+    """Yield a port that leads to ``target`` through a process of the other user."""
     command = [sys.executable, "-I", "-S", "-c", _RELAY, str(UID), str(target)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         try:

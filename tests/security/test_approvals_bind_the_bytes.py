@@ -1,4 +1,4 @@
-"""What git converts between a commit and a folder changes no byte that an approval binds."""
+"""Tests that git's conversions between commit and folder hide no change from an approval."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def refused(record: Path, *names: str) -> None:
 
 
 def attributes(repo: Path, where: str, text: str) -> None:
-    """What git converts, by a file that git reads it from."""
+    """Return conversion settings, by the file from which git reads them."""
     place = {"user": repo / ".git" / "x", "info": repo / ".git" / "info" / "attributes"}
     file = place.get(where, repo / where)
     file.parent.mkdir(parents=True, exist_ok=True)
@@ -96,7 +96,7 @@ def test_uncommitted_conversion_hides_no_edit(repo: Path, where: str, conversion
 
 
 @pytest.mark.parametrize("conversion", ["*.py ident", "*.py text"])
-def test_a_conversion_that_the_commit_has_hides_no_edit(repo: Path, conversion: str) -> None:
+def test_committed_conversion_hides_no_edit(repo: Path, conversion: str) -> None:
     ours, theirs = CONVERSIONS[conversion]
     attributes(repo, ".gitattributes", conversion)
     commit(repo, ours)
@@ -106,14 +106,14 @@ def test_a_conversion_that_the_commit_has_hides_no_edit(repo: Path, conversion: 
     refused(record, "extra.py")
 
 
-def test_what_is_hidden_behind_a_conversion_is_what_python_runs(tmp_path: Path) -> None:
+def test_python_runs_code_hidden_by_a_conversion(tmp_path: Path) -> None:
     for _, theirs in (UTF7, IDENT, PLAIN):
         (tmp_path / "extra.py").write_bytes(theirs)
         done = subprocess.run([sys.executable, "extra.py"], cwd=tmp_path, capture_output=True)
         assert done.stdout == b"of the attacker\n"
 
 
-def test_line_ends_that_git_was_told_to_convert_are_found(repo: Path) -> None:
+def test_line_end_conversion_of_git_settings_is_detected(repo: Path) -> None:
     commit(repo, LINES[0])
     record = approved(repo)
     git(repo, "config", "core.autocrlf", "true")
@@ -122,7 +122,7 @@ def test_line_ends_that_git_was_told_to_convert_are_found(repo: Path) -> None:
     refused(record, "extra.py")
 
 
-def test_an_edit_outside_of_a_sparse_checkout_is_found(repo: Path) -> None:
+def test_edit_outside_of_a_sparse_checkout_is_detected(repo: Path) -> None:
     commit(repo, PLAIN[0])
     record = approved(repo)
     git(repo, "config", "core.sparseCheckout", "true")
@@ -134,7 +134,7 @@ def test_an_edit_outside_of_a_sparse_checkout_is_found(repo: Path) -> None:
     refused(record, "extra.py")
 
 
-def test_a_commit_whose_content_was_replaced_is_not_the_approved_one(repo: Path) -> None:
+def test_commit_with_replaced_objects_is_not_approved(repo: Path) -> None:
     commit(repo, PLAIN[0])
     record, tree = approved(repo), git(repo, "rev-parse", "HEAD^{tree}")
     commit(repo, PLAIN[1])
@@ -145,7 +145,7 @@ def test_a_commit_whose_content_was_replaced_is_not_the_approved_one(repo: Path)
     refused(record, "extra.py")
 
 
-def test_rights_and_kinds_of_files_are_the_commits(repo: Path) -> None:
+def test_changed_file_mode_or_type_is_detected(repo: Path) -> None:
     (repo / "link").symlink_to("jobs")
     (repo / "run.sh").touch(0o755)
     commit(repo, PLAIN[0])
@@ -159,7 +159,9 @@ def test_rights_and_kinds_of_files_are_the_commits(repo: Path) -> None:
     refused(record, "extra.py", "link", "run.sh")
 
 
-def test_folder_turned_link_is_found(repo: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_folder_replaced_by_a_link_is_detected(
+    repo: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
     (repo / ".gitignore").write_text("jobs\nout\n")
     git(repo, "add", "-f", "jobs/train.yaml")
     commit(repo, PLAIN[0])

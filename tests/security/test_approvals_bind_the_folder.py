@@ -1,4 +1,4 @@
-"""What a folder may hold beside an approved commit: nothing that a program would run or read."""
+"""Tests that a deployment refuses uncommitted files which a program would run or read."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def ignore(repo: Path, *patterns: str) -> None:
 
 @pytest.mark.parametrize("flag", ["--assume-unchanged", "--skip-worktree"])
 @pytest.mark.parametrize("name", ["__main__.py", "Pulumi.dev.yaml"])
-def test_an_edit_that_git_was_told_to_overlook_is_found(repo: Path, flag: str, name: str) -> None:
+def test_edit_hidden_by_git_flags_is_detected(repo: Path, flag: str, name: str) -> None:
     git(repo, "update-index", flag, name)
     assert not sources.checkout(repo, "dev").problems()
     with (repo / name).open("a") as file:
@@ -60,7 +60,7 @@ def test_an_edit_that_git_was_told_to_overlook_is_found(repo: Path, flag: str, n
     assert sources.checkout(repo, "dev").changed == (name,)
 
 
-def test_an_edit_with_the_size_and_times_of_the_commit_is_found(repo: Path) -> None:
+def test_edit_with_unchanged_size_and_times_is_detected(repo: Path) -> None:
     git(repo, "config", "core.trustctime", "false")
     file = repo / "extra.py"
     os.utime(file, (1e9, 1e9))
@@ -70,7 +70,7 @@ def test_an_edit_with_the_size_and_times_of_the_commit_is_found(repo: Path) -> N
     assert sources.checkout(repo, "dev").changed == ("extra.py",)
 
 
-def test_the_index_of_the_checkout_stays_as_it_is(repo: Path) -> None:
+def test_index_of_the_checkout_stays_unchanged(repo: Path) -> None:
     put(repo, "notes.md", "staged")
     git(repo, "add", "notes.md")
     before = (repo / ".git" / "index").read_bytes()
@@ -81,14 +81,16 @@ def test_the_index_of_the_checkout_stays_as_it_is(repo: Path) -> None:
 @pytest.mark.parametrize(
     "name", ["policy/pulumi_policy.py", "vendor/mod.py", "vendor/deep/mod.pyc", "vendor/mod.so"]
 )
-def test_an_ignored_module_in_a_folder_without_a_package_is_found(repo: Path, name: str) -> None:
+def test_ignored_module_outside_of_packages_is_detected(repo: Path, name: str) -> None:
     ignore(repo, "policy/pulumi_policy.py", "vendor")
     assert not sources.checkout(repo, "dev").problems()
     put(repo, name)
     assert sources.checkout(repo, "dev").added == (name,)
 
 
-def test_ignored_module_link_is_found(repo: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_ignored_link_to_a_module_is_detected(
+    repo: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
     outside = tmp_path_factory.mktemp("outside")
     put(outside, "mod.py")
     (outside / "round").symlink_to(outside)
@@ -97,7 +99,7 @@ def test_ignored_module_link_is_found(repo: Path, tmp_path_factory: pytest.TempP
     assert sources.checkout(repo, "dev").added == ("vendor/mod.py",)
 
 
-def test_what_cannot_be_imported_may_be_ignored(repo: Path) -> None:
+def test_ignored_file_that_cannot_be_imported_is_accepted(repo: Path) -> None:
     ignore(repo, ".venv", "node_modules", "data", "*.log")
     for name in (
         ".venv/lib/mod.py", "node_modules/node-gyp/gyp.py", "data/train.csv", "data/a-b.py",
@@ -113,7 +115,7 @@ RUNS: Final = ("main: {}", "plugins: {{providers: [{{name: gcp, path: {}}}]}}")
 
 @pytest.mark.parametrize("key", RUNS)
 @pytest.mark.parametrize("path", ["../outside", "link"])
-def test_no_program_or_plugin_outside_of_the_commit_is_run(repo: Path, key: str, path: str) -> None:
+def test_uncommitted_program_or_plugin_is_not_executed(repo: Path, key: str, path: str) -> None:
     put(repo.parent, "outside/__main__.py", THEIRS)
     (repo / "link").symlink_to("../outside")
     put(repo, "Pulumi.yaml", f"name: x\nruntime: python\n{key.format(path)}\n")
@@ -122,7 +124,7 @@ def test_no_program_or_plugin_outside_of_the_commit_is_run(repo: Path, key: str,
 
 
 @pytest.mark.parametrize("key", RUNS)
-def test_an_ignored_program_or_plugin_of_a_hidden_folder_is_found(repo: Path, key: str) -> None:
+def test_ignored_program_or_plugin_in_a_hidden_folder_is_detected(repo: Path, key: str) -> None:
     put(repo, "Pulumi.yaml", f"name: x\nruntime: python\n{key.format('.hidden')}\n")
     put(repo, ".hidden/__main__.py")
     commit(repo)
@@ -134,12 +136,12 @@ def test_an_ignored_program_or_plugin_of_a_hidden_folder_is_found(repo: Path, ke
     assert sources.checkout(repo, "dev").added == (".hidden/mod.py",)
 
 
-def test_an_ignored_job_file_of_the_stack_is_found(repo: Path) -> None:
+def test_ignored_job_file_of_the_stack_is_detected(repo: Path) -> None:
     ignore(repo, "jobs/train.yaml")
     assert sources.checkout(repo, "dev").added == ("jobs/train.yaml",)
 
 
-def test_an_ignored_file_that_the_stack_includes_is_found(repo: Path) -> None:
+def test_ignored_include_of_the_stack_is_detected(repo: Path) -> None:
     with (repo / "Pulumi.dev.yaml").open("a") as file:
         file.write("  vertex-training:include: [shared.yaml]\n")
     put(repo, "shared.yaml", "config: {}\n")
@@ -148,7 +150,9 @@ def test_an_ignored_file_that_the_stack_includes_is_found(repo: Path) -> None:
 
 
 def forge(source: Path) -> None:
-    """Leave bytecode of other code beside ``source``, which Python takes without a look at it."""
+    """Write bytecode of other code beside ``source``, which Python runs without reading
+    the source.
+    """
     theirs = put(source.parent, "theirs.txt", THEIRS)
     unchecked = py_compile.PycInvalidationMode.UNCHECKED_HASH
     cache = importlib.util.cache_from_source(str(source))
@@ -162,7 +166,7 @@ def imported(repo: Path, env: dict[str, str]) -> str:
     return done.stdout.strip()
 
 
-def test_programs_of_a_deployment_run_sources_and_no_bytecode_beside_them(
+def test_deployment_runs_sources_not_cached_bytecode(
     repo: Path, monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     monkeypatch.setenv("PULUMI_BACKEND_URL", "gs://acme-state")
@@ -182,14 +186,14 @@ def added(repo: Path) -> tuple[str, ...]:
 
 
 @pytest.mark.parametrize("name", ["requirements.lock", "requirements.txt"])
-def test_ignored_lists_of_installed_packages_are_bound(repo: Path, name: str) -> None:
+def test_ignored_package_lists_are_part_of_the_approval(repo: Path, name: str) -> None:
     ignore(repo, "requirements.*")
     assert added(repo) == ()
     put(repo, name, "attacker==1.0\n")
     assert added(repo) == (name,)
 
 
-def test_a_link_that_nothing_is_known_of_is_found_and_one_to_plain_text_is_not(repo: Path) -> None:
+def test_untracked_link_is_detected_unless_it_leads_to_plain_text(repo: Path) -> None:
     put(repo, "docs/notes.md")
     (repo / "gone").symlink_to("nowhere")
     (repo / "folder").symlink_to("docs")
@@ -197,14 +201,14 @@ def test_a_link_that_nothing_is_known_of_is_found_and_one_to_plain_text_is_not(r
     assert added(repo) == ("folder", "gone")
 
 
-def test_of_a_repository_within_the_folder_only_what_a_program_reads_counts(repo: Path) -> None:
+def test_nested_repository_is_checked_only_for_files_a_program_reads(repo: Path) -> None:
     git(repo, "init", "-q", "inner")
     for name in ("a.py", "notes.md", "deep/b.yml", "__pycache__/c.py", ".git/d.py"):
         put(repo, f"inner/{name}")
     assert added(repo) == ("inner/a.py", "inner/deep/b.yml")
 
 
-def test_names_that_cannot_be_imported_are_left_out(repo: Path) -> None:
+def test_names_that_cannot_be_imported_are_skipped(repo: Path) -> None:
     ignore(repo, "data", "data-2", "*.py.txt")
     for name in ("data-2/mod.py", "data/2x/mod.py", "data/2x.py", "data/mod.py.txt"):
         put(repo, name)
@@ -213,7 +217,7 @@ def test_names_that_cannot_be_imported_are_left_out(repo: Path) -> None:
     assert added(repo) == ("data/ok/mod.cpython-311-x86_64-linux-gnu.so",)
 
 
-def test_a_tracked_link_leads_to_tracked_files_of_the_checkout(repo: Path) -> None:
+def test_tracked_link_must_lead_to_tracked_files(repo: Path) -> None:
     put(repo, "pkg/mod.py")
     put(repo, "empty/notes.txt")
     ignore(repo, "empty")
@@ -227,14 +231,14 @@ def test_a_tracked_link_leads_to_tracked_files_of_the_checkout(repo: Path) -> No
 
 
 def runtime(repo: Path, name: str, path: str) -> None:
-    """Let a file of the engine name the environment at ``path``."""
+    """Return engine files that name the environment at ``path``."""
     options = f"options: {{toolchain: pip, virtualenv: {path}}}"
     put(repo, name, f"name: vertex-training\nruntime: {{name: python, {options}}}\n")
     commit(repo)
 
 
 @pytest.mark.parametrize("path", ["venv", "../.venv", "/srv/venv", ".venv/../venv", "jobs/.venv"])
-def test_no_environment_is_run_but_the_one_that_setup_fills(repo: Path, path: str) -> None:
+def test_only_the_environment_of_setup_is_executed(repo: Path, path: str) -> None:
     runtime(repo, "Pulumi.yaml", path)
     said = "".join(map(str, sources.checkout(repo, "dev").problems()))
     assert f"another environment than .venv (got Pulumi.yaml -> {path})" in said
@@ -244,14 +248,14 @@ def test_no_environment_is_run_but_the_one_that_setup_fills(repo: Path, path: st
 
 
 @pytest.mark.parametrize("toolchain", ["poetry", "uv"])
-def test_no_tool_finds_an_environment_by_itself(repo: Path, toolchain: str) -> None:
+def test_toolchain_that_discovers_environments_is_detected(repo: Path, toolchain: str) -> None:
     options = f"options: {{toolchain: {toolchain}}}"
     put(repo, "Pulumi.yaml", f"name: vertex-training\nruntime: {{name: python, {options}}}\n")
     commit(repo)
     assert sources.checkout(repo, "dev").environments == (f"Pulumi.yaml -> {toolchain}",)
 
 
-def test_no_policies_are_run_in_an_environment_of_others(repo: Path) -> None:
+def test_policies_run_only_in_their_own_environment(repo: Path) -> None:
     runtime(repo, "policy/PulumiPolicy.yaml", "../venv")
     assert not sources.checkout(repo, "dev").problems()  # they are not asked
     found = sources.checkout(repo, "dev", "policy").environments
@@ -260,7 +264,7 @@ def test_no_policies_are_run_in_an_environment_of_others(repo: Path) -> None:
     assert not sources.checkout(repo, "dev", "policy").problems()
 
 
-def test_no_plugin_is_run_in_an_environment_of_others(repo: Path) -> None:
+def test_plugins_run_only_in_their_own_environment(repo: Path) -> None:
     plugin = "plugins: {providers: [{name: gcp, path: gcp}]}"
     put(repo, "Pulumi.yaml", f"name: vertex-training\nruntime: python\n{plugin}\n")
     runtime(repo, "gcp/PulumiPlugin.yaml", "/srv/venv")
@@ -270,14 +274,16 @@ def test_no_plugin_is_run_in_an_environment_of_others(repo: Path) -> None:
 
 @pytest.mark.parametrize("is_ignored", [True, False])
 @pytest.mark.parametrize("name", ["Pulumi.json", "policy/PulumiPolicy.json"])
-def test_uncommitted_json_file_of_engine_is_found(repo: Path, name: str, is_ignored: bool) -> None:
-    """The engine reads ``Pulumi.json`` in place of ``Pulumi.yaml``: it may name another program."""
+def test_uncommitted_pulumi_json_is_detected(repo: Path, name: str, is_ignored: bool) -> None:
+    """The engine reads ``Pulumi.json`` in place of ``Pulumi.yaml``, which may name
+    another program.
+    """
     ignore(repo, "*.json" if is_ignored else "none")
     put(repo, name, "{}")
     assert added(repo) == (name,)
 
 
-def test_no_policies_in_json_are_run_in_an_environment_of_others(repo: Path) -> None:
+def test_json_policy_packs_run_only_in_their_own_environment(repo: Path) -> None:
     put(repo, "policy/PulumiPolicy.json", '{"runtime": {"options": {"virtualenv": "/srv/venv"}}}')
     commit(repo)
     found = sources.checkout(repo, "dev", "policy").environments

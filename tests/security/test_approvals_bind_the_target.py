@@ -1,4 +1,6 @@
-"""What changes between an approval and its deployment, beside the code: it is refused by name."""
+"""Tests that changes of target or credentials between approval and deployment are refused
+by name.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,7 @@ Deploy = Callable[[], Result]
 
 
 def credentials(folder: Path, account: str = DEPLOY, pool: str = POOL) -> str:
-    """A file as google-github-actions/auth writes it."""
+    """Return a credentials file in the form of google-github-actions/auth."""
     address = "https://iamcredentials.googleapis.com/v1/projects/-/serviceAccounts"
     content = {
         "type": "external_account",
@@ -42,7 +44,7 @@ def credentials(folder: Path, account: str = DEPLOY, pool: str = POOL) -> str:
 
 @pytest.fixture
 def deploy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Deploy:
-    """An approved commit, in the environment of the workflow's job; deploys it."""
+    """Create an approved commit and deploy it in the environment of the workflow's job."""
     repo = tmp_path / "repo"
     repo.mkdir()
     (repo / "Pulumi.yaml").write_text("name: vertex-training\nruntime: python\n")
@@ -75,7 +77,7 @@ def refused(done: Result, *texts: str) -> None:
         assert text in done.stderr
 
 
-def test_nothing_changed_and_it_is_deployed(deploy: Deploy) -> None:
+def test_approved_commit_is_deployed_without_changes(deploy: Deploy) -> None:
     done = deploy()
     assert (done.exit_code, done.stdout) == (0, "deployed\n")
 
@@ -99,7 +101,7 @@ def test_nothing_changed_and_it_is_deployed(deploy: Deploy) -> None:
         ("PULUMI_DEBUG_PROVIDERS", "gcp:4711", "(none) -> gcp:4711"),
     ],
 )
-def test_a_variable_changed_after_the_approval_is_refused_with_old_and_new(
+def test_variable_changed_after_approval_is_refused_with_both_values(
     deploy: Deploy, monkeypatch: pytest.MonkeyPatch, variable: str, value: str, shown: str
 ) -> None:
     monkeypatch.setenv(variable, value)
@@ -107,7 +109,7 @@ def test_a_variable_changed_after_the_approval_is_refused_with_old_and_new(
 
 
 @pytest.mark.parametrize("variable", ["GOOGLE_CREDENTIALS", "GOOGLE_OAUTH_ACCESS_TOKEN"])
-def test_a_credential_put_beside_the_approved_account_is_refused_and_not_shown(
+def test_additional_credential_is_refused_and_not_shown(
     deploy: Deploy, monkeypatch: pytest.MonkeyPatch, variable: str
 ) -> None:
     monkeypatch.setenv(variable, "ya29.canary")
@@ -119,14 +121,16 @@ def test_a_credential_put_beside_the_approved_account_is_refused_and_not_shown(
 @pytest.mark.parametrize(
     "changed", [{"account": "plan@acme-ml-dev.iam.gserviceaccount.com"}, {"pool": "projects/6/x"}]
 )
-def test_another_account_signed_in_than_the_variables_name_is_refused(
+def test_sign_in_as_another_account_is_refused(
     deploy: Deploy, tmp_path: Path, changed: dict[str, str]
 ) -> None:
     credentials(tmp_path, **changed)
     refused(deploy(), "signed in is not the approved one", *changed.values())
 
 
-def test_no_account_without_credentials(deploy: Deploy, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_credentials_yield_no_account(
+    deploy: Deploy, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.delenv("GOOGLE_APPLICATION_CREDENTIALS")
     refused(deploy(), f"{DEPLOY} -> (none)")
 
@@ -142,10 +146,10 @@ def test_no_account_without_credentials(deploy: Deploy, monkeypatch: pytest.Monk
         ("encryptedkey: AAAA", "encryptedkey: BBBB", "secrets provider is not the approved one"),
     ],
 )
-def test_other_provider_settings_are_refused_though_the_commit_is_the_approved_one(
+def test_provider_settings_changed_after_approval_are_refused(
     deploy: Deploy, monkeypatch: pytest.MonkeyPatch, old: str, new: str, shown: str
 ) -> None:
-    """As if a step had written the file after git had looked."""
+    """Another workflow step may write the file after git has compared it."""
     here = sources.checkout(Path.cwd(), "dev")
     file = Path("Pulumi.dev.yaml")
     file.write_text(file.read_text().replace(old, new))
@@ -153,7 +157,7 @@ def test_other_provider_settings_are_refused_though_the_commit_is_the_approved_o
     refused(deploy(), shown)
 
 
-def test_the_stack_file_itself_is_part_of_the_commit(deploy: Deploy) -> None:
+def test_uncommitted_stack_file_is_refused(deploy: Deploy) -> None:
     Path("Pulumi.dev.yaml").write_text(STACK + "  gcp:impersonateServiceAccount: o@x\n")
     refused(deploy(), "files differ from the commit")
 

@@ -1,4 +1,4 @@
-"""What a bucket holds is data: it becomes no program, no settings, and no file elsewhere."""
+"""Tests that objects of a foreign bucket become no program, no settings, and no file elsewhere."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ __all__ = ["bucket", "front", "home", "outside"]
         (("home/.bashrc",), ".."),
     ],
 )
-def test_no_object_becomes_a_file_of_a_project_or_of_git(
+def test_pull_writes_no_file_of_a_project_or_of_git(
     names: tuple[str, ...],
     folder: str,
     bucket: storage.Bucket,
@@ -51,17 +51,15 @@ def test_no_object_becomes_a_file_of_a_project_or_of_git(
     assert {path for path in tmp_path.rglob("*") if "cache" not in path.parts} == before
 
 
-def test_a_folder_of_its_own_in_a_project_takes_any_other_name(bucket: storage.Bucket) -> None:
+def test_pull_into_a_separate_folder_accepts_other_names(bucket: storage.Bucket) -> None:
     for name in ("a/code.py", ".hidden", "Pulumi.x.yaml", "b/.github/x"):
         bucket.blob(name).upload_from_string("data")
     assert vt("pull", "data", "results").exit_code == 0
     assert Path("results/b/.github/x").read_text() == "data"
 
 
-def test_a_link_where_parts_of_files_lie_is_not_written_through(
-    bucket: storage.Bucket, outside: Path
-) -> None:
-    """A cloned repository may bring the folder, and the link in it, along."""
+def test_pull_writes_partial_files_through_no_link(bucket: storage.Bucket, outside: Path) -> None:
+    """A cloned repository may contain the folder and the link in it."""
     bucket.blob("big.bin").upload_from_string(b"x" * MIB)
     part = part_of(Path("results"), bucket.get_blob("big.bin"))
     part.parent.mkdir(parents=True)
@@ -76,7 +74,7 @@ def test_a_link_where_parts_of_files_lie_is_not_written_through(
     assert [(path.name, path.read_bytes()) for path in outside.iterdir()] == [("x", SECRET)]
 
 
-def test_a_folder_swapped_with_a_link_while_it_is_pulled_into_leads_nowhere(
+def test_folder_swapped_with_a_link_during_pull_is_not_followed(
     bucket: storage.Bucket, tmp_path: Path, outside: Path
 ) -> None:
     there = tmp_path / "there"
@@ -90,7 +88,7 @@ def test_a_folder_swapped_with_a_link_while_it_is_pulled_into_leads_nowhere(
     assert [(path.name, path.read_bytes()) for path in outside.iterdir()] == [("x", SECRET)]
 
 
-def test_a_file_swapped_with_a_link_is_not_pushed(
+def test_file_swapped_with_a_link_is_not_pushed(
     bucket: storage.Bucket, tmp_path: Path, outside: Path
 ) -> None:
     there = tmp_path / "there"
@@ -103,7 +101,9 @@ def test_a_file_swapped_with_a_link_is_not_pushed(
     assert SECRET not in {blob.download_as_bytes() for blob in bucket.list_blobs()}
 
 
-def test_the_name_of_an_object_directs_no_terminal(bucket: storage.Bucket, tmp_path: Path) -> None:
+def test_object_name_is_shown_without_terminal_sequences(
+    bucket: storage.Bucket, tmp_path: Path
+) -> None:
     name, there = "\x1b]0;own\x07\x1b[2Jx.txt", tmp_path / "there"
     bucket.blob(name).upload_from_string("there")
     there.mkdir()
@@ -115,7 +115,9 @@ def test_the_name_of_an_object_directs_no_terminal(bucket: storage.Bucket, tmp_p
     assert sum("x.txt" in result.output for result in said) == 4
 
 
-def test_a_name_that_is_refused_directs_no_terminal(bucket: storage.Bucket, tmp_path: Path) -> None:
+def test_refused_object_name_is_shown_without_terminal_sequences(
+    bucket: storage.Bucket, tmp_path: Path
+) -> None:
     bucket.blob("\x1b[2J\\x").upload_from_string("there")
     said = vt("pull", "data", tmp_path).stderr
     assert "is no path below" in said

@@ -1,4 +1,4 @@
-"""A job calls the local cloud as its account, whatever connection it says that it has."""
+"""Tests that a job calls the local cloud as its own account, whatever connection it names."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ print(channel.unary_unary("/test.Service/WhoAmI")(b"", metadata=more).decode())
 
 
 class WhoAmI(grpc.GenericRpcHandler):
-    """Answers with the account of the job that calls, ``owner`` for nobody's."""
+    """Answers with the account of the calling job; ``owner`` for other callers."""
 
     peers: list[str]
 
@@ -59,14 +59,14 @@ def port(service: WhoAmI) -> Iterator[int]:
 
 
 def ask_as_job(port: int, *metadata: str) -> str:
-    """Who the server takes a job for that runs as ``trainer``."""
+    """Return the account that the server assigns to a job that runs as ``trainer``."""
     command = [sys.executable, "-c", JOB, str(port), *metadata]
     pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
     with subprocess.Popen(command, **pipes) as job, callers.job_process(job.pid, "trainer"):
         return job.communicate("go\n", timeout=60)[0].strip()
 
 
-def test_a_job_is_not_the_owner_whose_connection_it_names(port: int, service: WhoAmI) -> None:
+def test_job_naming_the_owners_connection_is_not_the_owner(port: int, service: WhoAmI) -> None:
     assert ask_as_job(port) == "trainer"
     with grpc.insecure_channel(f"127.0.0.1:{port}") as channel:  # of a person who is at work
         method: Any = channel.unary_unary(METHOD)

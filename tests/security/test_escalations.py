@@ -1,4 +1,4 @@
-"""What ``deploy``, ``plan`` and ``preview`` of prod cannot reach, and what deployments need.
+"""Tests what ``deploy``, ``plan`` and ``preview`` of prod cannot access, and what deployments need.
 
 Each escalation is a list of steps. It is refused if any step is; a grant that is allowed counts in
 the next step. Decisions are made from the policies that ``bootstrap/`` registers
@@ -86,7 +86,7 @@ SETS: Final = {
 
 @dataclass(frozen=True)
 class Use:
-    """A request that needs one permission."""
+    """A request that requires one permission."""
 
     permission: str
     target: Target = PLAIN
@@ -98,7 +98,7 @@ class Use:
 
 @dataclass(frozen=True)
 class Grant:
-    """A request that grants a role; the binding holds from then on."""
+    """A request that grants a role; the binding exists afterwards."""
 
     role: str
     target: Target = PROJECT_ITSELF
@@ -188,21 +188,23 @@ def reached(resources: dict[str, dict[str, Any]], steps: list[Step]) -> bool:
 
 
 @pytest.mark.parametrize("name", ESCALATIONS)
-def test_it_is_refused(name: str, resources: dict[str, dict[str, Any]]) -> None:
+def test_escalation_is_refused(name: str, resources: dict[str, dict[str, Any]]) -> None:
     assert not reached(resources, ESCALATIONS[name])
 
 
 @pytest.mark.parametrize("name", NEEDED)
-def test_needs_of_deployments_are_allowed(name: str, resources: dict[str, dict[str, Any]]) -> None:
+def test_permissions_that_deployments_need_are_granted(
+    name: str, resources: dict[str, dict[str, Any]]
+) -> None:
     assert reached(resources, NEEDED[name])
 
 
 @pytest.mark.parametrize("name", POSSIBLE)
-def test_what_the_pages_call_possible_is(name: str, resources: dict[str, dict[str, Any]]) -> None:
+def test_documented_remaining_risks_exist(name: str, resources: dict[str, dict[str, Any]]) -> None:
     assert reached(resources, POSSIBLE[name])
 
 
-def test_there_are_as_many_as_promised() -> None:
+def test_number_of_escalations_is_as_documented() -> None:
     assert len(ESCALATIONS) >= 40
     assert len(NEEDED) >= 15
 
@@ -211,8 +213,8 @@ def test_there_are_as_many_as_promised() -> None:
     "name",
     ["read the stack's own secret", "act as plan", "act as Compute Engine's default account"],
 )
-def test_without_the_deny_policy_these_succeed(name: str) -> None:
-    """Otherwise they would be refused for another reason, and the denial would not be tested."""
+def test_escalations_succeed_without_the_deny_policy(name: str) -> None:
+    """Otherwise another rule would refuse these requests, and the deny policy would be untested."""
     assert reached(registered("prod", denyPolicy=False), ESCALATIONS[name])
 
 
@@ -227,7 +229,7 @@ def test_without_the_deny_policy_these_succeed(name: str) -> None:
         ("use storage.objects.get on object acme-ml-dev-pulumi-state/x", False),
     ],
 )
-def test_a_pull_request_reads_state_of_dev_and_no_other_object(step: str, refused: bool) -> None:
+def test_pull_request_can_read_only_the_state_of_dev(step: str, refused: bool) -> None:
     use = to_step(step)
     assert isinstance(use, Use)
     by = sa("ci-preview-dev", OTHER)
@@ -235,7 +237,7 @@ def test_a_pull_request_reads_state_of_dev_and_no_other_object(step: str, refuse
 
 
 @pytest.mark.parametrize("stack", ["dev", "prod"])
-def test_plans_and_pull_requests_read_images_of_their_stack_and_push_none(stack: str) -> None:
+def test_plans_and_pull_requests_can_read_but_not_push_images(stack: str) -> None:
     given = fixture_project.config(stack)["vertex-training:registry"]["members"]
     assert list(given) == ["roles/artifactregistry.reader"]
     end = f"-{stack}@acme-ml-{stack}.iam.gserviceaccount.com"

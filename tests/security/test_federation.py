@@ -1,4 +1,4 @@
-"""Which token of GitHub may become which account of CI, by the claims in it.
+"""Tests which GitHub token can impersonate which account of CI, by the token's claims.
 
 The provider's attribute mapping and condition are evaluated as the Security Token Service does: the
 mapping first, then the condition over the assertion and the mapped attributes. An expression that
@@ -39,7 +39,7 @@ def environments() -> dict[str, dict[str, dict[str, Any]]]:
 def token(
     workflow: str, event: str, ref: str, context: str, **claims: str | None
 ) -> dict[str, str]:
-    """Claims of a token; a claim of ``None`` is absent.
+    """Return the claims of a token; a claim of ``None`` is absent.
 
     https://docs.github.com/en/actions/reference/security/oidc
     """
@@ -147,7 +147,7 @@ def accounts(resources: dict[str, dict[str, Any]], claims: dict[str, str]) -> se
 
 @pytest.mark.parametrize("stack", ["dev", "prod"])
 @pytest.mark.parametrize("name", TOKENS)
-def test_a_token_becomes_these_accounts_and_no_other(
+def test_token_can_impersonate_only_the_expected_accounts(
     name: str, stack: str, environments: dict[str, dict[str, dict[str, Any]]]
 ) -> None:
     row = TOKENS[name]
@@ -161,7 +161,7 @@ IMAGES: Final = {"environment": "dev-images"}
 NO_BUILDS: Final = TABLES["not built"]
 
 
-def test_images_are_built_in_dev_alone(environments: dict[str, dict[str, dict[str, Any]]]) -> None:
+def test_images_are_built_only_in_dev(environments: dict[str, dict[str, dict[str, Any]]]) -> None:
     claims = on_main("images", "workflow_dispatch", **IMAGES)
     assert attributes(environments["dev"], claims)["attribute.ci_role"] == "build"
     assert not accounts(environments["dev"], claims)
@@ -171,7 +171,7 @@ def test_images_are_built_in_dev_alone(environments: dict[str, dict[str, dict[st
 
 
 @pytest.mark.parametrize("name", NO_BUILDS)
-def test_no_other_token_builds_images(
+def test_only_the_image_workflow_token_can_build_images(
     name: str, environments: dict[str, dict[str, dict[str, Any]]]
 ) -> None:
     assert (
@@ -180,7 +180,9 @@ def test_no_other_token_builds_images(
     )
 
 
-def test_mapping_is_within_the_limits(environments: dict[str, dict[str, dict[str, Any]]]) -> None:
+def test_attribute_mapping_is_within_the_limits(
+    environments: dict[str, dict[str, dict[str, Any]]],
+) -> None:
     for resources in environments.values():
         assert len(provider(resources)["attributeCondition"]) <= MAX_CONDITION
         assert all(
@@ -191,7 +193,9 @@ def test_mapping_is_within_the_limits(environments: dict[str, dict[str, dict[str
             assert sum(len(key) + len(value) for key, value in mapped.items()) <= MAX_ATTRIBUTES
 
 
-def test_no_account_has_a_free_name(environments: dict[str, dict[str, dict[str, Any]]]) -> None:
+def test_no_grant_uses_a_repository_name_that_others_can_register(
+    environments: dict[str, dict[str, dict[str, Any]]],
+) -> None:
     for resources in environments.values():
         texts = [provider(resources)["attributeCondition"]]
         texts += provider(resources)["attributeMapping"].values()
@@ -203,7 +207,7 @@ def test_no_account_has_a_free_name(environments: dict[str, dict[str, dict[str, 
 
 
 def signing_jobs() -> list[tuple[str, str, dict[str, Any], list[str]]]:
-    """(workflow, event, job, variables of the accounts it names) for every job that signs in."""
+    """Yield workflow, event, job and variables of its accounts, for each job that signs in."""
     found: list[tuple[str, str, dict[str, Any], list[str]]] = []
     for file in sorted((ROOT / ".github" / "workflows").glob("*.yml")):
         content = yaml.safe_load(file.read_text())
@@ -217,7 +221,9 @@ def signing_jobs() -> list[tuple[str, str, dict[str, Any], list[str]]]:
     return found
 
 
-def test_jobs_may_become_their_account(environments: dict[str, dict[str, dict[str, Any]]]) -> None:
+def test_signing_jobs_can_impersonate_their_account(
+    environments: dict[str, dict[str, dict[str, Any]]],
+) -> None:
     seen: set[str] = set()
     for workflow, event, job, pairs in signing_jobs():
         claims = on_main(workflow, event)
@@ -233,14 +239,14 @@ def test_jobs_may_become_their_account(environments: dict[str, dict[str, dict[st
 
 
 def advance(stack: str, *, event: str = "schedule", ref: str = MAIN, **claims: str) -> set[str]:
-    """The ``ci_role`` of a token of ``advance.yml``, where schedules are allowed."""
+    """Return the ``ci_role`` of a token of ``advance.yml`` where schedules are allowed."""
     given = token("advance", event, ref, f"environment:{stack}-advance",
                   **({"environment": f"{stack}-advance"} | claims))  # fmt: skip
     mapped = attributes(registered(stack, schedules=True), given)
     return {mapped["attribute.ci_role"]} if mapped else set()
 
 
-def test_the_timer_of_schedules_signs_in_as_no_account_and_only_where_that_is_allowed() -> None:
+def test_schedule_timer_signs_in_without_an_account_and_only_if_allowed() -> None:
     for stack in ("dev", "prod"):
         assert advance(stack) == advance(stack, event="workflow_dispatch") == {"advance"}
         for wrong in (
@@ -263,7 +269,7 @@ def test_the_timer_of_schedules_signs_in_as_no_account_and_only_where_that_is_al
         assert max(map(len, mapping.values())) <= MAX_MAPPING
 
 
-def test_what_the_timer_may_is_to_read_the_state_submit_jobs_and_write_their_records() -> None:
+def test_schedule_timer_can_only_read_state_submit_jobs_and_write_records() -> None:
     found = registered("dev", schedules=True)
     bare = registered("dev")
     new = {name: found[name] for name in found.keys() - bare.keys()}

@@ -1,4 +1,6 @@
-"""No secret leaves in a context, a package, an object or data, unless the stack file allows it."""
+"""Tests that contexts, packages, objects and data contain no secret unless the stack file allows
+it.
+"""
 
 from __future__ import annotations
 
@@ -60,7 +62,7 @@ HARMLESS: Final = {
 
 
 def place(file: str) -> str:
-    """``file`` or ``file:line``, as messages have it."""
+    """Return ``file`` or ``file:line``, as in messages."""
     line = LEAKS[Path(file).name][1]
     return f"{file}:{line}" if line else file
 
@@ -78,7 +80,7 @@ def checked() -> Result:
 
 
 @pytest.mark.parametrize("name", LEAKS)
-def test_a_secret_is_found_with_its_line_and_rule(name: str) -> None:
+def test_secret_is_reported_with_line_and_rule(name: str) -> None:
     text, line, rule = LEAKS[name]
     file = files.File(f"jobs/{name}", len(text), text.encode)
     (problem,) = files.scan([file], {}).problems
@@ -89,7 +91,7 @@ def test_a_secret_is_found_with_its_line_and_rule(name: str) -> None:
         assert files.scan([file], allowed).problems == ()
 
 
-def test_code_and_settings_without_secrets_are_let_through() -> None:
+def test_code_and_settings_without_secrets_pass() -> None:
     found = files.scan([files.File(n, len(t), t.encode) for n, t in HARMLESS.items()], {})
     assert found.problems == ()
 
@@ -105,7 +107,7 @@ def test_code_and_settings_without_secrets_are_let_through() -> None:
         *(TEXT.encode(form) for form in ("utf-16", "utf-16-le", "utf-16-be", "utf-32")),
     ],
 )
-def test_bytes_of_zero_hide_no_secret(data: bytes) -> None:
+def test_nul_bytes_hide_no_secret(data: bytes) -> None:
     file = files.File("jobs/notes.env", len(data), lambda: data)
     found = files.scan([file], {})
     assert [each.location.line for each in found.problems][:1] == [data.count(b"\n") + 1]
@@ -113,7 +115,7 @@ def test_bytes_of_zero_hide_no_secret(data: bytes) -> None:
 
 
 @pytest.mark.parametrize("begin", files.COMPRESSED)
-def test_what_is_compressed_is_said(begin: bytes) -> None:
+def test_compressed_file_is_reported_as_not_scanned(begin: bytes) -> None:
     data = begin + b"\0\1\2"
     found = files.scan([files.File("jobs/data.x", len(data), lambda: data)], {})
     assert found.unscanned == ("jobs/data.x",)
@@ -121,7 +123,7 @@ def test_what_is_compressed_is_said(begin: bytes) -> None:
     assert "jobs/data.x" in found.note
 
 
-def test_what_is_too_large_to_be_looked_at_is_said_in_one_line() -> None:
+def test_files_too_large_to_scan_are_reported_in_one_line() -> None:
     def read() -> bytes:
         return b"x" * files.MAX_FILE
 
@@ -136,7 +138,7 @@ def test_what_is_too_large_to_be_looked_at_is_said_in_one_line() -> None:
 
 
 @pytest.mark.parametrize("name", ["key.json", "report.py"])
-def test_a_package_with_a_secret_is_refused_by_checks_and_previews(root: Path, name: str) -> None:
+def test_package_with_a_secret_is_refused_by_check_and_preview(root: Path, name: str) -> None:
     (root / "jobs/lib").mkdir()
     (root / "jobs/lib/__init__.py").touch()
     (root / "jobs/lib" / name).write_text(LEAKS[name][0])
@@ -152,7 +154,7 @@ def test_a_package_with_a_secret_is_refused_by_checks_and_previews(root: Path, n
     assert load(root, "one").packages
 
 
-def test_requirements_beside_a_script_are_looked_at(root: Path) -> None:
+def test_requirements_beside_a_script_are_scanned(root: Path) -> None:
     (root / "jobs/a.py").write_text("print(1)\n")
     (root / "jobs/a.requirements.txt").write_text(f"x @ git+https://{TOKEN}@git.acme/x.git\n")
     configure(root, packages={"a": {"path": "jobs/a.py"}})
@@ -160,7 +162,7 @@ def test_requirements_beside_a_script_are_looked_at(root: Path) -> None:
         load(root, "one")
 
 
-def test_an_object_with_a_secret_is_refused_before_anything_is_sent(root: Path) -> None:
+def test_object_with_a_secret_is_refused_before_any_upload(root: Path) -> None:
     (root / "data").mkdir()
     (root / "data/settings.json").write_text(LEAKS["settings.json"][0])
     (root / "data/large.bin").write_bytes(b"x" * (files.MAX_FILE + 1))
@@ -175,7 +177,7 @@ def test_an_object_with_a_secret_is_refused_before_anything_is_sent(root: Path) 
 
 
 @pytest.mark.parametrize("name", [".env", "id_rsa", "key.json", "report.py"])
-def test_a_context_with_a_secret_is_warned_of_and_never_built(
+def test_build_context_with_a_secret_is_reported_and_never_built(
     vt: Any, root: Path, registry: Any, programs: Path, name: str
 ) -> None:
     (root / "jobs/train" / name).write_text(LEAKS[name][0])
@@ -190,7 +192,7 @@ def test_a_context_with_a_secret_is_warned_of_and_never_built(
     assert vt(*build).exit_code == 0
 
 
-def test_a_secret_in_a_build_argument_is_refused(
+def test_secret_in_a_build_argument_is_refused(
     vt: Any, root: Path, registry: Any, programs: Path
 ) -> None:
     image = f"{{context: jobs/train, buildArgs: {{PIP_INDEX_URL: 'https://me:{TOKEN}@pypi.acme'}}}}"
@@ -219,7 +221,7 @@ def test_data_with_a_secret_is_not_pushed(bucket: storage.Bucket, tmp_path: Path
 
 
 @pytest.mark.parametrize("as_json", [False, True], ids=["text", "json"])
-def test_the_log_of_a_job_is_shown_without_secrets(
+def test_log_of_a_job_is_shown_without_secrets(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], as_json: bool
 ) -> None:
     said = [f"login with {TOKEN}", "--password=canary-two", *KEY.splitlines(), "loss 0.1"]
@@ -279,13 +281,13 @@ def test_secret_lines_by_kind_of_file(name: str, text: str, found: dict[int, str
         "a.ppk",
     ],
 )  # fmt: skip
-def test_a_file_that_is_a_key_is_one_whatever_it_holds(name: str) -> None:
+def test_key_file_is_detected_by_its_name(name: str) -> None:
     for kept in (f"jobs/{name}", f"{name}x"):
         found = files.scan([files.File(kept, 1, lambda: b"x")], {}).problems
         assert [str(each.location) for each in found] == ([kept] if "/" in kept else [])
 
 
-def test_as_many_bytes_as_the_bounds_allow_are_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_files_up_to_the_size_limits_are_scanned(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(files, "MAX_FILE", 10)
     monkeypatch.setattr(files, "MAX_TOTAL", 25)
     read: list[str] = []
@@ -300,8 +302,10 @@ def test_as_many_bytes_as_the_bounds_allow_are_looked_at(monkeypatch: pytest.Mon
     assert found.problems == ()
 
 
-def test_code_of_a_script_has_regular_files_of_its_folder_alone(tmp_path: Path) -> None:
-    """Links out of it, devices, ignored and large files, keys and caches stay here."""
+def test_code_of_a_script_contains_only_regular_files_of_its_folder(tmp_path: Path) -> None:
+    """Links out of the folder, devices, ignored and large files, keys and caches are not
+    uploaded.
+    """
     folder, outside = tmp_path / "checkout" / "job", tmp_path / "outside"
     outside.mkdir()
     (outside / "other.txt").write_text("x")
@@ -346,7 +350,7 @@ def test_code_of_a_script_has_regular_files_of_its_folder_alone(tmp_path: Path) 
             code.collect(folder / "train.py", [path])
 
 
-def test_code_of_a_script_in_a_folder_with_too_much_is_refused(tmp_path: Path) -> None:
+def test_script_in_a_folder_with_too_many_files_is_refused(tmp_path: Path) -> None:
     (tmp_path / "train.py").touch()
     for number in range(1 + code.MAX_TOTAL // code.MAX_FILE):
         (tmp_path / f"{number}.bin").touch()

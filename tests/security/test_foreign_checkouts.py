@@ -1,4 +1,4 @@
-"""A repository from somebody else: what it carries directs no command at files outside of it."""
+"""Tests that a foreign repository directs no command at files outside of it."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ def made(folder: Path, *more: str) -> Path:
 
 
 def files(folder: Path) -> dict[str, bytes]:
-    """The content of each file of a checkout."""
+    """Return the content of each file of a checkout."""
     paths = (path for path in folder.rglob("*") if path.is_file())
     names = ((path.relative_to(folder).as_posix(), path) for path in paths)
     return {name: path.read_bytes() for name, path in names if not name.startswith(".git/")}
 
 
 def age(folder: Path) -> None:
-    """Make a repository one of an earlier release, whose Makefile and report were others."""
+    """Turn a repository into one of an earlier release, with another Makefile and report."""
     document = json.loads((folder / manifest.NAME).read_text())
     document["release"] = "0.0.1"
     for path in ("Makefile", "tools/report"):
@@ -66,7 +66,7 @@ def clone(source: Path, target: Path) -> Path:
 
 
 def plan(folder: Path) -> None:
-    """Put into a repository what an interrupted command once left in it."""
+    """Write the plan of an interrupted command into a repository."""
     (folder / PENDING).mkdir(parents=True)
     digest, steps = hashlib.sha256(b"#!/bin/sh\n").hexdigest(), list[dict[str, str | None]]()
     for number, path in enumerate(VICTIMS):
@@ -80,7 +80,7 @@ def plan(folder: Path) -> None:
     "command", [("upgrade",), ("init", ".", *GIVEN), ("init", "--environment", "qa")]
 )
 @pytest.mark.parametrize("with_manifest", [True, False])
-def test_no_command_carries_out_a_plan_that_a_cloned_repository_has(
+def test_plan_file_of_a_cloned_repository_is_not_executed(
     command: tuple[str, ...], with_manifest: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     source = tmp_path / "source"
@@ -99,10 +99,8 @@ def test_no_command_carries_out_a_plan_that_a_cloned_repository_has(
 
 
 @pytest.mark.parametrize("link", ["Makefile", "tools", ".vertex-training.json", "jobs/digits"])
-def test_an_upgrade_neither_shows_nor_writes_what_a_link_leads_to(
-    link: str, tmp_path: Path
-) -> None:
-    """Neither when the branch is made, nor when git takes it over."""
+def test_upgrade_neither_shows_nor_writes_link_targets(link: str, tmp_path: Path) -> None:
+    """Covers the creation of the branch and its checkout by git."""
     source = made(tmp_path / "source", "--name", "acme")
     age(source)
     (tmp_path / "elsewhere").mkdir()
@@ -133,8 +131,8 @@ def test_an_upgrade_neither_shows_nor_writes_what_a_link_leads_to(
     assert files(tmp_path / "elsewhere") == {"report": b"canary of the host\n"}
 
 
-def test_an_upgrade_runs_no_program_that_settings_of_git_name(tmp_path: Path) -> None:
-    """A repository that was unpacked, and not cloned, brings hooks and settings along."""
+def test_upgrade_runs_no_program_of_git_settings(tmp_path: Path) -> None:
+    """An unpacked repository, unlike a clone, contains hooks and settings."""
     root = made(tmp_path / "x", "--name", "acme")
     age(root)
     (root / ".gitattributes").write_text("* filter=own\n")
@@ -161,7 +159,7 @@ def test_an_upgrade_runs_no_program_that_settings_of_git_name(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("path", ["../victim/x", "/etc/passwd", ".GIT/config", "sub/.git/hooks/x"])
-def test_a_manifest_that_names_what_is_not_the_repositorys_is_refused(
+def test_manifest_with_paths_outside_of_the_repository_is_refused(
     path: str, tmp_path: Path
 ) -> None:
     root = made(tmp_path / "x", "--name", "acme")
@@ -178,7 +176,7 @@ PROGRAMS: Final = ("pulumi", "python", "git", "gcloud")
 
 @pytest.fixture(scope="module")
 def trapped(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A repository of which every piece of code leaves a file beside it when it runs."""
+    """Return a repository in which each piece of code writes a file when it runs."""
     folder = tmp_path_factory.mktemp("trapped")
     root, trap = made(folder / "clone", "--name", "acme"), f"open({str(folder / 'ran')!r}, 'a')\n"
     for name in (*LOADED, "jobs/digits/setup.py"):
@@ -201,7 +199,7 @@ def trapped(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "import jobs/digits/task.py",
     ],
 )  # fmt: skip
-def test_what_only_reads_a_repository_runs_nothing_of_it(trapped: Path, command: str) -> None:
+def test_read_only_commands_run_no_code_of_the_repository(trapped: Path, command: str) -> None:
     vt = Path(sys.executable).parent / "vt"
     ran = trapped.parent / "ran"
     done = subprocess.run(
@@ -221,7 +219,7 @@ def test_what_only_reads_a_repository_runs_nothing_of_it(trapped: Path, command:
         ("jobs", "list", "-s", "x"),
     ],
 )  # fmt: skip
-def test_a_pipe_in_the_place_of_a_stack_file_is_refused_and_not_waited_for(
+def test_pipe_in_place_of_a_stack_file_is_refused_at_once(
     command: tuple[str, ...], tmp_path: Path
 ) -> None:
     (tmp_path / "Pulumi.yaml").write_text("name: x\nruntime: python\n")

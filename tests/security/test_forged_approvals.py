@@ -1,4 +1,4 @@
-"""Who may push a branch runs workflows in the name of Actions; none of them approves anything."""
+"""Tests that workflows on a pushed branch, which run in the name of Actions, approve nothing."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def asked(hub: GitHub, expect: int) -> str:
 
 
 def rewrite(hub: GitHub, **changed: Any) -> None:
-    """A workflow of a branch has called PATCH on the comment."""
+    """Rewrite the comment by PATCH, as a workflow of a branch can."""
     state = hub.state
     state["comments"][0] |= {"updated_at": "written later", **changed}
     hub.file.write_text(json.dumps(state))
@@ -41,13 +41,13 @@ def marker(plan: str) -> str:
 
 
 @pytest.mark.usefixtures("merged")
-def test_a_record_that_a_comment_holds_approves_nothing(hub: GitHub) -> None:
+def test_record_inside_a_comment_approves_nothing(hub: GitHub) -> None:
     hub.add("comments", id=1, issue=7, user=BOT, body=marker(BAD), updated_at="written 1")
     assert "pull request 7 has no preview of dev that succeeded" in asked(hub, expect=1)
 
 
 @pytest.mark.usefixtures("merged")
-def test_a_comment_that_was_rewritten_after_its_report_is_approved_by_nobody(hub: GitHub) -> None:
+def test_comment_edited_after_its_report_is_not_approved(hub: GitHub) -> None:
     hub.told(plan=BAD, approval=True)
     asked(hub, expect=0)
     rewrite(hub, body=marker(HARMLESS))
@@ -57,14 +57,14 @@ def test_a_comment_that_was_rewritten_after_its_report_is_approved_by_nobody(hub
 
 
 @pytest.mark.usefixtures("merged")
-def test_a_comment_that_was_rewritten_and_put_back_is_approved_by_nobody(hub: GitHub) -> None:
+def test_comment_edited_and_restored_is_not_approved(hub: GitHub) -> None:
     hub.told(plan=BAD, approval=True)
     rewrite(hub)
     assert "was changed or deleted after it was written" in asked(hub, expect=1)
 
 
 @pytest.mark.usefixtures("merged")
-def test_a_comment_that_was_deleted_is_approved_by_nobody(hub: GitHub) -> None:
+def test_deleted_comment_is_not_approved(hub: GitHub) -> None:
     hub.told(plan=BAD, approval=True)
     hub.file.write_text(json.dumps(hub.state | {"comments": []}))
     assert "was changed or deleted after it was written" in asked(hub, expect=1)
@@ -84,7 +84,7 @@ RUNS: Final[dict[str, dict[str, Any]]] = {
 
 @pytest.mark.usefixtures("merged")
 @pytest.mark.parametrize("run", RUNS.values(), ids=RUNS)
-def test_an_artifact_of_another_run_approves_nothing(hub: GitHub, run: dict[str, Any]) -> None:
+def test_artifact_of_another_run_approves_nothing(hub: GitHub, run: dict[str, Any]) -> None:
     hub.told(plan=HARMLESS, approval=True)
     asked(hub, expect=0)
     honest = json.loads(hub.file.with_name("x").read_text())
@@ -95,15 +95,13 @@ def test_an_artifact_of_another_run_approves_nothing(hub: GitHub, run: dict[str,
 
 
 @pytest.mark.usefixtures("merged")
-def test_the_newest_report_has_the_last_word(hub: GitHub) -> None:
+def test_newest_report_decides_about_approval(hub: GitHub) -> None:
     hub.told(plan=HARMLESS, approval=True)
     hub.told(plan=HARMLESS)  # its preview failed
     assert "has no preview of dev that succeeded" in asked(hub, expect=1)
 
 
-def test_the_workflow_that_reports_keeps_what_it_wrote_and_the_one_that_deploys_may_read_it() -> (
-    None
-):
+def test_report_workflow_stores_its_record_and_deploy_workflow_can_read_it() -> None:
     report = yaml.safe_load((WORKFLOWS / "report.yml").read_text())
     assert list(report[True]) == ["workflow_run"]  # the event that a branch cannot forge
     steps = report["jobs"]["comment"]["steps"]

@@ -1,4 +1,6 @@
-"""A grant straight to a person is told like one by way of an account; strangers are refused."""
+"""Tests that direct grants to people are reported like grants through accounts; strangers are
+refused.
+"""
 
 from __future__ import annotations
 
@@ -59,7 +61,7 @@ KEPT: Final = plans.step(
 
 
 def asked_for(who: str, role: str, type_: str = plans.MEMBER, **on: str) -> plans.Event:
-    """A grant that the stack file asks for by name."""
+    """Return a grant that the stack file requests by name."""
     event = plans.create(
         type_, "extra-grant", role=role, member=who, **(on or {"bucket": "vision-data"})
     )
@@ -82,7 +84,7 @@ def answer(found: ReviewReport, question: str) -> tuple[str, ...]:
     ("role", "verb"),
     [("roles/storage.objectViewer", "reads"), ("roles/storage.admin", "writes")],
 )
-def test_data_that_a_person_reads_without_an_account_is_told(role: str, verb: str) -> None:
+def test_direct_read_access_of_a_person_is_reported(role: str, verb: str) -> None:
     found = reviewed(asked_for(BOB, role))
     assert answer(found, "whose data becomes readable") == (f"{BOB} {verb} bucket vision-data",)
 
@@ -97,23 +99,23 @@ def test_data_that_a_person_reads_without_an_account_is_told(role: str, verb: st
         ("roles/owner", "writes everything of project acme-ml-dev"),
     ],
 )
-def test_a_role_on_the_project_is_told_for_all_that_is_in_it(role: str, what: str) -> None:
+def test_role_on_the_project_is_reported_for_all_its_data(role: str, what: str) -> None:
     found = reviewed(asked_for(KIM, role, ON_PROJECT, project="acme-ml-dev"))
     assert answer(found, "whose data becomes readable") == (f"{KIM} {what}",)
 
 
-def test_a_role_on_the_project_that_reads_no_data_is_no_answer() -> None:
+def test_role_on_the_project_without_data_access_is_not_reported() -> None:
     found = reviewed(asked_for(KIM, "roles/logging.viewer", ON_PROJECT, project="acme-ml-dev"))
     assert answer(found, "whose data becomes readable") == ()
 
 
-def test_a_grant_that_is_asked_for_says_so_and_not_what_the_program_would() -> None:
+def test_grant_of_the_stack_file_is_reported_as_requested() -> None:
     told = markdown.render(reviewed(asked_for(KIM, "roles/storage.objectViewer")))
     [row] = [line for line in told.splitlines() if line.startswith("| gained")]
     assert row.endswith("| the stack file asks for it by name |")
 
 
-def test_a_grant_of_a_teams_own_code_says_so() -> None:
+def test_grant_of_a_teams_own_code_is_reported_as_such() -> None:
     event = plans.create(plans.MEMBER, "reports", **plans.member("data", who=KIM))
     metadata = event["resourcePreEvent"]["metadata"]
     metadata["urn"] = f"urn:pulumi:dev::vertex-training::{plans.MEMBER}::reports"
@@ -126,12 +128,12 @@ def test_a_grant_of_a_teams_own_code_says_so() -> None:
     "role",
     ["roles/storage.admin", "roles/owner", "roles/iam.serviceAccountTokenCreator"],
 )
-def test_a_role_of_administrators_is_in_the_headline(role: str) -> None:
+def test_administrator_role_is_in_the_headline(role: str) -> None:
     told = verdict(reviewed(asked_for(KIM, role)))
     assert f"administrators' roles: {KIM} {role} on bucket vision-data" in told
 
 
-def test_what_the_program_must_grant_to_an_agent_is_not() -> None:
+def test_required_grant_to_a_service_agent_is_not_in_the_headline() -> None:
     agent = "serviceAccount:service-210987654321@gcp-sa-aiplatform.iam.gserviceaccount.com"
     granted = plans.create(
         ON_PROJECT, "agent", role="roles/compute.networkAdmin", member=agent, project="acme-ml-dev"
@@ -142,19 +144,19 @@ def test_what_the_program_must_grant_to_an_agent_is_not() -> None:
 
 
 @pytest.mark.parametrize("member", [*MEMBERS["of other domains"], *MEMBERS["own"]])
-def test_a_member_of_a_domain_that_had_none_is_in_the_headline(member: str) -> None:
+def test_first_member_of_a_new_domain_is_in_the_headline(member: str) -> None:
     told = member not in MEMBERS["own"]
     line = verdict(reviewed(asked_for(member, "roles/storage.objectViewer")))
     assert (f"members of other domains: {member}" in line) is told
 
 
-def test_a_domain_that_the_limits_name_is_the_stacks_own() -> None:
+def test_domain_in_the_limits_is_not_foreign() -> None:
     own = CONFIG | {"vertex-training:limits": json.dumps({"memberDomains": ["example.*"]})}
     line = verdict(reviewed(asked_for("group:all@example.org", "roles/x"), config=own))
     assert "other domains" not in line
 
 
-def test_a_domain_more_is_a_raised_limit() -> None:
+def test_additional_domain_is_reported_as_a_raised_limit() -> None:
     outputs = {"limits": {"limits": {"memberDomains": ["example.com"]}}}
     deployed = plans.step("same", "pulumi:pulumi:Stack", "dev", {}, {}, outputs=outputs)
     more = {"memberDomains": ["example.com", "gmail.com"]}
@@ -162,7 +164,7 @@ def test_a_domain_more_is_a_raised_limit() -> None:
     assert "limits.memberDomains example.com → example.com, gmail.com" in verdict(found)
 
 
-def test_a_policy_that_is_set_as_a_whole_is_told_member_by_member() -> None:
+def test_whole_policy_is_reported_member_by_member() -> None:
     data = {"bindings": [{"role": "roles/storage.objectViewer", "members": [BOB, "allUsers"]}]}
     policy = plans.create(
         "gcp:storage/bucketIAMPolicy:BucketIAMPolicy", "whole",
@@ -180,7 +182,7 @@ def root(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_members_of_other_domains_are_refused_at_their_places(root: Path) -> None:
+def test_members_of_other_domains_are_refused_with_their_location(root: Path) -> None:
     with pytest.raises(ConfigError) as refused:
         stack.load(root, "dev")
     told = [(p.path[1:], p.value, p.rule) for p in refused.value.problems]
@@ -199,7 +201,7 @@ def test_members_of_other_domains_are_refused_at_their_places(root: Path) -> Non
     ]
 
 
-def test_the_policy_gets_the_domains_of_the_stack_file(root: Path) -> None:
+def test_policy_receives_the_domains_of_the_stack_file(root: Path) -> None:
     config = policy_levels.policy_config(root, "dev", None)
     assert policy_levels.levels_of(config) == {}
     policy = next(each for each in load() if each.id == "members-of-own-domains")
@@ -219,19 +221,19 @@ def test_the_policy_gets_the_domains_of_the_stack_file(root: Path) -> None:
 
 
 @pytest.mark.parametrize("member", MEMBERS["no members"])
-def test_what_is_no_member_is_of_no_domain(member: str) -> None:
+def test_invalid_member_has_no_domain(member: str) -> None:
     assert domain_of_member(member) == ""
     assert not is_of_domains(member, ["*", "example.com", "*example.com", "projects/*"])
 
 
 @pytest.mark.parametrize(("member", "domain"), MEMBERS["domains"].items())
-def test_a_member_is_of_one_domain_project_or_pool(member: str, domain: str) -> None:
+def test_member_belongs_to_one_domain_project_or_pool(member: str, domain: str) -> None:
     assert domain_of_member(member) == domain
     assert is_of_domains(member, [domain])
     assert not is_of_domains(member, ["example.org", "projects/210987654321"])
 
 
-def test_an_existing_account_of_another_project_is_a_member_as_well(root: Path) -> None:
+def test_existing_account_of_another_project_is_checked_as_a_member(root: Path) -> None:
     account = "trainer@other-project.iam.gserviceaccount.com"
     accounts = f"  vertex-training:serviceAccounts:\n    trainer: {{existing: {account}}}\n"
     (root / "Pulumi.dev.yaml").write_text(STACK + accounts)
@@ -248,7 +250,7 @@ def test_an_existing_account_of_another_project_is_a_member_as_well(root: Path) 
         ("projects/123456789012", f"projects/123456789012/{POOL}/*"),
     ],
 )
-def test_a_pool_is_allowed_by_its_name(root: Path, entry: str, member: str) -> None:
+def test_pool_is_allowed_by_its_name(root: Path, entry: str, member: str) -> None:
     member = f"principalSet://iam.googleapis.com/{member}"
     told = STACK.replace('"group:ml@example.com", "group:ml@example.org"', f'"{member}"')
     (root / "Pulumi.dev.yaml").write_text(told)
@@ -263,7 +265,7 @@ def test_a_pool_is_allowed_by_its_name(root: Path, entry: str, member: str) -> N
 
 
 @pytest.mark.parametrize("entry", MEMBERS["entries that allow more than they say"])
-def test_an_entry_that_allows_more_than_it_says_is_refused(root: Path, entry: str) -> None:
+def test_ambiguous_entry_of_allowed_members_is_refused(root: Path, entry: str) -> None:
     told = STACK.replace("[example.com]", json.dumps([entry]))
     (root / "Pulumi.dev.yaml").write_text(told, encoding="utf-8")
     with pytest.raises(ConfigError) as refused:
@@ -275,7 +277,7 @@ def test_an_entry_that_allows_more_than_it_says_is_refused(root: Path, entry: st
 @pytest.mark.parametrize(
     "member", [each for each in MEMBERS["no members"] if each[:5] in ("user:", "princ")]
 )
-def test_a_stack_file_names_members_that_iam_has(root: Path, member: str) -> None:
+def test_stack_file_rejects_members_unknown_to_iam(root: Path, member: str) -> None:
     told = STACK.replace('"group:ml@example.com"', json.dumps(member))
     told = told.replace("[example.com]", "[example.com, example.org]")
     (root / "Pulumi.dev.yaml").write_text(told, encoding="utf-8")
@@ -295,7 +297,7 @@ def test_a_stack_file_names_members_that_iam_has(root: Path, member: str) -> Non
     ],
 )
 @pytest.mark.parametrize("type_", [ON_PROJECT, *external_grants.BY_NAME])
-def test_a_member_is_one_word_of_the_command_that_others_run(member: str, type_: str) -> None:
+def test_member_is_quoted_in_a_suggested_command(member: str, type_: str) -> None:
     resource = "" if type_ == ON_PROJECT else "b/name"
     grant = GrantRequest(
         "key", type_, "roles/x.y", member, "acme", resource, ours=False, asked_for=True
@@ -304,7 +306,7 @@ def test_a_member_is_one_word_of_the_command_that_others_run(member: str, type_:
     assert f"--member={member}" in words
 
 
-def test_a_member_ends_no_code_on_the_page_of_rights() -> None:
+def test_member_cannot_end_a_code_span_on_the_page_of_grants() -> None:
     member = "principal://iam.googleapis.com/x/subject/`</code><img>\u202e|"
     grants = (IamBinding(member, "r", "bucket", "b"),)
     page = iam.as_markdown([iam.EnvironmentIam("dev", grants, {}, ())])

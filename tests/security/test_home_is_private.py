@@ -1,4 +1,4 @@
-"""Another user of this machine reads and writes nothing below the home of the local cloud."""
+"""Tests that another user of this machine cannot read or write in the local cloud's home folder."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ from tests.unit.localcloud.conftest import PARENT, PROJECT, TRAINER, command_job
 
 @pytest.fixture
 def open_umask() -> Iterator[None]:
-    """Files are made for everybody, unless the program that makes them says otherwise."""
+    """Set a umask with which new files are accessible to all users."""
     before = os.umask(0)
     yield
     os.umask(before)
 
 
 def open_to_others(root: Path) -> list[str]:
-    """Paths of ``root`` and below that another user has any right to."""
+    """Return paths in ``root`` with any permission for other users."""
     return [
         f"{stat.filemode(path.lstat().st_mode)} {path.relative_to(root)}"
         for path in (root, *root.rglob("*"))
@@ -66,7 +66,7 @@ def test_home_is_private_whatever_the_umask(tmp_path: Path, open_umask: None) ->
         lifecycle.stop(home)
 
 
-def test_open_home_is_closed_when_the_cloud_starts(tmp_path: Path, open_umask: None) -> None:
+def test_start_makes_an_open_home_private(tmp_path: Path, open_umask: None) -> None:
     home = Home(tmp_path / "home", Path(__file__).resolve().parents[2])
     home.create()
     for folder in (home.root, home.storage, home.jobs):

@@ -1,4 +1,4 @@
-"""A folder that a clone, a branch or an archive brings along is no home of the local cloud."""
+"""Tests that a folder from a clone, a branch or an archive is not accepted as a home folder."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ STACK: Final = "config: {'gcp:project': local-x, 'gcp:region': us-central1}\n"
 
 
 def vt(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    """The command in a session of its own, which it might end."""
+    """Run the command in a session of its own, which it may end."""
     env = {name: value for name, value in os.environ.items() if name != "VT_LOCAL_HOME"}
     command = [sys.executable, "-m", "vertex_training_cli.cli", *words]
     return subprocess.run(
@@ -46,7 +46,7 @@ def vt(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
 
 @pytest.fixture
 def source(tmp_path: Path) -> Path:
-    """A project of somebody else, and a file outside of it."""
+    """Return a foreign project, and a file outside of it."""
     root = tmp_path / "source"
     root.mkdir()
     (root / "Pulumi.yaml").write_text("name: x\nruntime: python\n")
@@ -64,7 +64,7 @@ def committed(source: Path) -> None:
 
 @pytest.fixture
 def hostile(source: Path) -> Path:
-    """A home as ``vt local`` makes it, with links in it."""
+    """Return a home folder as ``vt local`` creates it, with links in it."""
     home = Home(source / ".vt-local", source)
     home.create()
     (home.root / ".vt-local-home").touch()
@@ -81,7 +81,7 @@ def cloned(source: Path) -> Path:
 
 
 def unpacked(source: Path) -> Path:
-    """An archive of the repository, as a page of it offers one."""
+    """Return an unpacked archive of the repository, in the form that GitHub offers."""
     target = source.with_name("archive")
     shutil.copytree(source, target, symlinks=True, ignore=shutil.ignore_patterns(".git"))
     return target
@@ -100,7 +100,7 @@ def contents(root: Path) -> dict[str, bytes | None]:
     [*((command, cloned) for command in COMMANDS), (("local", "down"), unpacked)],
     ids=lambda value: value.__name__ if callable(value) else " ".join(value),
 )
-def test_no_command_takes_a_home_that_came_with_a_checkout(
+def test_home_folder_inside_a_checkout_is_refused(
     command: tuple[str, ...], way: Any, source: Path, hostile: Path
 ) -> None:
     checkout = way(source)
@@ -133,10 +133,10 @@ def ours(tmp_path: Path) -> Iterator[Home]:
     ],
     ids=lambda record: str(record)[:60],
 )  # fmt: skip
-def test_a_record_of_no_process_signals_none(
+def test_record_without_a_running_process_signals_none(
     record: Any, ours: Home, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A process that exists is named by its start time, too."""
+    """A record also contains the start time of its process."""
     monkeypatch.setattr(os, "killpg", lambda *_: pytest.fail("a group was signalled"))
     sleeper = subprocess.Popen(["sleep", "60"], start_new_session=True)
     try:
@@ -156,8 +156,8 @@ def test_a_record_of_no_process_signals_none(
         sleeper.wait()
 
 
-def test_a_record_of_a_process_that_leads_no_session_signals_none(ours: Home) -> None:
-    """Each process of a server is the leader of its own; others are the user's."""
+def test_record_of_a_process_without_its_own_session_signals_none(ours: Home) -> None:
+    """Each process of a server leads a session of its own; other processes are the user's."""
     sleeper = subprocess.Popen(["sleep", "60"], process_group=0)
     try:
         processes.register_child(ours.children, sleeper.pid, "x")
@@ -179,7 +179,7 @@ def test_server_file_with_wrong_number_is_ignored(field: str, value: object, our
     assert ServerInfo.read(ours.server_file) is None
 
 
-def test_a_server_file_that_names_another_process_ends_none(ours: Home) -> None:
+def test_server_file_with_another_process_id_ends_no_process(ours: Home) -> None:
     info, sleeper = lifecycle.start(ours, print), subprocess.Popen(["sleep", "60"])
     os.kill(info.pid, signal.SIGSTOP)  # it would write its file anew
     try:
@@ -197,8 +197,8 @@ def test_a_server_file_that_names_another_process_ends_none(ours: Home) -> None:
         time.sleep(0.05)
 
 
-def test_branch_with_files_of_our_home_is_refused(source: Path, tmp_path: Path) -> None:
-    """What is ignored is overwritten when a branch is checked out."""
+def test_branch_with_files_of_the_home_is_refused(source: Path, tmp_path: Path) -> None:
+    """A checkout of a branch overwrites ignored files."""
     (source / ".gitignore").write_text(".vt-local\n")
     committed(source)
     git(source, "checkout", "-q", "-b", "theirs")
@@ -221,7 +221,7 @@ def test_branch_with_files_of_our_home_is_refused(source: Path, tmp_path: Path) 
     assert vt(checkout, "local", "stop").returncode == 0
 
 
-def test_a_link_to_a_home_of_another_checkout_is_no_home(source: Path, ours: Home) -> None:
+def test_link_to_the_home_of_another_checkout_is_refused(source: Path, ours: Home) -> None:
     (source / ".vt-local").symlink_to(ours.root)
     committed(source)
     checkout = cloned(source)
@@ -233,7 +233,7 @@ def test_a_link_to_a_home_of_another_checkout_is_no_home(source: Path, ours: Hom
     assert contents(ours.root) == before
 
 
-def test_moved_home_stays_ours_and_a_copy_is_refused(source: Path, tmp_path: Path) -> None:
+def test_moved_home_is_accepted_and_a_copy_is_refused(source: Path, tmp_path: Path) -> None:
     home = Home(source / ".vt-local", source)
     home.create()
     source.rename(tmp_path / "moved")
@@ -243,7 +243,7 @@ def test_moved_home_stays_ours_and_a_copy_is_refused(source: Path, tmp_path: Pat
     assert (done.returncode, "was not made by `vt local`" in done.stderr) == (1, True)
 
 
-def test_files_of_our_home_that_became_links_are_not_followed(ours: Home, tmp_path: Path) -> None:
+def test_links_in_place_of_home_files_are_not_followed(ours: Home, tmp_path: Path) -> None:
     (tmp_path / "victim").write_text("canary of the host\n")
     for file in (ours.start_lock, ours.server_log, ours.server_lock):
         file.symlink_to(tmp_path / "victim")

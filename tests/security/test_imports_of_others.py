@@ -1,4 +1,4 @@
-"""``vt import`` of somebody's file: bounded, and it takes only what lies plainly beside it."""
+"""Tests that ``vt import`` of a foreign file is bounded and copies only plain files beside it."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ BOMB = "\n".join(
 
 
 @pytest.mark.parametrize("use", ['f"{a12}"', '"x" + a12', '"{}".format(a12)', "{a12: 1}", "a12"])
-def test_nested_lists_are_not_written_out_in_a_text(use: str, tmp_path: Path) -> None:
+def test_import_bounds_the_text_of_nested_lists(use: str, tmp_path: Path) -> None:
     source = f"{BOMB}\nj = CustomJob(display_name={use}, worker_pool_specs=[{{'args': [{use}]}}])\n"
     (tmp_path / "bomb.py").write_text(source)
     code = "import pathlib, sys; from vertex_training_cli.importing import sources; "
@@ -52,7 +52,7 @@ DOUBLED = {
 
 
 @pytest.mark.parametrize("code", DOUBLED.values(), ids=DOUBLED)
-def test_text_that_doubles_line_by_line_is_bounded(code: str, tmp_path: Path) -> None:
+def test_import_bounds_text_that_doubles_with_each_line(code: str, tmp_path: Path) -> None:
     (tmp_path / "bomb.py").write_text(f"{code}CustomJob('j', [{{'replica_count': a59}}]).run()\n")
     with suppress(CommandError):  # larger than any job
         [job] = sources.read(tmp_path / "bomb.py").jobs
@@ -61,7 +61,7 @@ def test_text_that_doubles_line_by_line_is_bounded(code: str, tmp_path: Path) ->
 
 @pytest.fixture
 def beside(project: Path) -> Path:
-    """A folder with a job of somebody else that names files in it."""
+    """Return a folder with a foreign job that names files in it."""
     folder = project.parent / "downloads"
     (folder / ".ssh").mkdir(parents=True)
     (folder / ".ssh" / "id_rsa").write_bytes(SECRET)
@@ -76,9 +76,7 @@ def beside(project: Path) -> Path:
     return folder
 
 
-def test_hidden_files_keys_and_links_beside_a_source_are_not_copied(
-    beside: Path, vt, project: Path
-) -> None:
+def test_import_copies_no_hidden_files_keys_or_links(beside: Path, vt, project: Path) -> None:
     said = vt(beside / "job.yaml", "--write").output
     copied = {path.name for path in (project / "jobs/data").rglob("*") if path.is_file()}
     assert copied == {"data.csv"}
@@ -86,7 +84,7 @@ def test_hidden_files_keys_and_links_beside_a_source_are_not_copied(
     assert "canary" not in said
 
 
-def test_nothing_is_copied_from_the_home_itself(
+def test_import_copies_no_file_from_the_home_folder(
     beside: Path, vt, project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HOME", str(beside))
@@ -94,7 +92,7 @@ def test_nothing_is_copied_from_the_home_itself(
     assert not (project / "jobs/data").exists()
 
 
-def test_a_link_in_the_checkout_is_not_written_through(beside: Path, vt, project: Path) -> None:
+def test_import_writes_through_no_link_of_the_checkout(beside: Path, vt, project: Path) -> None:
     victim = project.parent / "victim"
     victim.mkdir()
     (project / "jobs" / "data").symlink_to(victim)
@@ -103,7 +101,7 @@ def test_a_link_in_the_checkout_is_not_written_through(beside: Path, vt, project
 
 
 @pytest.mark.parametrize("place", ["", "behind a link"])
-def test_looking_at_a_job_removes_no_file_outside_of_the_copy(
+def test_import_removes_no_file_outside_of_its_copy(
     place: str, beside: Path, vt, project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     temporary, name = project.parent / "temporary", "../../../../victim/data.csv"
@@ -123,7 +121,7 @@ def test_looking_at_a_job_removes_no_file_outside_of_the_copy(
 
 @pytest.fixture
 def bounded() -> Iterator[None]:
-    """A minute of the processor at most: beside other tests, a clock tells nothing."""
+    """Limit the processor time to one minute; wall time is unreliable beside other tests."""
     began = time.process_time()
     yield
     assert time.process_time() - began < 60
@@ -149,9 +147,7 @@ LONG = {
 
 @pytest.mark.usefixtures("bounded")
 @pytest.mark.parametrize("code", LONG.values(), ids=LONG)
-def test_code_that_runs_long_is_read_in_bounds_and_the_job_behind_it_is_found(
-    code: str, tmp_path: Path
-) -> None:
+def test_import_bounds_long_loops_and_finds_the_job_after_them(code: str, tmp_path: Path) -> None:
     job = "j = CustomJob(display_name='x', worker_pool_specs=[{'replica_count': 1}])\nj.run()\n"
     (tmp_path / "long.py").write_text(code + job)
     [found] = sources.read(tmp_path / "long.py").jobs
@@ -160,7 +156,7 @@ def test_code_that_runs_long_is_read_in_bounds_and_the_job_behind_it_is_found(
 
 @pytest.mark.usefixtures("bounded")
 @pytest.mark.parametrize("part", ["$(", "${a:-", "`", "a=(", "<<E\n", "if x; then ", "\\\n"])
-def test_a_script_of_halves_is_read_in_bounds(part: str, tmp_path: Path) -> None:
+def test_import_bounds_a_script_of_nested_halves(part: str, tmp_path: Path) -> None:
     line = "gcloud ai custom-jobs create --display-name=x --worker-pool-spec=machine-type=n1\n"
     (tmp_path / "half.sh").write_text(f"#!/bin/sh\n{line}X={part * 20_000}\n{line}")
     assert sources.read(tmp_path / "half.sh").jobs
@@ -181,9 +177,7 @@ MANY = {
 
 @pytest.mark.usefixtures("bounded")
 @pytest.mark.parametrize(("name", "text"), MANY.values(), ids=MANY)
-def test_a_source_of_many_parts_is_read_in_time_that_grows_with_its_length(
-    name: str, text: str, tmp_path: Path
-) -> None:
+def test_import_time_of_a_long_source_is_linear(name: str, text: str, tmp_path: Path) -> None:
     if name.endswith(".ipynb"):
         text = json.dumps({"cells": [{"cell_type": "code", "source": text}]})
     (tmp_path / name).write_text(text)
@@ -192,7 +186,7 @@ def test_a_source_of_many_parts_is_read_in_time_that_grows_with_its_length(
 
 
 def packed(files: dict[str, bytes]) -> bytes:
-    """An archive as the client makes one of a script."""
+    """Return a script's archive as the client creates it."""
     packed = io.BytesIO()
     with tarfile.open(fileobj=packed, mode="w:gz") as archive:
         for name, content in files.items():
@@ -214,7 +208,7 @@ PACKAGE = "aiplatform-x-aiplatform_custom_trainer_script-0.1.tar.gz"
 
 
 def took(uri: str, buckets: Path) -> tuple[ImportedJob, sources.SourceContents]:
-    """A job of a command, and what is taken of its package."""
+    """Import a command's job, and return the imported part of its package."""
     pool = {"pythonPackageSpec": {"packageUris": [uri]}}
     source = sources.SourceContents([job := ImportedJob("j", {"workerPoolSpecs": [pool]})])
     recorded.take_script(job, buckets, source)
@@ -222,9 +216,7 @@ def took(uri: str, buckets: Path) -> tuple[ImportedJob, sources.SourceContents]:
 
 
 @pytest.mark.parametrize("content", PACKAGES.values(), ids=PACKAGES)
-def test_a_package_that_cannot_be_read_is_told_and_stays_as_it_is(
-    content: bytes, tmp_path: Path
-) -> None:
+def test_unreadable_package_is_reported_and_stays_unchanged(content: bytes, tmp_path: Path) -> None:
     (tmp_path / "stg").mkdir()
     (tmp_path / "stg" / PACKAGE).write_bytes(content)
     job, source = took(f"gs://stg/{PACKAGE}", tmp_path)
@@ -232,7 +224,7 @@ def test_a_package_that_cannot_be_read_is_told_and_stays_as_it_is(
     assert PACKAGE in job.remarks[0]
 
 
-def test_a_package_is_taken_from_the_buckets_alone_and_brings_no_options_of_pip(
+def test_package_comes_only_from_buckets_without_pip_options(
     tmp_path: Path,
 ) -> None:
     (tmp_path / "buckets" / "stg").mkdir(parents=True)

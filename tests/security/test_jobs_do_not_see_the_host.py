@@ -1,4 +1,4 @@
-"""A job's code, and what its installation runs, see nothing of the variables of this machine."""
+"""Tests that a job's code and its installation see no environment variable of this machine."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ SECRETS = {
 
 @pytest.fixture
 def host(monkeypatch: pytest.MonkeyPatch) -> None:
-    """This machine has secrets in its variables."""
+    """Set secrets in environment variables of this machine."""
     for name, value in SECRETS.items():
         monkeypatch.setenv(name, value)
     monkeypatch.delenv("PIP_FIND_LINKS", raising=False)
 
 
 def sdist(folder: Path, name: str, seen: Path, requires: str = "pyyaml") -> Path:
-    """A source package whose setup.py writes the variables that it sees to a file."""
+    """Return a source package whose setup.py writes its environment variables to a file."""
     source = folder / f"{name}-1.0"
     (source / name).mkdir(parents=True)
     (source / name / "__init__.py").write_text("")
@@ -60,7 +60,7 @@ def sdist(folder: Path, name: str, seen: Path, requires: str = "pyyaml") -> Path
 
 
 def install(folder: Path, *files: Path) -> list[dict[str, str]]:
-    """Install files as a job's packages are; returns the environments of pip's processes."""
+    """Install files as a job's packages; return the environments of pip's processes."""
     python = packages.layer(Path(sys.prefix), folder / "venv")
     log, environments = JobLog(folder / "log"), []
 
@@ -79,7 +79,7 @@ def install(folder: Path, *files: Path) -> list[dict[str, str]]:
     return environments
 
 
-def test_setup_of_a_package_sees_no_secret_and_no_index(tmp_path: Path, host: None) -> None:
+def test_package_build_sees_no_secret_and_no_index(tmp_path: Path, host: None) -> None:
     seen = tmp_path / "seen"
     install(tmp_path, sdist(tmp_path, "demo", seen))
     assert [line for line in seen.read_text().splitlines() if "canary" in line] == []
@@ -88,7 +88,7 @@ def test_setup_of_a_package_sees_no_secret_and_no_index(tmp_path: Path, host: No
     assert "GOOGLE_APPLICATION_CREDENTIALS" not in names
 
 
-def test_pip_gets_the_package_index_and_no_other_variable(tmp_path: Path, host: None) -> None:
+def test_pip_receives_only_the_variables_of_the_package_index(tmp_path: Path, host: None) -> None:
     build, installation = install(tmp_path, sdist(tmp_path, "demo", tmp_path / "seen"))
     assert "PIP_INDEX_URL" not in build
     assert installation["PIP_INDEX_URL"] == SECRETS["PIP_INDEX_URL"]
@@ -98,7 +98,7 @@ def test_pip_gets_the_package_index_and_no_other_variable(tmp_path: Path, host: 
     assert hidden & installation.keys() == set()
 
 
-def test_the_code_of_a_job_sees_no_variable_of_this_machine(cloud: Cloud, host: None) -> None:
+def test_code_of_a_job_sees_no_variable_of_this_machine(cloud: Cloud, host: None) -> None:
     script = "import json, os; print('seen', json.dumps(dict(os.environ)))"
     log = cloud.log(cloud.run(command_job(sys.executable, "-c", script)))
     assert "seen {" in log
@@ -119,7 +119,7 @@ for file in pathlib.Path("/proc").glob("[0-9]*/environ"):
 
 
 @pytest.mark.skipif(not os.path.exists("/proc/self/environ"), reason="needs /proc")
-def test_job_process_gets_no_variable_and_reads_processes_as_documented(cloud: Cloud) -> None:
+def test_job_process_inherits_no_variable_and_sees_processes_as_documented(cloud: Cloud) -> None:
     # A container sees none of them: tests/containers/test_jobs.py.
     env = {"CANARY": "canary-of-a-shell"}
     with subprocess.Popen(
@@ -141,7 +141,7 @@ SERVER: Final = (
 )
 
 
-def test_installers_and_the_server_get_what_the_page_lists_and_nothing_else() -> None:
+def test_installers_and_server_receive_only_documented_variables() -> None:
     hidden = ("UV_PUBLISH_TOKEN", "AWS_SECRET_ACCESS_KEY", "MY_HOME", "SSH_AUTH_SOCK", "GH_TOKEN")
     host = dict.fromkeys((*INSTALLERS, *SERVER, *hidden), "x")
     assert set(installer_environment(host)) == set(INSTALLERS)
@@ -150,14 +150,14 @@ def test_installers_and_the_server_get_what_the_page_lists_and_nothing_else() ->
 
 @pytest.fixture
 def server(home: Home, host: None) -> Iterator[Home]:
-    """A local cloud that was started with secrets in the variables."""
+    """Return a local cloud that was started with secrets in its environment variables."""
     lifecycle.start(home, print)
     yield home
     lifecycle.stop(home)
 
 
 @pytest.mark.skipif(not os.path.exists("/proc/self/environ"), reason="needs /proc")
-def test_server_that_starts_jobs_holds_no_secret_of_its_starter(server: Home) -> None:
+def test_server_inherits_no_secret_of_its_starter(server: Home) -> None:
     info = lifecycle.running(server)
     assert info is not None
     pids = [info.pid, *(child.pid for child in processes.live_children(server.children))]

@@ -1,4 +1,4 @@
-"""Links that a cloned repository or a branch brings along do not lead out of it into what is read.
+"""Tests that links in a cloned repository or branch expose no file outside of the checkout.
 
 What git cannot carry (pipes, sockets, links that are swapped meanwhile) is not tried here: whoever
 can put those there writes as the user.
@@ -60,7 +60,7 @@ def refused(call: object, *words: object) -> str:
     return str(failed.value)
 
 
-def test_a_dockerfile_that_is_a_link_out_of_its_folder_is_refused_unread(checkout: Path) -> None:
+def test_dockerfile_linked_out_of_its_folder_is_refused_unread(checkout: Path) -> None:
     raw = {
         "stack": "dev", "project": "acme-ml-dev", "region": "us-central1",
         "projectNumber": "210987654321", "images": {"digits": {"context": "jobs/digits"}},
@@ -68,7 +68,7 @@ def test_a_dockerfile_that_is_a_link_out_of_its_folder_is_refused_unread(checkou
     assert "its Dockerfile is a link out of the folder" in refused(read_settings, raw, checkout)
 
 
-def test_a_dockerfile_behind_a_link_makes_no_image_of_a_job(checkout: Path) -> None:
+def test_dockerfile_behind_a_link_is_not_built(checkout: Path) -> None:
     assert image_form.find_form(checkout, "local") is None
     (checkout / "jobs/digits/Dockerfile").unlink()
     (checkout / "jobs/digits/Dockerfile").write_text("FROM python\n")
@@ -95,11 +95,11 @@ MENDABLE: Final = "workerPoolSpecs: []\nschedulling: {timeout: 24h}\n"
 @pytest.mark.parametrize("with_project", [True, False])
 @pytest.mark.parametrize("link", ["jobs/x.yaml", "linked", "linked/jobs/x.yaml", ".git"])
 @pytest.mark.parametrize("cwd", [".", "..", "jobs"])
-def test_check_fix_mends_nothing_that_a_link_out_of_the_checkout_leads_to(
+def test_check_fix_changes_no_file_outside_of_the_checkout(
     checkout: Path, outside: Path, link: str, cwd: str, with_project: bool,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:  # fmt: skip
-    """Neither a file nor a folder is such a link, and none leads to what is git's own."""
+    """Covers linked files, linked folders and links to git's own files."""
     if with_project:
         (checkout / "Pulumi.yaml").write_text("name: x\nruntime: python\n")
         (outside.parent / "Pulumi.yaml").write_text("name: x\nruntime: python\n")
@@ -132,8 +132,8 @@ def test_check_fix_mends_nothing_that_a_link_out_of_the_checkout_leads_to(
 PINNED: Final = f"{STACK}  vertex-training:images: {{digits: {{context: jobs/digits}}}}\n"
 
 
-def test_stack_file_is_written_through_no_link(checkout: Path, outside: Path) -> None:
-    """A half of it, as a command that was killed leaves it, may be a link in a clone."""
+def test_stack_file_is_not_written_through_a_link(checkout: Path, outside: Path) -> None:
+    """A clone may contain a link in place of the partial file that a killed command leaves."""
     for name in (".Pulumi.local.yaml.partial", ".Pulumi.local-image.yaml.partial"):
         (checkout / name).symlink_to(outside)
     (checkout / "Pulumi.local.yaml").write_text(PINNED)
@@ -148,7 +148,7 @@ def test_stack_file_is_written_through_no_link(checkout: Path, outside: Path) ->
     assert outside.read_text() == f"{SECRET}\n"
 
 
-def test_no_pin_is_written_into_a_linked_stack_file(checkout: Path, tmp_path: Path) -> None:
+def test_image_pin_is_not_written_into_a_linked_stack_file(checkout: Path, tmp_path: Path) -> None:
     foreign = tmp_path / "Pulumi.foreign.yaml"
     foreign.write_text(PINNED)
     (checkout / "Pulumi.local.yaml").unlink(missing_ok=True)
@@ -186,7 +186,7 @@ def test_linked_stack_file_is_refused(named: Path, target: str, words: tuple[str
         read_stack_file(named, "dev")
 
 
-def test_a_file_of_a_stack_may_be_a_link_to_another_of_the_checkout(named: Path) -> None:
+def test_stack_file_may_link_to_a_file_of_the_checkout(named: Path) -> None:
     (named / "shared.yaml").write_text(STACK)
     (named / "Pulumi.dev.yaml").symlink_to("shared.yaml")
     assert "vertex-training:jobs" in read_stack_file(named, "dev")["config"]
@@ -200,7 +200,7 @@ def test_linked_job_file_is_not_quoted(named: Path, words: tuple[str, ...]) -> N
     assert ("canary" in done.output, done.exit_code) == (False, 2)
 
 
-def test_a_link_of_the_users_own_is_read(named: Path, outside: Path) -> None:
+def test_link_given_by_the_user_is_read(named: Path, outside: Path) -> None:
     link = outside.parent / "mine.yaml"
     link.symlink_to(outside)
     assert "canary" in CliRunner().invoke(app, ["check", str(link)]).output

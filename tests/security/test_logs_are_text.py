@@ -1,4 +1,4 @@
-"""What a job wrote acts on no terminal: it is shown as text."""
+"""Tests that a job's output cannot control a terminal: it is shown as text."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ UNSEEN = (
 
 
 @pytest.mark.parametrize(("first", "last"), UNSEEN, ids=lambda code: f"{code:X}")
-def test_no_text_shows_what_nobody_sees(first: int, last: int) -> None:
+def test_invisible_characters_are_escaped(first: int, last: int) -> None:
     for code in range(first, last + 1):
         assert chr(code) not in plain(f"pay{chr(code)}pal"), hex(code)
         assert chr(code) not in json_text(f"pay{chr(code)}pal"), hex(code)
@@ -63,7 +63,9 @@ def test_no_text_shows_what_nobody_sees(first: int, last: int) -> None:
         ), hex(code)
 
 
-def test_no_line_on_stderr_acts(attack: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_stderr_lines_contain_no_terminal_sequence(
+    attack: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     print_line(f"vt: {attack}")
     assert acts(capsys.readouterr().err) == []
 
@@ -72,7 +74,7 @@ def test_no_line_on_stderr_acts(attack: str, capsys: pytest.CaptureFixture[str])
     "text",
     ["Größe: 3 €", "学習の結果", "Обучение модели", "मॉडल का प्रशिक्षण", "naïve — “ok” …", "déjà vu"],
 )
-def test_what_people_write_is_shown(text: str) -> None:
+def test_ordinary_text_is_shown_unchanged(text: str) -> None:
     assert (plain(text), visible(text)) == (text, text)
 
 
@@ -95,14 +97,14 @@ def test_what_people_write_is_shown(text: str) -> None:
         "\u0391dmin of all",
     ],
 )
-def test_a_name_is_shown_in_ascii(name: str) -> None:
+def test_name_is_shown_in_ascii(name: str) -> None:
     shown = visible(name)
     assert shown.isascii()
     assert shown == "".join(c if c.isascii() else c.encode("unicode_escape").decode() for c in name)
 
 
 def acts(text: str) -> list[str]:
-    """Characters of a text that a terminal acts upon."""
+    """Return the characters of a text that control a terminal."""
     return [char for char in text if not char.isprintable() and char != "\n"]
 
 
@@ -113,7 +115,7 @@ def attack(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture
 def job(home: Home) -> JobRecord:
-    """A job that has ended, and whose log is still to be written."""
+    """Return an ended job with an empty log."""
     now = "2026-11-21T10:00:00.000000Z"
     made = JobRecord("1", "local-x", "1", "us-central1", "train", {}, {}, JobState.FAILED, now,
                      None, None, now, None, None)  # fmt: skip

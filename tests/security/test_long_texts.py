@@ -1,4 +1,4 @@
-"""The time to look for secrets grows with a text's length alone, whatever is in it."""
+"""Tests that the time of the secret scan is linear in the text's length, for any text."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ FLOOR: Final = 0.003
 
 
 def seconds(text: str) -> float:
-    """The lesser of two, of the processor."""
+    """Return the smaller processor time of two runs."""
     taken: list[float] = []
     for _ in range(2):
         start = time.process_time()
@@ -58,17 +58,17 @@ def seconds(text: str) -> float:
 
 
 def growth(part: str) -> float:
-    """How many times as long a text takes that is four times as long."""
+    """Return how much longer the scan takes for a text of four times the length."""
     small = (part * (SMALL // len(part) + 1))[:SMALL]
     return seconds(small * GROWTH) / max(seconds(small), FLOOR)
 
 
 @pytest.mark.parametrize("part", dict.fromkeys(RISKY))
-def test_a_long_text_of_a_risky_part_takes_time_by_its_length(part: str) -> None:
+def test_scan_time_of_a_repeated_part_is_linear(part: str) -> None:
     assert growth(part) < MOST
 
 
 @settings(max_examples=25, deadline=None)
 @given(st.lists(st.sampled_from(RISKY), min_size=2, max_size=4))
-def test_so_does_one_of_several_risky_parts(parts: list[str]) -> None:
+def test_scan_time_of_combined_parts_is_linear(parts: list[str]) -> None:
     assert growth("".join(parts)) < MOST

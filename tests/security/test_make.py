@@ -1,4 +1,4 @@
-"""What a workflow hands to ``make`` in a variable is text: neither make nor the shell runs it."""
+"""Tests that ``make`` and the shell do not execute text that a workflow passes in a variable."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def makefile(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
 
 
 def run(makefile: Path, folder: Path, verb: str, **variables: str) -> list[str]:
-    """Run a verb with a stand-in for `vt`; the arguments it got."""
+    """Run a verb with a stand-in for `vt`; return the arguments that it received."""
     tools = folder / "tools-of-the-test"
     tools.mkdir()
     (tools / "vt").write_text(f'#!/bin/sh\nprintf "%s\\n" "$@" >>{folder}/arguments\n')
@@ -40,7 +40,7 @@ def run(makefile: Path, folder: Path, verb: str, **variables: str) -> list[str]:
     return arguments.read_text().splitlines() if arguments.exists() else []
 
 
-def test_the_record_of_an_approval_is_not_expanded(makefile: Path, tmp_path: Path) -> None:
+def test_approval_record_is_not_expanded_by_make(makefile: Path, tmp_path: Path) -> None:
     record = '{"settings": {"gcp:userProjectOverride": "$(shell touch PWNED)"}}'
     arguments = run(makefile, tmp_path, "deploy", STACK="dev", VT_APPROVAL=record)
     assert not (tmp_path / "PWNED").exists()
@@ -66,7 +66,7 @@ OF_MAKE: Final = {"MAKEFILE_LIST", "MAKECMDGOALS"}
 
 
 def variables_of(makefile: Path) -> list[str]:
-    """What a person or a workflow may give: variables that the file uses, and does not set."""
+    """Return variables that a user may set: the makefile uses but does not assign them."""
     text = re.sub(r"^\s*#.*", "", makefile.read_text(), flags=re.MULTILINE)
     used = set(re.findall(r"\$\$?[({]?(?:value )?([A-Z][A-Z_]*)\b", text))
     own = set(re.findall(r"^([A-Z_]+) :?= ", text, re.MULTILINE))
@@ -79,7 +79,7 @@ def verbs_of(makefile: Path) -> list[str]:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """A folder in which every program that a verb runs is one that does nothing."""
+    """Return a folder in which each program of a verb is a stub."""
     made = tmp_path / "checkout"
     names = ["report", "run-tests", "images-request", "images-comment", "python3"]
     programs = re.findall(r"\$\(BIN\)/([a-z-]+)", (ROOT / "Makefile").read_text())
@@ -93,12 +93,12 @@ def folder(tmp_path: Path) -> Path:
     return made
 
 
-def test_the_variables_of_make_are_found(makefile: Path) -> None:
+def test_variables_of_the_makefile_are_listed(makefile: Path) -> None:
     assert {"STACK", "REFRESH", "DEPLOY", "ARGS", "FLAGS", "DIGEST"} <= set(variables_of(makefile))
 
 
 @pytest.mark.parametrize("payload", PAYLOADS)
-def test_no_variable_of_a_verb_runs_as_command(makefile: Path, folder: Path, payload: str) -> None:
+def test_variable_of_a_verb_is_not_executed(makefile: Path, folder: Path, payload: str) -> None:
     given = dict.fromkeys(variables_of(makefile), payload)
     words = [f"{name}={value}" for name, value in given.items()]
     command = ["make", "-f", str(makefile), "PYTHON=./tools/python3", "MAKE_TERMOUT="]
@@ -113,14 +113,16 @@ def test_no_variable_of_a_verb_runs_as_command(makefile: Path, folder: Path, pay
             assert not list(folder.rglob(MARK)), (verb, "command line" if extra else "environment")
 
 
-def test_words_of_arguments_reach_the_command_as_they_are(makefile: Path, tmp_path: Path) -> None:
+def test_arguments_reach_the_command_unchanged(makefile: Path, tmp_path: Path) -> None:
     arguments = run(makefile, tmp_path, "up", STACK="dev", ARGS="--yes --message it's;$x")
     assert arguments[:3] == ["up", "--stack", "dev"]
     assert arguments[-3:] == ["--yes", "--message", "it's;$x"]
 
 
 @pytest.mark.parametrize("verb", ["report", "preview", "comment", "deploy", "drift"])
-def test_output_of_a_verb_is_no_runner_command(makefile: Path, tmp_path: Path, verb: str) -> None:
+def test_output_of_a_verb_is_not_a_runner_command(
+    makefile: Path, tmp_path: Path, verb: str
+) -> None:
     command = ["make", "-n", "-f", str(makefile), "-o", "setup", "-o", ".venv/ready-dev", verb]
 
     def first_line(actions: str) -> str:

@@ -1,4 +1,6 @@
-"""What a job wrote about itself ends no command of others, fills no memory, acts on no terminal."""
+"""Tests that a job's own metrics break no other command, exhaust no memory and control no
+terminal.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +38,7 @@ HISTORIES = {
 }
 
 
-def test_a_head_of_many_columns_above_many_lines_takes_no_longer_than_its_bytes() -> None:
+def test_time_to_read_wide_metrics_is_linear_in_their_bytes() -> None:
     head = ",".join(f"c{number:x}" for number in range(20_000))
     began = time.process_time()
     found = columns(f"{head}\n".encode() + b"0,1\n" * 99_000)
@@ -44,7 +46,7 @@ def test_a_head_of_many_columns_above_many_lines_takes_no_longer_than_its_bytes(
     assert time.process_time() - began < 10
 
 
-def test_of_very_many_names_the_first_are_shown() -> None:
+def test_only_the_first_of_many_metric_names_are_shown() -> None:
     names = [f"m{number}" for number in range(100_000)]
     head = ",".join(["step", *names]).encode() + b"\n1" + b",0.5" * len(names)
     assert list(columns(head)) == list(numbers(dict.fromkeys(names, 0.5))) == names[:MOST_NAMES]
@@ -57,7 +59,9 @@ def put(name: str, content: bytes, encoding: str | None = None) -> None:
 
 
 @pytest.mark.parametrize("content", METRICS.values(), ids=METRICS)
-def test_wrong_metrics_leave_those_of_other_jobs(content: bytes, vt: Callable[..., str]) -> None:
+def test_invalid_metrics_do_not_hide_metrics_of_other_jobs(
+    content: bytes, vt: Callable[..., str]
+) -> None:
     put("b/metrics.json", content)
     listed = json.loads(vt("list", "--metrics", "--format", "json"))
     assert {each["job"]: each["metrics"] for each in listed} == {"a": {"loss": 0.25}, "b": {}}
@@ -66,13 +70,15 @@ def test_wrong_metrics_leave_those_of_other_jobs(content: bytes, vt: Callable[..
 
 
 @pytest.mark.parametrize("content", HISTORIES.values(), ids=HISTORIES)
-def test_wrong_history_leaves_that_of_other_job(content: bytes, vt: Callable[..., str]) -> None:
+def test_invalid_history_does_not_hide_history_of_other_jobs(
+    content: bytes, vt: Callable[..., str]
+) -> None:
     put("b/history.csv", content)
     assert "1 → 0.25" in vt("compare", "a", "b")
     assert curves([columns(content).get("loss", [])])
 
 
-def test_object_that_unpacks_to_a_large_one_is_read_in_bounds(vt: Callable[..., str]) -> None:
+def test_decompression_of_metrics_is_bounded(vt: Callable[..., str]) -> None:
     packer = zlib.compressobj(wbits=31)
     bomb = b"".join(packer.compress(b" " * (1 << 20)) for _ in range(300)) + packer.flush()
     put("b/metrics.json", bomb, "gzip")
@@ -82,7 +88,9 @@ def test_object_that_unpacks_to_a_large_one_is_read_in_bounds(vt: Callable[..., 
 
 
 @pytest.mark.parametrize("encoding", ["gzip", None])
-def test_metrics_are_read_compressed_as_plain(encoding: str | None, vt: Callable[..., str]) -> None:
+def test_compressed_metrics_equal_plain_metrics(
+    encoding: str | None, vt: Callable[..., str]
+) -> None:
     text = b'{"loss": 0.125}'
     put("b/metrics.json", gzip.compress(text) if encoding else text, encoding)
     assert "0.125" in vt("show", "b")
@@ -90,12 +98,14 @@ def test_metrics_are_read_compressed_as_plain(encoding: str | None, vt: Callable
     assert "0.125" not in vt("show", "b")
 
 
-def test_a_large_object_is_read_in_bounds(vt: Callable[..., str]) -> None:
+def test_read_of_a_large_object_is_bounded(vt: Callable[..., str]) -> None:
     put("b/metrics.json", b"\n" * (MOST_BYTES + 5))
     assert len(Objects(PROJECT).nearest("gs://out/b", "metrics.json")) == MOST_BYTES
 
 
-def test_name_acts_on_no_terminal_and_adds_no_row(vt: Callable[..., str], cloud: Cloud) -> None:
+def test_metric_name_contains_no_terminal_sequence_or_line_break(
+    vt: Callable[..., str], cloud: Cloud
+) -> None:
     name = "x\x1b[2J\x1b]0;t\x07\u202e\ntitanic  1  FAILED"
     id_ = submitting.submit_with(cloud, "true", name, {"vt-stack": "local"})
     said = [vt("list", "--all"), vt("show", id_), vt("compare", id_, "a")]

@@ -1,4 +1,4 @@
-"""What is given as a name leads to no file of another place."""
+"""Tests that a name given by a user cannot lead to a file elsewhere."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ NAMES: Final = ("../../victim", "../..", "..", "a/b", "a\0b", "-", "Train", "a b
 
 @pytest.fixture
 def victim(project: Path) -> Path:
-    """A file that a run removes if its name is a path."""
+    """Return a file that a run would delete if its name were used as a path."""
     for folder in (project / "victim" / "script", project / "script", project / "run" / "script"):
         folder.mkdir(parents=True)
         (folder / "file").write_text("of somebody else")
@@ -39,7 +39,7 @@ def files(root: Path) -> set[Path]:
 
 @pytest.mark.parametrize("name", [*NAMES, "{root}/victim"])
 @pytest.mark.parametrize("wanted", ["train.py", "jobs/train.yaml"])
-def test_the_name_of_a_run_removes_and_writes_nothing_elsewhere(
+def test_name_of_a_run_affects_no_file_elsewhere(
     name: str, wanted: str, victim: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ref = StackRef(victim / "run", "vt-run", "local", "local-run", "us-central1")
@@ -53,7 +53,7 @@ def test_the_name_of_a_run_removes_and_writes_nothing_elsewhere(
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_name_of_new_or_imported_job_writes_nothing_elsewhere(name: str, victim: Path) -> None:
+def test_name_of_new_or_imported_job_affects_no_file_elsewhere(name: str, victim: Path) -> None:
     (victim / "source.yaml").write_text((victim / "jobs" / "train.yaml").read_text())
     before = files(victim)
     for given in (
@@ -66,7 +66,7 @@ def test_name_of_new_or_imported_job_writes_nothing_elsewhere(name: str, victim:
 
 
 @pytest.mark.parametrize("name", ["../../../server", "{root}/server", "a/../../../../server", ".."])
-def test_the_name_of_a_replica_shows_no_other_file(
+def test_name_of_a_replica_reads_no_other_file(
     name: str, home: Home, capsys: pytest.CaptureFixture[str]
 ) -> None:
     request = {"displayName": "x", "jobSpec": {}}

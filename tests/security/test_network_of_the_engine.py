@@ -1,4 +1,4 @@
-"""``pulumi`` of the local shell, its plugins and its program listen where nobody else connects."""
+"""Tests that ports of ``pulumi``, its plugins and its program are private in the local shell."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ pytestmark = [
 
 @pytest.fixture
 def cloud() -> Iterator[int]:
-    """The port of a server outside, which answers each connection."""
+    """Return the port of a server outside, which answers each connection."""
 
     def serve() -> None:
         while True:
@@ -60,7 +60,7 @@ def cloud() -> Iterator[int]:
 
 @pytest.fixture
 def environment(tmp_path: Path, cloud: int) -> dict[str, str]:
-    """That of the local shell, with a project in ``tmp_path``/project."""
+    """Return the environment of the local shell, with a project in ``tmp_path``/project."""
     project = tmp_path / "project"
     project.mkdir()
     (project / "Pulumi.yaml").write_text(PROJECT)
@@ -77,7 +77,7 @@ def environment(tmp_path: Path, cloud: int) -> dict[str, str]:
 
 
 def start(project: Path, environment: dict[str, str]) -> tuple[subprocess.Popen[str], str]:
-    """A preview whose program runs and does not end, and what it printed of the cloud."""
+    """Start a preview whose program never ends; return what it printed about the cloud."""
     pulumi = ["pulumi", "-C", str(project), "--non-interactive", "--color=never"]
     subprocess.run([*pulumi, "stack", "init", "x"], env=environment, check=True)
     process = subprocess.Popen(
@@ -92,7 +92,7 @@ def start(project: Path, environment: dict[str, str]) -> tuple[subprocess.Popen[
 
 
 def listening(process: subprocess.Popen[str]) -> set[int]:
-    """Ports of the engine and of what it started, in whichever network they are."""
+    """Return the ports of the engine and its child processes, in any network."""
     engine, found = psutil.Process(process.pid), set[int]()
     for one in (engine, *engine.children(recursive=True)):
         folder = Path("/proc", str(one.pid))
@@ -113,7 +113,7 @@ def is_reached(port: int) -> bool:
     return True
 
 
-def test_nobody_outside_reaches_a_port_of_the_engine_and_it_reaches_the_local_cloud(
+def test_engine_ports_are_private_and_the_engine_reaches_the_local_cloud(
     tmp_path: Path, environment: dict[str, str], cloud: int
 ) -> None:
     process, line = start(tmp_path / "project", environment)
@@ -127,7 +127,7 @@ def test_nobody_outside_reaches_a_port_of_the_engine_and_it_reaches_the_local_cl
         process.wait()
 
 
-def test_passing_on_ends_with_the_engine(tmp_path: Path, environment: dict[str, str]) -> None:
+def test_port_forwarding_ends_with_the_engine(tmp_path: Path, environment: dict[str, str]) -> None:
     process, _ = start(tmp_path / "project", environment)
 
     def left() -> list[psutil.Process]:
@@ -143,7 +143,7 @@ def test_passing_on_ends_with_the_engine(tmp_path: Path, environment: dict[str, 
     assert left() == []
 
 
-def test_a_program_that_needs_the_machines_network_gets_it(
+def test_program_may_use_the_network_of_the_host_on_request(
     tmp_path: Path, environment: dict[str, str], cloud: int
 ) -> None:
     process, _ = start(tmp_path / "project", {**environment, "VT_LOCAL_NETWORK": "host"})
@@ -154,7 +154,7 @@ def test_a_program_that_needs_the_machines_network_gets_it(
         process.wait()
 
 
-def test_a_caller_outside_gets_the_events_of_a_program_inside(
+def test_caller_outside_receives_events_of_the_isolated_program(
     tmp_path: Path, environment: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for variable, value in environment.items():

@@ -1,4 +1,4 @@
-"""A process of another user of this machine neither reads, writes nor runs anything."""
+"""Tests that a process of another user of this machine can neither read, write nor run anything."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ TEXT = "only processes of the user who started the local cloud get in"
 
 @pytest.fixture
 def stranger(front: StorageFront) -> Iterator[storage.Client]:
-    """Google's client in the hands of another user."""
+    """Return Google's client, used by another user."""
     with relay(front.port) as port:
         options = ClientOptions(api_endpoint=f"http://127.0.0.1:{port}")
         host = {"Host": f"127.0.0.1:{front.port}"}  # as without the relay
@@ -62,7 +62,7 @@ STORAGE: dict[str, Callable[[storage.Client], Any]] = {
 
 
 @pytest.mark.parametrize("call", STORAGE.values(), ids=STORAGE)
-def test_a_process_of_another_user_does_nothing_in_storage(
+def test_other_user_cannot_access_storage(
     front: StorageFront, box: storage.Bucket, stranger: storage.Client,
     call: Callable[[storage.Client], Any],
 ) -> None:  # fmt: skip
@@ -87,7 +87,9 @@ def test_refused_connection_stays_refused(front: StorageFront, box: storage.Buck
 
 
 @pytest.mark.parametrize("manner", ["hang up", "reset", "half", "slowly"])
-def test_hanging_up_writes_nothing(front: StorageFront, box: storage.Bucket, manner: str) -> None:
+def test_other_user_closing_a_connection_writes_nothing(
+    front: StorageFront, box: storage.Bucket, manner: str
+) -> None:
     head = f"DELETE /storage/v1/b/box/o/inside HTTP/1.1\r\nHost: 127.0.0.1:{front.port}\r\n\r\n"
     for _ in range(10):
         send(front.port, head.encode(), "AF_INET", "", manner)
@@ -102,7 +104,7 @@ def job_client(port: int) -> vertex.JobServiceClient:
 
 @pytest.fixture
 def job(cloud: Cloud) -> str:
-    """The name of a job of the user."""
+    """Return the name of a job of the owner."""
     return cloud.submit(command_job("sleep", "60")).name
 
 
@@ -124,7 +126,7 @@ JOBS: dict[str, Callable[[vertex.JobServiceClient, str], Any]] = {
 
 
 @pytest.mark.parametrize("call", JOBS.values(), ids=JOBS)
-def test_a_process_of_another_user_does_nothing_with_jobs(
+def test_other_user_cannot_access_jobs(
     cloud: Cloud, job: str, call: Callable[[vertex.JobServiceClient, str], Any]
 ) -> None:
     with relay(cloud.port) as port, pytest.raises(exceptions.PermissionDenied, match=TEXT):
@@ -135,7 +137,7 @@ def test_a_process_of_another_user_does_nothing_with_jobs(
     )  # fmt: skip
 
 
-def test_a_process_of_another_user_reads_no_log_of_a_job(cloud: Cloud) -> None:
+def test_other_user_cannot_read_job_logs(cloud: Cloud) -> None:
     with relay(cloud.port) as port, grpc.insecure_channel(f"127.0.0.1:{port}") as channel:
         call: Any = channel.unary_unary("/google.logging.v2.LoggingServiceV2/ListLogEntries")
         with pytest.raises(grpc.RpcError) as error:
@@ -159,7 +161,9 @@ CLAIMS: dict[str, Sequence[tuple[str, str]]] = {
 
 
 @pytest.mark.parametrize("claim", CLAIMS.values(), ids=CLAIMS)
-def test_no_claim_lets_another_user_in(cloud: Cloud, claim: Sequence[tuple[str, str]]) -> None:
+def test_forged_metadata_gives_other_user_no_access(
+    cloud: Cloud, claim: Sequence[tuple[str, str]]
+) -> None:
     with relay(cloud.port) as port, pytest.raises(exceptions.PermissionDenied, match=TEXT):
         job_client(port).create_custom_job(
             parent=PARENT, custom_job=command_job("true"), retry=None, metadata=claim
@@ -169,7 +173,7 @@ def test_no_claim_lets_another_user_in(cloud: Cloud, claim: Sequence[tuple[str, 
 
 @contextmanager
 def recorder(target: int) -> Iterator[tuple[int, bytearray]]:
-    """A port that leads to ``target``, and what the client sent there."""
+    """Yield a port that leads to ``target``, and the bytes that the client sent there."""
     heard = bytearray()
 
     def copy(source: socket.socket, sink: socket.socket, record: bool) -> None:
@@ -194,7 +198,7 @@ def recorder(target: int) -> Iterator[tuple[int, bytearray]]:
 
 @pytest.fixture
 def submission(cloud: Cloud) -> bytes:
-    """What a client sends to submit a job, byte for byte; that one job is deleted again."""
+    """Return the bytes of a client's job submission; the job is deleted again."""
     with recorder(cloud.port) as (port, heard):
         name = job_client(port).create_custom_job(
             parent=PARENT, custom_job=command_job("true"), retry=None
@@ -219,7 +223,7 @@ REPLAYS = [
 
 
 @pytest.mark.parametrize(("family", "source", "manner"), REPLAYS)
-def test_a_submission_that_another_user_replays_is_refused_however_it_is_sent(
+def test_submission_replayed_by_another_user_is_refused(
     cloud: Cloud, submission: bytes, family: str, source: str, manner: str
 ) -> None:
     for _ in range(5):
@@ -228,7 +232,9 @@ def test_a_submission_that_another_user_replays_is_refused_however_it_is_sent(
     assert not list(cloud.client.list_custom_jobs(parent=PARENT))
 
 
-def test_the_same_submission_of_this_user_is_a_job(cloud: Cloud, submission: bytes) -> None:
+def test_submission_replayed_by_the_same_user_creates_a_job(
+    cloud: Cloud, submission: bytes
+) -> None:
     with socket.create_connection(("127.0.0.1", cloud.port)) as connection:
         connection.sendall(submission)
         connection.settimeout(120)
@@ -236,7 +242,7 @@ def test_the_same_submission_of_this_user_is_a_job(cloud: Cloud, submission: byt
             assert connection.recv(65536)
 
 
-def test_many_connections_of_another_user_do_not_keep_this_users_out(cloud: Cloud) -> None:
+def test_many_connections_of_another_user_do_not_block_the_owner(cloud: Cloud) -> None:
     with relay(cloud.port) as port:
         held = [socket.create_connection(("127.0.0.1", port)) for _ in range(100)]
         assert not list(cloud.client.list_custom_jobs(parent=PARENT, timeout=60))
@@ -244,7 +250,7 @@ def test_many_connections_of_another_user_do_not_keep_this_users_out(cloud: Clou
             each.close()
 
 
-def test_another_user_gets_a_plain_refusal_over_http(front: StorageFront) -> None:
+def test_other_user_receives_a_refusal_over_http(front: StorageFront) -> None:
     with relay(front.port) as port:
         connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
         connection.request("PUT", "/box/evil", bytes(3 << 20), {"Host": f"127.0.0.1:{front.port}"})
@@ -253,7 +259,7 @@ def test_another_user_gets_a_plain_refusal_over_http(front: StorageFront) -> Non
         assert TEXT in answer.read().decode()
 
 
-def test_another_user_submits_no_job_over_rest(cloud: Cloud) -> None:
+def test_other_user_cannot_submit_a_job_over_rest(cloud: Cloud) -> None:
     with relay(cloud.port) as port:
         connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
         host = {"Host": f"127.0.0.1:{cloud.port}", "Content-Type": "application/json"}

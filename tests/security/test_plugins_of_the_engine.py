@@ -1,4 +1,4 @@
-"""Plugins that run while ``pulumi`` does answer only processes of their own user, and of root."""
+"""Tests that plugins of ``pulumi`` answer only processes of their own user and of root."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ PLUGINS: Final = {
 
 @contextmanager
 def started(command: list[Any]) -> Iterator[int]:
-    """The port of a plugin that runs meanwhile."""
+    """Yield the port of a running plugin."""
     environment = {**os.environ, "PULUMI_RUNTIME_VIRTUALENV": str(VENV)}
     with subprocess.Popen(
         command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True,
@@ -64,7 +64,7 @@ def call(port: int, method: str) -> bytes:
 
 @needs_root
 @pytest.mark.parametrize(("command", "method"), PLUGINS.values(), ids=PLUGINS)
-def test_a_plugin_refuses_another_user_and_answers_its_own(command: list[Any], method: str) -> None:
+def test_plugin_refuses_other_users_and_answers_its_own(command: list[Any], method: str) -> None:
     if Path(command[0]).name == "pulumi-language-python" and not is_script(command[0]):
         pytest.skip("the official language host is Pulumi's to guard")
     with started(command) as port:
@@ -80,5 +80,5 @@ def is_script(program: Path) -> bool:
         return opened.read(2) == b"#!"
 
 
-def test_the_plugins_that_the_engine_starts_are_there() -> None:
+def test_all_plugins_of_the_engine_are_installed() -> None:
     assert [name for name, (command, _) in PLUGINS.items() if not shutil.which(command[0])] == []

@@ -1,4 +1,4 @@
-"""Names that look like an allowed one pass no policy."""
+"""Tests that names similar to an allowed name do not pass a policy."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ DIGEST: Final = "sha256:" + "0" * 64
 def violations(
     policy: str, change: dict[str, Any], settings: dict[str, Any] | None = None, stack: str = "prod"
 ) -> list[str]:
-    """What ``policy`` says of the correct job with ``change`` in its jobSpec."""
+    """Return the violations of ``policy`` for a valid job with ``change`` in its jobSpec."""
     job = next(declared for declared in cases.right() if declared.name == "job")
     props = copy.deepcopy(dict(job.props))
     request = json.loads(props["request"])
@@ -37,35 +37,35 @@ def with_image(image: str, by_tag: list[str] | None = None) -> list[str]:
 
 
 @pytest.mark.parametrize("image", NAMES["images"]["not of Google"])
-def test_an_image_elsewhere_does_not_pass_as_one_of_googles(image: str) -> None:
+def test_image_elsewhere_does_not_match_a_google_image(image: str) -> None:
     assert with_image(image), image
 
 
 @pytest.mark.parametrize("image", NAMES["images"]["not of us-docker.pkg.dev/acme/*"])
-def test_a_star_of_a_setting_does_not_cross_a_slash(image: str) -> None:
+def test_one_star_of_a_pattern_does_not_match_a_slash(image: str) -> None:
     assert with_image(image, ["us-docker.pkg.dev/acme/*"]), image
     assert with_image("us-docker.pkg.dev/acme/trainer:v1", ["us-docker.pkg.dev/acme/*"]) == []
 
 
-def test_two_stars_cross_slashes_and_still_no_way_up() -> None:
+def test_two_stars_match_slashes_but_no_parent_folder() -> None:
     assert matches_path("us-docker.pkg.dev/acme/a/b/c:v1", "us-docker.pkg.dev/acme/**")
     assert not matches_path("us-docker.pkg.dev/acme/a/../evil", "us-docker.pkg.dev/acme/**")
     assert not matches_path("us-docker.pkg.dev/acme-evil/a", "us-docker.pkg.dev/acme/**")
 
 
 @pytest.mark.parametrize("image", NAMES["images"]["without a digest"])
-def test_what_only_begins_like_a_digest_is_none(image: str) -> None:
+def test_text_that_only_begins_like_a_digest_is_refused(image: str) -> None:
     assert with_image(image), image
     assert with_image(f"us-docker.pkg.dev/acme/training/x@{DIGEST}") == []
 
 
 @pytest.mark.parametrize("account", NAMES["accounts of others"])
-def test_only_an_account_of_the_stack_is_dedicated(account: str) -> None:
+def test_only_accounts_of_the_stack_count_as_dedicated(account: str) -> None:
     [violation] = violations("job-dedicated-account", {"serviceAccount": account})
     assert "Hint: serviceAccount: ${serviceAccounts.NAME}" in violation
 
 
-def test_an_account_of_another_stack_or_project_passes_where_a_setting_names_it_in_full() -> None:
+def test_foreign_account_passes_only_if_a_setting_names_it_in_full() -> None:
     account = "shared@acme-central.iam.gserviceaccount.com"
     named = {"accounts": [account]}
     job = "job-dedicated-account"

@@ -1,4 +1,4 @@
-"""What the workflow of a pull request, whose code nobody has reviewed, can reach."""
+"""Tests what the workflow of an unreviewed pull request can access."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def signs_in(job: dict[str, Any]) -> bool:
 
 
 @pytest.mark.parametrize("name", jobs_of_pull_requests())
-def test_pull_requests_name_nothing_of_prod_and_no_account_that_deploys(name: str) -> None:
+def test_pull_request_workflow_has_no_access_to_prod_or_deploy_accounts(name: str) -> None:
     assert variables(jobs_of_pull_requests()[name]) <= {
         "GCP_WORKLOAD_IDENTITY_PROVIDER_DEV",
         "GCP_PREVIEW_SERVICE_ACCOUNT_DEV",
@@ -47,27 +47,27 @@ def test_pull_requests_name_nothing_of_prod_and_no_account_that_deploys(name: st
     }
 
 
-def test_it_signs_in_as_the_account_that_previews() -> None:
+def test_pull_request_workflow_signs_in_as_the_preview_account() -> None:
     steps = jobs_of_pull_requests()["preview/preview"]["steps"]
     accounts = [step["with"]["service_account"] for step in steps if "auth@" in str(step)]
     assert accounts == ["${{ vars.GCP_PREVIEW_SERVICE_ACCOUNT_DEV }}"]
 
 
 @pytest.mark.parametrize("name", [n for n, job in jobs_of_pull_requests().items() if signs_in(job)])
-def test_a_job_that_can_sign_in_does_not_run_for_forks_and_dependabot(name: str) -> None:
+def test_forks_and_dependabot_run_no_job_that_can_sign_in(name: str) -> None:
     condition = jobs_of_pull_requests()[name]["if"]
     assert "github.event.pull_request.head.repo.full_name == github.repository" in condition
     for part in NOT_DEPENDABOT:
         assert part in condition
 
 
-def test_one_job_signs_in_and_it_names_no_environment() -> None:
+def test_only_one_job_signs_in_and_uses_no_environment() -> None:
     found = [name for name, job in jobs_of_pull_requests().items() if signs_in(job)]
     assert found == ["preview/preview"]
     assert not [job for job in jobs_of_pull_requests().values() if "environment" in job]
 
 
-def test_the_report_on_prod_is_made_without_the_cloud() -> None:
+def test_report_on_prod_needs_no_cloud_access() -> None:
     jobs = jobs_of_pull_requests()
     offline, preview = jobs["preview/offline"], jobs["preview/preview"]
     assert [step["run"] for step in offline["steps"] if "run" in step] == [

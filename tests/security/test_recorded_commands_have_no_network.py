@@ -1,4 +1,4 @@
-"""``vt import --run``: no request of the command leaves, whatever sends it and however.
+"""Tests that a command of ``vt import --run`` cannot send a request, by any client or protocol.
 
 Each story runs in a world of its own: a user, network and mount namespace in which every address
 and the names of Google lead to one listener, and in which a daemon listens at Unix sockets.
@@ -133,7 +133,7 @@ pytestmark = [
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """A folder with the programs that send, and with the names of Google."""
+    """Return a folder with the sending programs, and with Google's host names."""
     for name, text in FILES.items():
         (tmp_path / name).write_text(text)
     wrapper = tmp_path / "virtualenv/bin/python"
@@ -153,7 +153,7 @@ def ways() -> dict[str, str]:
 
 
 def run_import(folder: Path, *options: str, user: int = 0) -> tuple[dict[str, list[str]], str, str]:
-    """What the listener received by address, and stdout and stderr of the command."""
+    """Return the listener's received data by address, and stdout and stderr of the command."""
     ordinary = f"{PYTHON} sdk.py us-central1 {{}}"
     lines = [ordinary.format("first"), *ways(), ordinary.format("second")]
     command = "\n".join([*lines, "true"])
@@ -172,15 +172,13 @@ def run_import(folder: Path, *options: str, user: int = 0) -> tuple[dict[str, li
 
 
 @pytest.mark.parametrize("user", [0, 1000])
-def test_nothing_of_a_command_reaches_the_network_and_its_jobs_are_recorded(
-    folder: Path, user: int
-) -> None:
+def test_recorded_command_has_no_network_and_its_jobs_are_recorded(folder: Path, user: int) -> None:
     received, stdout, stderr = run_import(folder, user=user)
     assert received == {}, stderr
     assert all(f"+++ jobs/{name}.yaml" in stdout for name in ("first", "second"))
 
 
-def test_without_isolation_each_of_these_ways_reaches_the_network(folder: Path) -> None:
+def test_without_isolation_each_client_reaches_the_network(folder: Path) -> None:
     received, stdout, stderr = run_import(folder, "--no-isolation")
     assert set(ways().values()) - set(received) == set(), stderr
     assert "note: the command is not isolated" in stderr
@@ -189,7 +187,7 @@ def test_without_isolation_each_of_these_ways_reaches_the_network(folder: Path) 
 
 
 def processes_with(folder: Path) -> list[psutil.Process]:
-    """Processes whose temporary folder is this one."""
+    """Return processes with this temporary folder."""
     found = []
     for process in psutil.process_iter():
         try:
@@ -202,7 +200,7 @@ def processes_with(folder: Path) -> list[psutil.Process]:
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 @pytest.mark.parametrize("options", [[], ["--no-isolation"]])
-def test_a_signal_leaves_no_process_and_no_folder(
+def test_signal_leaves_no_process_and_no_folder(
     tmp_path: Path, number: signal.Signals, options: list[str]
 ) -> None:
     folder = tmp_path / "tmp"
@@ -229,7 +227,7 @@ def test_a_signal_leaves_no_process_and_no_folder(
     assert list(folder.iterdir()) == []
 
 
-def test_a_system_without_namespaces_is_refused_unless_isolation_is_waived(tmp_path: Path) -> None:
+def test_system_without_namespaces_is_refused_unless_isolation_is_waived(tmp_path: Path) -> None:
     # A namespace in which no other one can be made.
     forbid = (
         "echo 0 > /proc/sys/user/max_user_namespaces; echo 0 > /proc/sys/user/max_net_namespaces"

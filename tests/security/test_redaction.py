@@ -1,4 +1,4 @@
-"""Nothing that the engine, the cloud or a file says is printed or posted with a secret in it."""
+"""Tests that no output or post contains a secret from the engine, the cloud or a file."""
 
 from __future__ import annotations
 
@@ -42,14 +42,14 @@ SAID: Final = f"error: {TOKEN} and https://me:{PASSWORD}@example.com/x and --pas
 
 
 def assert_redacted(text: str) -> None:
-    """No canary is in ``text``, escaped for Markdown or not, and its place is marked."""
+    """Check that ``text`` contains no canary, escaped or not, and that the redaction is marked."""
     plain = text.replace("\\", "")
     assert "canary" not in plain.lower(), text
     assert "[secret]" in plain
 
 
 def stand_in(folder: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A command that fails and says ``SAID``."""
+    """Return a command that fails and prints ``SAID``."""
     command = folder / name
     command.write_text(f"#!{sys.executable}\nimport sys\nsys.exit({SAID!r})\n")
     command.chmod(0o755)
@@ -57,7 +57,7 @@ def stand_in(folder: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("exit_code", [1, 255])
-def test_an_issue_on_drift_has_no_secret_of_an_error(exit_code: int) -> None:
+def test_drift_issue_contains_no_secret_of_an_error(exit_code: int) -> None:
     document = json.dumps({"diagnostics": [{"severity": "error", "message": SAID}], "steps": []})
     for stdout, stderr in (("", SAID), (SAID, ""), (document, SAID)):
         found = findings.read("prod", exit_code, stdout, stderr)
@@ -67,7 +67,7 @@ def test_an_issue_on_drift_has_no_secret_of_an_error(exit_code: int) -> None:
         assert_redacted("".join(found.errors))
 
 
-def test_an_issue_on_drift_has_no_secret_of_a_resource() -> None:
+def test_drift_issue_contains_no_secret_of_a_resource() -> None:
     field = findings.PropertyDifference(f'env["{TOKEN}"]', SAID, SAID)
     difference = findings.ResourceDifference(
         "update", TOKEN, f"gcp:x:{TOKEN}", f"id/{TOKEN}", (field,), note=SAID
@@ -77,7 +77,7 @@ def test_an_issue_on_drift_has_no_secret_of_a_resource() -> None:
     assert_redacted(report.as_json(found))
 
 
-def test_a_long_value_is_redacted_before_it_is_cut() -> None:
+def test_long_value_is_redacted_before_truncation() -> None:
     value = "x" * (findings.MAX_SHOWN - 15) + " " + TOKEN
     old = {"inputs": {"a": value}, "outputs": {"a": value}, "id": "1"}
     step = {
@@ -91,7 +91,7 @@ def test_a_long_value_is_redacted_before_it_is_cut() -> None:
     assert "canary" not in report.markdown(found).lower()
 
 
-def test_engine_error_has_no_secret(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_engine_error_contains_no_secret(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     stand_in(tmp_path, "pulumi", monkeypatch)
     engine = PulumiCli(tmp_path, {"PATH": str(tmp_path)})
     with pytest.raises(CommandError) as refused:
@@ -105,7 +105,9 @@ def test_engine_error_has_no_secret(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert_redacted(str(unreadable.value))
 
 
-def test_git_and_gh_errors_have_no_secret(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_git_and_gh_errors_contain_no_secret(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     stand_in(tmp_path, "git", monkeypatch)
     with pytest.raises(CommandError) as refused:
         sources.checkout(tmp_path, "dev")
@@ -116,11 +118,11 @@ def test_git_and_gh_errors_have_no_secret(tmp_path: Path, monkeypatch: pytest.Mo
     assert_redacted(str(failed.value))
 
 
-def test_a_comment_and_an_issue_are_posted_without_a_secret() -> None:
+def test_comment_and_issue_are_posted_without_secrets() -> None:
     assert_redacted(repository.body("report", "prod", SAID))
 
 
-def test_a_job_of_the_cloud_is_shown_without_a_secret(capsys: pytest.CaptureFixture[str]) -> None:
+def test_job_of_the_cloud_is_shown_without_secrets(capsys: pytest.CaptureFixture[str]) -> None:
     env = [{"name": "DB_PASS", "value": PASSWORD}, {"name": "HUB", "value": TOKEN}]
     container = {"env": env, "args": ["--password", PASSWORD], "command": [f"--x={TOKEN}"]}
     job = CustomJob(
@@ -143,7 +145,7 @@ def test_a_job_of_the_cloud_is_shown_without_a_secret(capsys: pytest.CaptureFixt
     assert_redacted(capsys.readouterr().out)
 
 
-def test_a_table_and_a_list_of_facts_have_no_secret(capsys: pytest.CaptureFixture[str]) -> None:
+def test_table_and_list_of_facts_contain_no_secret(capsys: pytest.CaptureFixture[str]) -> None:
     out = console()
     out.print(table("JOB", "ERROR", rows=[("a", SAID)]))
     assert_redacted(capsys.readouterr().out)
@@ -151,7 +153,7 @@ def test_a_table_and_a_list_of_facts_have_no_secret(capsys: pytest.CaptureFixtur
     assert_redacted(capsys.readouterr().out)
 
 
-def test_a_difference_of_two_stacks_is_shown_without_a_secret() -> None:
+def test_difference_of_two_stacks_is_shown_without_secrets() -> None:
     field = FieldDifference("jobs.a.env.DB", SAID, TOKEN)
     found = StackComparison("dev", "prod", (field,), (), ())
     assert_redacted(diff.as_text(found))
@@ -159,7 +161,7 @@ def test_a_difference_of_two_stacks_is_shown_without_a_secret() -> None:
 
 
 @pytest.mark.parametrize("format_", ["text", "json", "github"])
-def test_a_mistake_in_a_stack_file_is_reported_without_the_secret(
+def test_mistake_in_a_stack_file_is_reported_without_its_secret(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, format_: str
 ) -> None:
     (tmp_path / "Pulumi.yaml").write_bytes((ROOT / "Pulumi.yaml").read_bytes())
@@ -173,7 +175,7 @@ def test_a_mistake_in_a_stack_file_is_reported_without_the_secret(
     assert "canary" not in done.output.lower()
 
 
-def test_names_and_command_lines_withhold_their_values() -> None:
+def test_sensitive_names_and_options_have_their_values_redacted() -> None:
     env = {"env": [{"name": "DB_PASS", "value": PASSWORD}], "args": ["--db-pass", PASSWORD]}
     assert_redacted(json.dumps(redact(env)))
     assert_redacted(json.dumps(redact({"password": PASSWORD, TOKEN: 1})))
@@ -182,7 +184,7 @@ def test_names_and_command_lines_withhold_their_values() -> None:
     assert redact(plain) == plain
 
 
-def test_one_function_prints_every_line_on_stderr(capsys: pytest.CaptureFixture[str]) -> None:
+def test_only_one_function_prints_to_stderr(capsys: pytest.CaptureFixture[str]) -> None:
     from vertex_training_cli.status import print_line
 
     print_line(f"vt drift: {SAID}")
@@ -197,7 +199,7 @@ def test_one_function_prints_every_line_on_stderr(capsys: pytest.CaptureFixture[
     assert [file for file in files if pattern.search(file.read_text(encoding="utf-8"))] == []
 
 
-def test_errors_of_program_and_provider_have_no_secret(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_program_and_provider_errors_contain_no_secret(monkeypatch: pytest.MonkeyPatch) -> None:
     import traceback
     from types import SimpleNamespace
 
@@ -221,7 +223,7 @@ def test_errors_of_program_and_provider_have_no_secret(monkeypatch: pytest.Monke
             assert_redacted(main.traceback.format_exc())
 
 
-def test_a_text_in_pieces_is_redacted_wherever_it_is_cut() -> None:
+def test_text_in_chunks_is_redacted_at_any_chunk_boundary() -> None:
     whole = f"one\n{SAID}\nAuthorization: Bearer {PASSWORD}\nlast \xff".encode()
     expected = b"".join((lines := LineRedactor()).feed(whole) for _ in range(1)) + lines.close()
     assert_redacted(expected.decode())
@@ -231,7 +233,7 @@ def test_a_text_in_pieces_is_redacted_wherever_it_is_cut() -> None:
         assert b"".join(pieces) + cut.close() == expected
 
 
-def test_a_private_key_over_several_lines_is_withheld_and_what_follows_is_not() -> None:
+def test_multiline_private_key_is_redacted_and_later_lines_are_shown() -> None:
     key = "-----BEGIN RSA PRIVATE KEY-----\nProc-Type: 4,ENCRYPTED\n\n  + MIIcanary/+\n canary==\n"
     for end in ("-----END RSA PRIVATE KEY-----\n", "error: no key\n"):
         lines = LineRedactor()
@@ -240,7 +242,7 @@ def test_a_private_key_over_several_lines_is_withheld_and_what_follows_is_not() 
         assert said.endswith("the end of it: 7\n")
 
 
-def test_a_line_without_an_end_is_not_kept_for_ever() -> None:
+def test_very_long_line_is_redacted_in_bounded_memory() -> None:
     lines = LineRedactor()
     said = lines.feed(b"word " * 300_000 + TOKEN.encode()) + lines.feed(b"\n")
     assert said.count(b"word") == 300_000
@@ -267,8 +269,8 @@ sys.exit(pulumi_cli.run_at_terminal([sys.executable, "-c", *sys.argv[1:]], Path.
 """
 
 
-def test_what_pulumi_prints_in_a_workflow_has_no_secret() -> None:
-    """`vt up` and `vt deploy` pass it through here."""
+def test_pulumi_output_in_a_workflow_contains_no_secret() -> None:
+    """`vt up` and `vt deploy` print pulumi's output through this filter."""
     done = subprocess.run(
         [sys.executable, "-c", RUNS, PRINTS, SAID], cwd=ROOT, capture_output=True, text=True,
         check=False, timeout=60, stdin=subprocess.DEVNULL,
@@ -279,7 +281,7 @@ def test_what_pulumi_prints_in_a_workflow_has_no_secret() -> None:
         assert said.endswith("\nexit 3")
 
 
-def test_a_command_goes_on_when_nobody_reads_what_it_prints(tmp_path: Path) -> None:
+def test_command_continues_when_its_output_is_closed(tmp_path: Path) -> None:
     done = tmp_path / "done"
     script = "for _ in range(20_000): print('x' * 100)\n"
     script += f"import pathlib; pathlib.Path({str(done)!r}).touch()"
@@ -293,7 +295,7 @@ def test_a_command_goes_on_when_nobody_reads_what_it_prints(tmp_path: Path) -> N
     assert done.exists()
 
 
-def test_what_a_command_leaves_running_does_not_hold_it_back(tmp_path: Path) -> None:
+def test_background_process_of_a_command_does_not_delay_its_end(tmp_path: Path) -> None:
     pid = tmp_path / "pid"
     script = "import subprocess, sys; left = subprocess.Popen(['sleep', '600'])\n"
     script += f"open({str(pid)!r}, 'w').write(str(left.pid)); sys.exit(4)"
@@ -308,7 +310,7 @@ def test_what_a_command_leaves_running_does_not_hold_it_back(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("before", ["", "env "])
-def test_shell_words_after_a_secret_assignment_stay(before: str) -> None:
+def test_shell_words_after_a_secret_assignment_are_shown(before: str) -> None:
     shown = redact(f"{before}DB_PASSWORD=canary-8x7 python train.py --epochs=3")
     assert "canary" not in shown
     assert shown.endswith(" python train.py --epochs=3")
@@ -317,21 +319,21 @@ def test_shell_words_after_a_secret_assignment_stay(before: str) -> None:
 @pytest.mark.parametrize(
     "line", ["DB_PASSWORD=48151623", "--password=4815", "PGPASSWORD: '48151623'"]
 )
-def test_a_password_may_be_digits_alone(line: str) -> None:
+def test_password_of_digits_is_redacted(line: str) -> None:
     assert "4815" not in redact(line)
 
 
 @pytest.mark.parametrize("line", ["DB_PASSWORD=123", "NUM_TOKENS=48151623", "DB_PASS=${DB_PASS}"])
-def test_numbers_that_are_no_passwords_stay(line: str) -> None:
+def test_harmless_numbers_are_shown(line: str) -> None:
     assert redact(line) == line
 
 
-def test_of_secrets_that_overlap_all_is_withheld_to_the_last_end() -> None:
+def test_overlapping_secrets_are_redacted_to_the_last_end() -> None:
     assert redact(f"--password=hf_{'a' * 34},canary --epochs=3").endswith(" --epochs=3")
     assert "canary" not in redact(f"--password=hf_{'a' * 34},canary --epochs=3")
 
 
 @pytest.mark.parametrize("value", ["<(cat password.txt)", "$(cat password.txt)", "`cat password`"])
-def test_what_a_shell_puts_in_place_of_a_password_stays(value: str) -> None:
+def test_shell_variable_in_place_of_a_password_is_shown(value: str) -> None:
     line = f'mysql --password="{value}" --host=db'
     assert redact(line) == line

@@ -1,4 +1,4 @@
-"""What a pull request's run uploads is data: hostile files never become markup, code or approval.
+"""Tests that hostile uploads of a pull request's run never become markup, code or approval.
 
 Each file is told on a pull request by the real command, with a stand-in for GitHub's ``gh``.
 """
@@ -140,14 +140,16 @@ RUN: Final = PreviewRun("acme/training", 1, HEAD, "topic", "acme/training", "mai
 
 
 def comment_on(archive: bytes, monkeypatch: pytest.MonkeyPatch) -> tuple[str, PreviewComment]:
-    """The comment as it is posted, for a run that uploaded ``archive``. No network is used."""
+    """Return the posted comment for a run that uploaded ``archive``, without network."""
     monkeypatch.setattr(gh, "artifact_of", lambda *_: archive)
     made = preview_run.make_comment(RUN, {"number": 7}, "dev", {})
     return repository.body("report", "dev", made.text), made
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_file_that_is_no_plan_is_refused_unread(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_file_other_than_a_plan_is_refused_unread(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     files = {"dev.plan": REFUSED[name], "dev.approval.json": approval_of(plan_text())}
     body, made = comment_on(archive_of(files), monkeypatch)
     assert made.is_refused
@@ -157,7 +159,7 @@ def test_file_that_is_no_plan_is_refused_unread(name: str, monkeypatch: pytest.M
     assert len(body) < 500
 
 
-def test_a_refused_file_takes_an_earlier_approval_away(hub: GitHub) -> None:
+def test_refused_file_revokes_an_earlier_approval(hub: GitHub) -> None:
     hub.told(approval=True)
     assert "there is no report of dev" in hub.told(plan=EVIL, approval=approval_of(PLAN), expect=1)
     assert hub.kept()["approval"] is None
@@ -199,7 +201,7 @@ TOLD: Final = {
 
 
 def outside_of_code(body: str) -> str:
-    """What GitHub would render of a comment other than as code."""
+    """Return the parts of a comment that GitHub would not render as code."""
     parser = MarkdownIt("commonmark", {"html": True}).enable("table")
     found, in_code = "", 0
     for block in parser.parse(body):
@@ -214,7 +216,9 @@ def outside_of_code(body: str) -> str:
 
 
 @pytest.mark.parametrize("name", TOLD)
-def test_text_of_plan_is_code_and_no_markup(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_text_of_a_plan_is_rendered_as_code_not_markup(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     body, made = comment_on(archive_of({"dev.plan": TOLD[name]}), monkeypatch)
     assert not made.is_refused, made.reason
     assert MARK not in outside_of_code(body)
@@ -225,7 +229,7 @@ def test_text_of_plan_is_code_and_no_markup(name: str, monkeypatch: pytest.Monke
     assert made.approval is None
 
 
-def test_the_check_above_finds_what_is_not_code() -> None:
+def test_markup_outside_of_code_is_detected() -> None:
     for part in (f"@{MARK}", f"[x](https://{MARK})", f"| a |\n|---|\n| {MARK} |", f"<b {MARK}>"):
         assert MARK in outside_of_code(part)
 
@@ -271,7 +275,7 @@ FORGED: Final[dict[str, tuple[str, Any, dict[str, Any]]]] = {
 
 
 @pytest.mark.parametrize("name", FORGED)
-def test_an_approval_that_is_not_for_what_would_be_merged_is_none(hub: GitHub, name: str) -> None:
+def test_approval_of_another_merge_result_is_void(hub: GitHub, name: str) -> None:
     if name == "a fork":
         hub.open_pull(8, repository="mallory/training")
     reason, record, more = FORGED[name]
@@ -284,19 +288,19 @@ def test_an_approval_that_is_not_for_what_would_be_merged_is_none(hub: GitHub, n
     assert MARK not in said
 
 
-def test_an_honest_one_is_approved(hub: GitHub) -> None:
+def test_unmodified_report_is_approved(hub: GitHub) -> None:
     hub.told(approval=True)
     assert hub.kept()["approval"]["commit"] == MERGE
 
 
-def test_a_plan_that_hides_a_step_has_another_digest_than_the_deployment_makes(hub: GitHub) -> None:
+def test_plan_with_a_hidden_step_has_another_digest_than_the_deployment(hub: GitHub) -> None:
     whole = steps(step(MEMBER, "a", bucket="b", member="allUsers", role="r"), step("a:b:C", "x"))
     hidden = steps(step("a:b:C", "x"))
     said = hub.told(plan=hidden, approval=approval_of(whole))
     assert "its digest is not that of the plan in the report" in said
 
 
-def test_a_merge_of_something_else_with_the_same_name_is_not_approved(hub: GitHub) -> None:
+def test_merge_of_another_commit_with_the_same_name_is_not_approved(hub: GitHub) -> None:
     state = hub.state
     state["commits"][0]["parents"] = [{"sha": "b"}, {"sha": "0" * 40}]
     hub.file.write_text(json.dumps(state))
@@ -304,7 +308,7 @@ def test_a_merge_of_something_else_with_the_same_name_is_not_approved(hub: GitHu
 
 
 @pytest.mark.parametrize("claim", ["number", "pull_request", "head_sha", "repository"])
-def test_a_file_that_names_another_pull_request_is_refused(hub: GitHub, claim: str) -> None:
+def test_file_of_another_pull_request_is_refused(hub: GitHub, claim: str) -> None:
     hub.open_pull(8, sha="9" * 40)
     hub.told(plan=text(**{claim: 8}), expect=1)
     assert [each["issue"] for each in hub.state["comments"]] == [7]
@@ -319,12 +323,16 @@ def test_a_file_that_names_another_pull_request_is_refused(hub: GitHub, claim: s
         {"path": ".github/workflows/preview.yml.mine.yml"},
     ],
 )
-def test_a_run_of_another_workflow_or_event_is_not_told(hub: GitHub, event: dict[str, str]) -> None:
+def test_run_of_another_workflow_or_event_is_not_reported(
+    hub: GitHub, event: dict[str, str]
+) -> None:
     assert "was not the preview of a pull request" in hub.told(approval=True, expect=1, **event)
     assert hub.comments() == []
 
 
-def test_a_pull_request_of_another_repository_with_the_same_branch_is_not_told(hub: GitHub) -> None:
+def test_pull_request_of_another_repository_with_the_same_branch_is_not_reported(
+    hub: GitHub,
+) -> None:
     said = hub.told(approval=True, head_repository={"full_name": "acme/fork"})
     assert "no open pull request" in said
     assert hub.comments() == []
@@ -346,7 +354,7 @@ def archive(*entries: tuple[zipfile.ZipInfo, str | bytes]) -> bytes:
 
 
 def bomb(size: int) -> bytes:
-    """A file of zeros, which says in its header that it is short."""
+    """Return a file of zeros whose header declares a small size."""
     made = bytearray(archive((entry("dev.plan"), b"\0" * size)))
     for place in (made.find(b"PK\x03\x04") + 22, made.find(b"PK\x01\x02") + 24):
         made[place : place + 4] = struct.pack("<I", 100)
@@ -377,7 +385,7 @@ ARCHIVES: Final = {
 
 @pytest.mark.filterwarnings("ignore:Duplicate name")
 @pytest.mark.parametrize("name", ARCHIVES)
-def test_an_archive_that_no_preview_makes_is_refused_and_writes_no_file(
+def test_unexpected_archive_is_refused_and_writes_no_file(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = tmp_path / "a" / "b"
@@ -389,14 +397,16 @@ def test_an_archive_that_no_preview_makes_is_refused_and_writes_no_file(
     assert sorted(tmp_path.rglob("*")) == [folder.parent, folder]
 
 
-def test_large_archive_is_not_read_whole(hub: GitHub, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_large_archive_is_read_only_up_to_a_limit(
+    hub: GitHub, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(gh, "MAX_ARCHIVE", 1000)
     hub.uploaded(archive_of({"dev.plan": PLAN}) + b"\0" * 2000)
     hub.tell(expect=1)
     assert "more than 1000 bytes" in hub.comments()[0]
 
 
-def test_a_record_beside_the_plan_is_read_as_carefully(hub: GitHub) -> None:
+def test_hostile_record_beside_the_plan_is_refused(hub: GitHub) -> None:
     link = (entry("dev.approval.json", stat.S_IFLNK | 0o777), approval_of(PLAN))
     hub.uploaded(archive((entry("dev.plan"), PLAN), link))
     hub.tell(expect=1)
@@ -414,7 +424,7 @@ def workflow() -> dict[str, Any]:
         ("images", {"contents": "read", "actions": "write", "pull-requests": "read"}),
     ],
 )
-def test_no_job_with_rights_runs_code_of_a_pull_request(name: str, rights: dict[str, str]) -> None:
+def test_privileged_jobs_run_no_code_of_a_pull_request(name: str, rights: dict[str, str]) -> None:
     content = workflow()
     assert content[True] == {"workflow_run": {"workflows": ["preview"], "types": ["completed"]}}
     assert set(content["jobs"]) == {"comment", "images"}
@@ -429,14 +439,14 @@ def test_no_job_with_rights_runs_code_of_a_pull_request(name: str, rights: dict[
     assert [each["run"] for each in named] == (["make images-request"] if name == "images" else [])
 
 
-def test_no_job_with_a_pull_requests_code_may_write() -> None:
+def test_jobs_with_code_of_a_pull_request_have_no_write_permission() -> None:
     content = yaml.safe_load((WORKFLOWS / "preview.yml").read_text())
     for job in content["jobs"].values():
         rights = {right for right, level in job["permissions"].items() if level == "write"}
         assert rights <= {"id-token"}
 
 
-def test_mistakes_survive_the_file_without_what_mends_them() -> None:
+def test_report_file_keeps_mistakes_without_their_fixes() -> None:
     mend = Mend("value", "hunter2", (), ())
     mistake = Problem("wrong", "x", "write y", ("jobs", 0), Location("a.yaml", 3, 4), mend=mend)
     parsed = plan_file.parse(PLAN.encode(), "dev")
@@ -445,7 +455,7 @@ def test_mistakes_survive_the_file_without_what_mends_them() -> None:
     assert plan_file.parse(text.encode(), "dev").problems == (mistake,)
 
 
-def test_the_digest_survives_the_file() -> None:
+def test_report_file_keeps_the_digest() -> None:
     from vertex_training_cli.review.report import plan_digest
 
     parsed = plan_file.parse(PLAN.encode(), "dev")

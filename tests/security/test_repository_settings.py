@@ -1,4 +1,4 @@
-"""The files and the page that the repository's own protection rests on."""
+"""Tests the files and the page on which the repository's own protection depends."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ def owners() -> dict[str, list[str]]:
         "/extra.py",
     ],
 )
-def test_a_change_of_what_protects_us_needs_an_owner(folder: str) -> None:
+def test_change_of_protected_files_requires_an_owner(folder: str) -> None:
     assert owners()[folder]
 
 
-def test_every_owned_path_exists_and_no_line_takes_an_owner_away() -> None:
+def test_owned_paths_exist_and_no_line_removes_an_owner() -> None:
     for path, names in owners().items():
         added_by_a_team = path.strip("/") in ("extra", "extra.py")
         assert added_by_a_team or list(ROOT.glob(path.strip("/"))), path
@@ -44,7 +44,7 @@ def test_every_owned_path_exists_and_no_line_takes_an_owner_away() -> None:
         assert names, path
 
 
-def test_the_page_names_every_environment_and_the_check_of_a_pull_request() -> None:
+def test_page_names_each_environment_and_the_required_check() -> None:
     files = {file.stem: yaml.safe_load(file.read_text())["jobs"] for file in
              (ROOT / ".github" / "workflows").glob("*.yml")}  # fmt: skip
     named = {job["environment"] for jobs in files.values() for job in jobs.values()

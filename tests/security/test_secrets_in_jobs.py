@@ -1,4 +1,4 @@
-"""Secrets in a job are found by the rules and by the policy, and what looks like one is not."""
+"""Tests that rules and policy detect secrets in a job, and no harmless text."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def read(name: str) -> Any:
 
 
 def secrets() -> list[tuple[str, dict[str, Any]]]:
-    """(shape, containerSpec) of each secret."""
+    """Return shape and containerSpec of each secret."""
     return [
         (entry["shape"], _container(entry.get("words", []), entry.get("env", {}).items()))
         for entry in read("secrets.yaml")
@@ -35,7 +35,7 @@ def secrets() -> list[tuple[str, dict[str, Any]]]:
 
 
 def harmless() -> Iterator[tuple[str, dict[str, Any]]]:
-    """(text, containerSpec) of each harmless text."""
+    """Return text and containerSpec of each harmless text."""
     texts = read("harmless.yaml")
     for word in texts["words"]:
         yield word, _container([word], [])
@@ -50,7 +50,7 @@ def _container(words: list[str], env: Any) -> dict[str, Any]:
 
 
 def found_by(container: dict[str, Any]) -> tuple[bool, bool]:
-    """Whether the rules of job files find a secret, and whether the policy does."""
+    """Return whether the rules of job files detect a secret, and whether the policy does."""
     spec = {"workerPoolSpecs": [{"containerSpec": container}]}
     job = Job({"jobSpec": spec})
     props = {"request": json.dumps({"jobSpec": spec})}
@@ -59,7 +59,7 @@ def found_by(container: dict[str, Any]) -> tuple[bool, bool]:
     return bool(rules), bool(POLICY.violations(resource))
 
 
-def test_sixty_of_sixty_secrets_are_found_and_none_of_two_hundred_harmless_texts() -> None:
+def test_sixty_secrets_are_detected_and_two_hundred_harmless_texts_pass() -> None:
     shapes, texts = secrets(), list(harmless())
     missed = [shape for shape, container in shapes if found_by(container) != (True, True)]
     flagged = [text for text, container in texts if found_by(container) != (False, False)]
@@ -71,12 +71,12 @@ def test_sixty_of_sixty_secrets_are_found_and_none_of_two_hundred_harmless_texts
     assert flagged == []
 
 
-def test_a_harmless_text_is_not_redacted() -> None:
+def test_harmless_text_is_not_redacted() -> None:
     texts = [text for name in ("words", "shell") for text in read("harmless.yaml")[name]]
     assert [text for text in texts if redacted(text) != text] == []
 
 
-def test_every_secret_is_withheld_from_a_review_and_its_request_stays_json() -> None:
+def test_review_redacts_secrets_and_the_request_stays_valid_json() -> None:
     for shape, container in secrets():
         text = json.dumps({"jobSpec": {"workerPoolSpecs": [{"containerSpec": container}]}})
         assert "[secret]" in redacted(text), shape
@@ -106,7 +106,9 @@ def test_every_secret_is_withheld_from_a_review_and_its_request_stays_json() -> 
         ("RUN", '{"password":"hun\\"canary"}'),
     ],
 )
-def test_secret_variable_is_reported_and_not_shown(tmp_path: Path, name: str, value: str) -> None:
+def test_secret_variable_is_reported_without_its_value(
+    tmp_path: Path, name: str, value: str
+) -> None:
     container = {"imageUri": "a.b/c@sha256:" + "0" * 64, "env": [{"name": name, "value": value}]}
     pool = {"machineSpec": {"machineType": "n1-standard-4"}, "replicaCount": "1"}
     spec = {"workerPoolSpecs": [{**pool, "containerSpec": container}]}

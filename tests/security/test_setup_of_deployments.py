@@ -1,4 +1,6 @@
-"""What a job that can sign in installs: few packages, by hash, and no download without a pin."""
+"""Tests that a job that can sign in installs few packages, by hash, and downloads nothing
+unpinned.
+"""
 
 from __future__ import annotations
 
@@ -50,7 +52,7 @@ GO_MOD = "\tgithub.com/pulumi/pulumi/pkg/v3 v3.259.0 // indirect\n"
 
 @pytest.fixture
 def checkout(tmp_path: Path) -> Layout:
-    """A checkout for deployments, with an empty cache and no pinned release."""
+    """Return a checkout for deployments, with an empty cache and no pinned release."""
     root = tmp_path / "checkout"
     for name, text in {
         "requirements/runtime.txt": "pulumi-gcp==9.1.0 \\\n    --hash=sha256:aa\n",
@@ -75,24 +77,24 @@ def jobs_that_sign_in() -> list[Any]:
 
 
 @pytest.mark.parametrize("job", jobs_that_sign_in())
-def test_job_that_signs_in_installs_for_deployments_and_downloads_none(job: dict[str, Any]) -> None:
+def test_job_that_signs_in_uses_deployment_setup_without_downloads(job: dict[str, Any]) -> None:
     assert job["env"]["DEPLOY"] == "1"
     assert job["env"]["PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION"] == "true"
 
 
 @pytest.mark.parametrize("verb", ["setup", "preview", "deploy", "drift", "comment", "approval"])
-def test_every_verb_of_such_a_job_sets_up_for_deployments(verb: str) -> None:
+def test_every_verb_of_a_signing_job_uses_deployment_setup(verb: str) -> None:
     command = ["make", "-n", verb, "STACK=dev", "DEPLOY=1"]
     shown = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
     assert "tools/setup.py --deploy" in shown
 
 
-def test_deployment_installs_no_packages_of_development(checkout: Layout) -> None:
+def test_deployment_installs_no_development_packages(checkout: Layout) -> None:
     assert checkout.requirements.name == "runtime.txt"
     assert dataclasses.replace(checkout, deploy=False).requirements.name == "dev.txt"
 
 
-def test_what_a_deployment_runs_imports_no_package_of_development() -> None:
+def test_deployment_code_imports_no_development_package() -> None:
     def names(file: str) -> set[str]:
         text = (ROOT / "requirements" / file).read_text()
         return set(re.findall(r"^([a-z0-9.-]+)==", text, re.MULTILINE))
@@ -107,7 +109,7 @@ def test_what_a_deployment_runs_imports_no_package_of_development() -> None:
     subprocess.run([sys.executable, "-c", IMPORTS, " ".join(modules)], cwd=ROOT, check=True)
 
 
-def test_what_sets_up_a_deployment_is_pinned_for_it() -> None:
+def test_deployment_setup_tools_are_pinned() -> None:
     text = (ROOT / "requirements" / "runtime.txt").read_text()
     for package in ("uv", "hatchling", "pip", "pulumi-gcp"):
         assert python_env.pinned_requirement(package, text)
@@ -124,7 +126,7 @@ def test_engine_without_pin_is_not_downloaded(
         pulumi_cli.install_official(checkout)
 
 
-def test_no_engine_of_machine_is_used(checkout: Layout, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_engine_on_path_is_not_used(checkout: Layout, monkeypatch: pytest.MonkeyPatch) -> None:
     def link(_: Layout) -> pulumi_cli.Pulumi:
         raise AssertionError("an engine of unknown origin was taken")
 
@@ -152,7 +154,7 @@ def pin(checkout: Layout, file: Path, content: bytes | None = None) -> None:
     checkout.releases.write_text(f"{digest}  {file.name}\n")
 
 
-def test_a_pinned_release_is_installed(
+def test_pinned_release_is_installed(
     checkout: Layout, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     file = archive(tmp_path)
@@ -163,7 +165,7 @@ def test_a_pinned_release_is_installed(
         assert (checkout.bin / name).read_bytes() == b"\x7fELF"
 
 
-def test_a_release_with_another_content_is_refused_and_nothing_of_it_is_kept(
+def test_release_with_another_checksum_is_refused_and_deleted(
     checkout: Layout, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pin(checkout, archive(tmp_path), b"what was reviewed")
@@ -174,7 +176,7 @@ def test_a_release_with_another_content_is_refused_and_nothing_of_it_is_kept(
     assert not (checkout.bin / "pulumi").exists()
 
 
-def test_a_release_with_a_path_out_of_its_folder_is_refused(
+def test_release_with_a_path_out_of_its_folder_is_refused(
     checkout: Layout, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pin(checkout, archive(tmp_path, outside=True))
@@ -201,7 +203,9 @@ def test_gcp_plugin_has_pinned_checksum(checkout: Layout, monkeypatch: pytest.Mo
 
 
 def offer_source(folder: Path, marker: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    """Let installers find one package without a wheel, whose build writes ``marker``; its pin."""
+    """Offer installers one package without a wheel, whose build writes ``marker``; return
+    its pin.
+    """
     source = folder / "built-1.tar.gz"
     with tarfile.open(source, "w:gz") as archive:
         for name, text in {
@@ -220,10 +224,10 @@ def offer_source(folder: Path, marker: Path, monkeypatch: pytest.MonkeyPatch) ->
 
 
 @pytest.mark.parametrize("with_uv", [True, False])
-def test_the_packages_of_policies_are_not_built(
+def test_policy_packages_are_not_built(
     checkout: Layout, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, with_uv: bool
 ) -> None:
-    """What a build asks an index for has no hash among the pins."""
+    """The pins have no hashes for packages that a build would download."""
     pins = tmp_path / "pins.txt"
     pins.write_text(offer_source(tmp_path, tmp_path / "ran", monkeypatch))
     layout = dataclasses.replace(checkout, environment=Path(sys.prefix))

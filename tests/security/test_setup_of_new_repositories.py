@@ -1,4 +1,4 @@
-"""A repository of ``vt init`` installs our packages from files, and deployments by hash alone.
+"""Tests that a repository of ``vt init`` installs own packages from files, and deployments by hash.
 
 The names of the packages are on no index: whoever registered them there would run code.
 """
@@ -34,7 +34,7 @@ def repository(tmp_path: Path) -> Path:
 
 
 def put_wheels(root: Path) -> list[str]:
-    """The files that the requirements name, empty."""
+    """Write empty files for the wheels that the requirements name."""
     lines = (root / "requirements.txt").read_text().splitlines()
     names = [line.partition("[")[0] for line in lines if line.startswith("./wheels/")]
     for name in names:
@@ -49,7 +49,7 @@ def make(root: Path, *words: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def test_our_packages_are_files_in_every_requirement(repository: Path) -> None:
+def test_own_packages_are_files_in_every_requirement(repository: Path) -> None:
     names = put_wheels(repository)
     assert len(names) == 2
     for file in repository.glob("requirements*"):
@@ -57,12 +57,12 @@ def test_our_packages_are_files_in_every_requirement(repository: Path) -> None:
         assert [line for line in lines if OURS.search(line) and "./wheels/" not in line] == []
 
 
-def test_our_packages_have_one_version() -> None:
+def test_own_packages_have_one_version() -> None:
     versions = {importlib.metadata.version(name) for name in ("vertex-training", "localgcp")}
     assert len(versions) == 1
 
 
-def test_a_file_that_is_not_there_is_one_line_that_says_how_to_build_it(repository: Path) -> None:
+def test_missing_wheel_is_one_line_with_the_build_command(repository: Path) -> None:
     done = make(repository, "setup")
     assert done.returncode != 0
     assert "wheels/vertex_training-" in done.stderr
@@ -71,7 +71,7 @@ def test_a_file_that_is_not_there_is_one_line_that_says_how_to_build_it(reposito
 
 
 @pytest.mark.parametrize("name", ["x.whl ; touch ran ; y", "$(shell touch ran)", "x.whl\ty"])
-def test_the_name_of_a_package_is_no_command_of_make(repository: Path, name: str) -> None:
+def test_package_name_is_not_executed_by_make(repository: Path, name: str) -> None:
     put_wheels(repository)
     (repository / "requirements.lock").write_text("not-there==1\n")
     with (repository / "requirements.txt").open("a") as file:
@@ -81,7 +81,7 @@ def test_the_name_of_a_package_is_no_command_of_make(repository: Path, name: str
     assert not (repository / "ran").exists()
 
 
-def test_a_deployment_is_not_set_up_without_a_lock(repository: Path) -> None:
+def test_deployment_setup_requires_a_lock_file(repository: Path) -> None:
     put_wheels(repository)
     done = make(repository, "setup", "DEPLOY=1")
     assert done.returncode != 0
@@ -94,7 +94,7 @@ def test_a_deployment_is_not_set_up_without_a_lock(repository: Path) -> None:
     assert not (repository / ".venv").exists()
 
 
-def test_a_deployment_is_not_set_up_without_a_pin_of_the_plugin(repository: Path) -> None:
+def test_deployment_setup_requires_a_pin_of_the_plugin(repository: Path) -> None:
     put_wheels(repository)
     (repository / "requirements.lock").write_text("pulumi-gcp==9.35.0 \\\n    --hash=sha256:aa\n")
     done = make(repository, "setup", "DEPLOY=1")
@@ -104,9 +104,7 @@ def test_a_deployment_is_not_set_up_without_a_pin_of_the_plugin(repository: Path
 
 
 @pytest.mark.parametrize("verb", ["setup", "preview", "approval", "deploy", "drift", "comment"])
-def test_a_deployment_installs_what_the_lock_has_and_nothing_else(
-    repository: Path, verb: str
-) -> None:
+def test_deployment_installs_only_packages_of_the_lock_file(repository: Path, verb: str) -> None:
     put_wheels(repository)
     (repository / "requirements.lock").touch()
     said = make(repository, "-n", verb, "DEPLOY=1", "STACK=dev").stdout
@@ -117,10 +115,10 @@ def test_a_deployment_installs_what_the_lock_has_and_nothing_else(
         assert "--require-hashes" in line
 
 
-def test_a_deployment_builds_no_package(
+def test_deployment_builds_no_package(
     repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What a build asks an index for has no hash in the lock."""
+    """The lock file has no hashes for packages that a build would download."""
     put_wheels(repository)
     pin = offer_source(tmp_path, repository / "ran", monkeypatch)
     (repository / "requirements.lock").write_text(pin)
@@ -128,7 +126,7 @@ def test_a_deployment_builds_no_package(
     assert not (repository / "ran").exists()
 
 
-def test_every_job_that_can_sign_in_is_set_up_so(repository: Path) -> None:
+def test_jobs_that_can_sign_in_use_the_deployment_setup(repository: Path) -> None:
     found = 0
     for file in (repository / ".github/workflows").glob("*.yml"):
         for job in yaml.safe_load(file.read_text())["jobs"].values():
@@ -139,7 +137,7 @@ def test_every_job_that_can_sign_in_is_set_up_so(repository: Path) -> None:
 
 
 @pytest.mark.parametrize("ignored", [False, True])
-def test_a_lock_that_no_commit_has_approves_nothing(repository: Path, ignored: bool) -> None:
+def test_uncommitted_lock_file_approves_nothing(repository: Path, ignored: bool) -> None:
     def git(*words: str) -> None:
         identity = ["-c", "user.name=t", "-c", "user.email=t@example.com"]
         subprocess.run(["git", *identity, *words], cwd=repository, check=True, capture_output=True)
@@ -155,8 +153,8 @@ def test_a_lock_that_no_commit_has_approves_nothing(repository: Path, ignored: b
     assert sources.checkout(repository, "dev").added == ("requirements.lock",)
 
 
-def test_no_text_says_to_install_our_packages_by_name() -> None:
-    """Pages, generated files, help and hints: from a file, or a repository at a commit."""
+def test_no_instruction_installs_own_packages_by_name() -> None:
+    """Covers pages, generated files, help and hints: packages come from a file or a commit."""
     install = re.compile(
         r"""install [^\n|`]*?["' ](vertex-training|localgcp)(\[[a-z,]+\])?"""
         r"""["'`]?(?:$| )(?!@|from)""",

@@ -1,4 +1,4 @@
-"""Every shape of the corpus is found and withheld to its end; harmless lines stay as they are."""
+"""Tests that each secret shape of the corpus is redacted completely, and harmless lines stay."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ PLACES: Final = (
 
 
 def made(form: str, chance: random.Random) -> tuple[str, list[str]]:
-    """A text of a shape, and its parts that nobody may read."""
+    """Return a text of a shape, and its secret parts."""
     parts: list[str] = []
 
     def part(match: re.Match[str]) -> str:
@@ -58,7 +58,7 @@ def made(form: str, chance: random.Random) -> tuple[str, list[str]]:
 
 
 def texts() -> Iterator[tuple[str, str, list[str]]]:
-    """(shape, text, secret parts) of the whole corpus."""
+    """Yield shape, text and secret parts of the whole corpus."""
     chance = random.Random(28)
     for shape, form in SHAPES["tokens"].items():
         for count in range(ROUNDS):
@@ -69,7 +69,7 @@ def texts() -> Iterator[tuple[str, str, list[str]]]:
             yield shape, *made(form, chance)
 
 
-def test_a_rule_is_named_after_the_service_and_what_its_secret_is() -> None:
+def test_secret_rule_is_named_after_service_and_kind_of_secret() -> None:
     services = {shape.partition("-")[0] for kind in ("tokens", "lines") for shape in SHAPES[kind]}
     for rule in redaction.TOKENS:
         service, _, secret = rule.partition("-")
@@ -79,7 +79,7 @@ def test_a_rule_is_named_after_the_service_and_what_its_secret_is() -> None:
     assert {rule.rpartition("-")[2] for rule in redaction.PLACES} == kinds
 
 
-def test_every_shape_of_published_scanners_is_withheld_to_its_end() -> None:
+def test_secret_shapes_of_published_scanners_are_redacted_completely() -> None:
     counts: dict[str, list[int]] = {}
     missed: list[str] = []
     for shape, text, parts in texts():
@@ -95,13 +95,13 @@ def test_every_shape_of_published_scanners_is_withheld_to_its_end() -> None:
     assert missed == []
 
 
-def test_harmless_lines_of_logs_and_settings_are_shown_as_they_are() -> None:
+def test_harmless_lines_of_logs_and_settings_are_shown_unchanged() -> None:
     assert len(set(HARMLESS)) >= 100
     changed = [f"{line} -> {redacted(line)}" for line in HARMLESS if redacted(line) != line]
     assert changed == []
 
 
 @pytest.mark.parametrize("shape", SHAPES["lines"])
-def test_what_was_redacted_is_not_changed_again(shape: str) -> None:
+def test_redacted_text_is_not_changed_again(shape: str) -> None:
     once = redacted(made(SHAPES["lines"][shape], random.Random(3))[0])
     assert redacted(once) == once

@@ -1,4 +1,4 @@
-"""Checkouts share environments of jobs: none of them says what is installed there."""
+"""Tests that no checkout controls which packages the shared job environments contain."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ CONFIG = {
 
 
 @pytest.mark.parametrize("name", CONFIG)
-def test_settings_of_a_checkout_do_not_reach_the_installation(
+def test_installation_ignores_settings_of_a_checkout(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     home = tmp_path / "checkout" / ".vt-local"
@@ -51,7 +51,7 @@ def test_settings_of_a_checkout_do_not_reach_the_installation(
 @pytest.mark.parametrize(
     "settings", ['required-version = "==99.0"', "no such line", "cache-dir = './c'"]
 )
-def test_settings_of_a_checkout_do_not_reach_uv(
+def test_uv_ignores_settings_of_a_checkout(
     start: Callable[..., list[str | Path]], settings: str, tmp_path: Path
 ) -> None:
     (tmp_path / "uv.toml").write_text(settings)
@@ -62,7 +62,9 @@ def test_settings_of_a_checkout_do_not_reach_uv(
 
 
 def uses_of_uv(tree: ast.AST, function: str = "") -> Iterator[tuple[str, str]]:
-    """Yield (function, use) for each name of the program, and each command that begins with it."""
+    """Yield function and use for each mention of the program and each command that begins
+    with it.
+    """
     for node in ast.iter_child_nodes(tree):
         inner = node.name if isinstance(node, ast.FunctionDef) else function
         match node:
@@ -77,7 +79,7 @@ def uses_of_uv(tree: ast.AST, function: str = "") -> Iterator[tuple[str, str]]:
         yield from uses_of_uv(node, inner)
 
 
-def test_every_start_of_uv_ignores_settings_of_checkouts() -> None:
+def test_every_call_of_uv_disables_project_settings() -> None:
     listed = subprocess.run(
         ["git", "ls-files", "*.py"], cwd=ROOT, capture_output=True, text=True, check=True
     ).stdout.split()

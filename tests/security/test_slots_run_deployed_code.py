@@ -1,4 +1,4 @@
-"""The timer of schedules runs the commit that was last deployed, with rights on that stack alone.
+"""Tests that the schedule timer runs the deployed commit, with permissions on that stack only.
 
 A merge changes what the next deployment runs, after its approval, and nothing that runs before.
 """
@@ -79,7 +79,7 @@ def test_timer_of_each_stack_runs_the_deployed_commit_without_cache(repository: 
         assert [step["id"] for step in job["steps"] if "id" in step] == ["deployed"]
 
 
-def test_what_runs_of_main_installs_nothing_and_has_owners(repository: Path) -> None:
+def test_code_of_main_installs_nothing_and_has_owners(repository: Path) -> None:
     shown = subprocess.run(
         ["make", "-n", "deployed", "STACK=prod"],
         cwd=repository, capture_output=True, text=True, check=True,
@@ -92,7 +92,7 @@ def test_what_runs_of_main_installs_nothing_and_has_owners(repository: Path) -> 
 
 
 class Repository:
-    """A repository with ``gs://state``, and the program that the workflow runs of main."""
+    """A repository with ``gs://state``, and the program of main that the workflow runs."""
 
     def __init__(self, folder: Path) -> None:
         self.root, self.state = folder / "checkout", folder / "state"
@@ -126,7 +126,7 @@ class Repository:
         return self.git("rev-parse", "HEAD")
 
     def update(self, at: int, content: Any) -> None:
-        """Write an update as the engine does."""
+        """Write an update like the engine."""
         folder = self.state / ".pulumi/history/acme/prod"
         folder.mkdir(parents=True, exist_ok=True)
         file = folder / f"prod-17958989014884874{at:02}.history.json"
@@ -153,7 +153,7 @@ def of(commit: str, kind: str = "update", result: str = "succeeded") -> dict[str
     return {"kind": kind, "environment": {"git.head": commit}, "result": result}
 
 
-def test_a_merge_is_not_run_before_it_is_deployed(main: Repository) -> None:
+def test_timer_does_not_run_a_merge_before_its_deployment(main: Repository) -> None:
     first, deployed, merged = main.commit("1"), main.commit("2"), main.commit("3")
     main.update(1, of(first))
     main.update(2, of(deployed))
@@ -162,7 +162,7 @@ def test_a_merge_is_not_run_before_it_is_deployed(main: Repository) -> None:
     assert main.deployed()[0] == merged
 
 
-def test_an_update_of_no_commit_of_main_is_passed_over(main: Repository) -> None:
+def test_timer_ignores_updates_of_commits_outside_of_main(main: Repository) -> None:
     deployed = main.commit("1")
     main.git("checkout", "-q", "-b", "topic")
     branch = main.commit("not merged")
@@ -181,7 +181,9 @@ def test_an_update_of_no_commit_of_main_is_passed_over(main: Repository) -> None
 
 
 @pytest.mark.parametrize("update", [None, of("f" * 40)])
-def test_without_a_deployment_of_main_nothing_is_checked_out(main: Repository, update: Any) -> None:
+def test_timer_checks_out_nothing_without_a_deployment_of_main(
+    main: Repository, update: Any
+) -> None:
     main.commit()
     if update:
         main.update(1, update)
@@ -191,8 +193,8 @@ def test_without_a_deployment_of_main_nothing_is_checked_out(main: Repository, u
     assert "Traceback" not in printed
 
 
-def test_the_engine_writes_the_commit_of_each_deployment(main: Repository, tmp_path: Path) -> None:
-    """The newest counts, also after the files of the state are compressed."""
+def test_engine_records_the_commit_of_each_deployment(main: Repository, tmp_path: Path) -> None:
+    """The newest commit counts, also with compressed state files."""
     (main.root / "Pulumi.yaml").write_text(
         f"name: acme\nruntime: {{name: python, options: {{virtualenv: {ROOT / '.venv'}}}}}\n"
     )

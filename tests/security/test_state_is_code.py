@@ -1,4 +1,4 @@
-"""A state that would run other code than the program's: its pickles and plugins are refused."""
+"""Tests that a state with foreign pickles or plugins is refused."""
 
 from __future__ import annotations
 
@@ -48,11 +48,11 @@ class Evil:
 
 
 class Other(ResourceProvider):
-    """A provider that is not the program's."""
+    """A provider class outside of the program."""
 
 
 def own_providers() -> set[type[ResourceProvider]]:
-    """Every class of a provider in the program, whatever feature it is of."""
+    """Return every provider class of the program."""
     for module in pkgutil.walk_packages(vertex_training.__path__, f"{vertex_training.__name__}."):
         if module.name.endswith(".provider"):
             importlib.import_module(module.name)
@@ -81,7 +81,7 @@ def deployment(*resources: dict[str, Any]) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("protocol", [4, 5])
-def test_the_programs_own_provider_passes_whatever_python_pickled_it(protocol: int) -> None:
+def test_own_provider_passes_with_the_pickle_of_any_python(protocol: int) -> None:
     assert is_own_provider(OWN)
     for provider in own_providers():
         assert is_own_provider(encoded(pickle.dumps(provider(), protocol)))
@@ -113,7 +113,7 @@ def test_the_programs_own_provider_passes_whatever_python_pickled_it(protocol: i
     ],
 )
 @pytest.mark.parametrize("where", ["inputs", "outputs"])
-def test_a_pickle_that_is_not_the_programs_provider_is_refused(text: object, where: str) -> None:
+def test_pickle_of_another_class_is_refused(text: object, where: str) -> None:
     changed = copy.deepcopy(JOB)
     changed[where][PROVIDER_KEY] = text
     [problem] = state_problems(deployment(GCP, changed))
@@ -121,23 +121,23 @@ def test_a_pickle_that_is_not_the_programs_provider_is_refused(text: object, whe
     assert problem.path == ("state", "titanic")
 
 
-def test_code_after_the_end_of_a_pickle_is_never_read() -> None:
-    """The engine's unpickler stops there as well."""
+def test_bytes_after_the_end_of_a_pickle_are_ignored() -> None:
+    """The engine's unpickler stops at the same byte."""
     assert is_own_provider(encoded(base64.b64decode(OWN) + pickle.dumps(Evil())))
 
 
 @given(st.binary(max_size=200))
-def test_any_other_bytes_are_refused_without_an_error(content: bytes) -> None:
+def test_invalid_pickle_is_refused_without_an_exception(content: bytes) -> None:
     assert not is_own_provider(encoded(content))
 
 
-def test_it_is_found_in_any_type_and_in_operations_that_a_kill_left() -> None:
+def test_foreign_pickle_is_detected_in_any_type_and_in_pending_operations() -> None:
     evil = {"urn": f"{URN}a:b:C::x", "type": "a:b:C", "inputs": {PROVIDER_KEY: "x"}}
     assert len(state_problems(deployment(evil))) == 1
     assert len(state_problems({"pending_operations": [{"resource": evil}]})) == 1
 
 
-def test_a_dynamic_resource_without_a_provider_is_refused() -> None:
+def test_dynamic_resource_without_a_provider_is_refused() -> None:
     without = {**JOB, "inputs": {}, "outputs": {}}
     assert len(state_problems(deployment(without))) == 1
 
@@ -154,7 +154,7 @@ def test_a_dynamic_resource_without_a_provider_is_refused() -> None:
         {"inputs": {"batching": [{"a": 1}, [{"pluginDownloadURL": "https://m.example"}]]}},
     ],
 )
-def test_a_plugin_that_the_program_does_not_use_is_refused(changed: dict[str, Any]) -> None:
+def test_plugin_that_the_program_does_not_use_is_refused(changed: dict[str, Any]) -> None:
     assert len(state_problems(deployment({**GCP, **changed}))) == 1
 
 
@@ -163,7 +163,7 @@ HINT: Final = (
 )
 
 
-def test_what_is_wrong_is_told_with_the_resource_and_what_to_do() -> None:
+def test_refusal_of_a_state_contains_the_resource_and_a_hint() -> None:
     evil = {**JOB, "inputs": {PROVIDER_KEY: "x"}}
     plugin = {**GCP, "type": "pulumi:providers:mallory", "urn": f"{URN}x::default"}
     download = {**GCP, "inputs": {"pluginDownloadURL": "https://m.example"}}
@@ -191,11 +191,11 @@ def test_what_is_wrong_is_told_with_the_resource_and_what_to_do() -> None:
         deployment({}),
     ],
 )
-def test_a_state_that_names_no_other_code_passes(state: dict[str, Any]) -> None:
+def test_state_without_foreign_code_passes(state: dict[str, Any]) -> None:
     assert state_problems(state) == []
 
 
-def test_a_provider_has_500_characters_at_most() -> None:
+def test_provider_pickle_has_at_most_500_characters() -> None:
     own = base64.b64decode(OWN)
     assert is_own_provider(text := encoded(own.ljust(375, b"\0")))
     assert len(text) == 500

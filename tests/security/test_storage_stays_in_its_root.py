@@ -1,4 +1,6 @@
-"""No request of Cloud Storage's API reads or writes a file outside of the storage of the home."""
+"""Tests that no request of Cloud Storage's API reads or writes a file outside of the home's
+storage.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,7 @@ SECRET = "the secret of a file outside"
 
 @dataclass(frozen=True)
 class Attack:
-    """One request that leaves the root where names are only joined to a path."""
+    """A request that leaves the root if names are only joined to a path."""
 
     verb: str
     target: str
@@ -32,12 +34,12 @@ class Attack:
 
 
 def media(name: str) -> Attack:
-    """An upload whose name is in the query."""
+    """Return an upload with the object name in the query."""
     return Attack("POST", f"/upload/storage/v1/b/box/o?uploadType=media&name={name}", b"evil")
 
 
 def multipart(metadata: str | bytes, query: str = "", boundary: str = "x", **more: str) -> Attack:
-    """An upload whose name is in the metadata of its body."""
+    """Return an upload with the object name in the metadata of its body."""
     text = metadata if isinstance(metadata, bytes) else metadata.encode()
     mark = b"--" + boundary.strip("'\"").encode()
     body = b"%s\r\nContent-Type: application/json\r\n\r\n%s\r\n" % (mark, text)
@@ -49,12 +51,12 @@ def multipart(metadata: str | bytes, query: str = "", boundary: str = "x", **mor
 
 
 def bare_lines(attack: Attack) -> Attack:
-    """The same upload with LF in place of CR LF, as gcloud writes it."""
+    """Return the same upload with LF in place of CR LF, like gcloud's."""
     return replace(attack, body=attack.body.replace(b"\r\n", b"\n"))
 
 
 def mixed_lines() -> Attack:
-    """Another name behind the end of the metadata, for readers who know CR LF alone."""
+    """Return an upload with a second name after the metadata, for parsers that require CR LF."""
     attack = bare_lines(multipart(named(UP)))
     return replace(attack, body=attack.body + b'\r\n\r\n{"name": "a"}\r\n--x--\r\n')
 
@@ -64,7 +66,7 @@ def named(name: str) -> str:
 
 
 def batch(line: str, body: str = "") -> Attack:
-    """A request inside of a batch."""
+    """Return a request inside of a batch."""
     part = f"{line} HTTP/1.1\r\nContent-Type: application/json\r\n"
     part += f"Content-Length: {len(body)}\r\n\r\n{body}"
     text = f"--x\r\nContent-Type: application/http\r\nContent-ID: <1>\r\n\r\n{part}\r\n--x--\r\n"
@@ -73,7 +75,7 @@ def batch(line: str, body: str = "") -> Attack:
 
 
 def form(key: str) -> Attack:
-    """What a form of a web page sends."""
+    """Return the request of a web form."""
     text = f'--x\r\nContent-Disposition: form-data; name="key"\r\n\r\n{key}\r\n'
     text += (
         '--x\r\nContent-Disposition: form-data; name="file"; filename="f"\r\n\r\nevil\r\n--x--\r\n'
@@ -169,13 +171,13 @@ def send(front: StorageFront, attack: Attack) -> tuple[int, str]:
 
 
 def files(home: Home) -> dict[Path, bytes]:
-    """All files but the emulator's log, with their contents."""
+    """Return all files except the emulator's log, with their contents."""
     found = (path for path in home.root.parent.rglob("*") if path.is_file())
     return {path: path.read_bytes() for path in found if path != home.storage_log}
 
 
 @pytest.mark.parametrize("attack", ATTACKS.values(), ids=ATTACKS.keys())
-def test_a_name_that_leaves_the_root_is_refused_before_the_emulator_sees_it(
+def test_name_out_of_the_root_is_refused_before_the_emulator(
     front: StorageFront, home: Home, bucket: storage.Bucket, attack: Attack
 ) -> None:
     before = files(home)
@@ -191,7 +193,7 @@ def test_a_name_that_leaves_the_root_is_refused_before_the_emulator_sees_it(
     "name",
     ["a..b", "..a", "a/..b/c..", "ü ö/%41", "100%", "a+b&c=d;e#f?g", "a:b", "a'(b)*", "x" * 200],
 )
-def test_names_that_only_look_like_it_stay_names(
+def test_names_similar_to_path_traversal_are_accepted(
     front: StorageFront, bucket: storage.Bucket, name: str
 ) -> None:
     for data, options in ((b"small", {}), (bytes(300_000), {"chunk_size": 1 << 18})):
@@ -224,7 +226,7 @@ def test_client_composes_and_changes_objects(front: StorageFront, bucket: storag
     ],
     ids=["media", "gsutil", "gcloud", "gzip", "name in the query"],
 )
-def test_uploads_of_other_clients_arrive(
+def test_uploads_of_other_clients_are_stored(
     front: StorageFront, bucket: storage.Bucket, upload: Attack
 ) -> None:
     assert send(front, upload)[0] == 200
@@ -232,7 +234,7 @@ def test_uploads_of_other_clients_arrive(
     assert send(front, Attack("GET", "/box/a")) == (200, "evil")
 
 
-def test_gcp_stand_in_keeps_objects(front: StorageFront, bucket: storage.Bucket) -> None:
+def test_gcp_stand_in_stores_objects(front: StorageFront, bucket: storage.Bucket) -> None:
     emulator = Emulator(front.url)
     emulator.create_bucket("local-p1", "data-p1", "us-central1")
     metadata = {"name": "folder/a ü.txt", "contentType": "text/plain", "metadata": {"a": "b"}}

@@ -1,4 +1,4 @@
-"""``vt tensorboard`` runs TensorBoard, no module of a checkout, and shows logs of jobs alone."""
+"""Tests that ``vt tensorboard`` runs no module of a checkout, and shows only logs of jobs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["cloud"]
 
 
 def install(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A Python without TensorBoard in the place of its environment, and a home."""
+    """Install a Python without TensorBoard as its environment, and return a home."""
     monkeypatch.delenv("VT_LOCAL_HOME", raising=False)
     monkeypatch.setenv("VT_CACHE_DIR", str(folder / "cache"))
     installed = ToolEnvironment("tensorboard", tensorboard.PINS)
@@ -35,7 +35,7 @@ def write_logs(output: Path) -> None:
 
 
 @pytest.mark.parametrize("path", ["", "PYTHONPATH"])
-def test_a_module_of_the_checkout_is_not_taken_for_tensorboard(
+def test_module_of_the_checkout_does_not_replace_tensorboard(
     path: str, cloud: Cloud, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     checkout = Path.cwd()
@@ -51,7 +51,7 @@ def test_a_module_of_the_checkout_is_not_taken_for_tensorboard(
     assert not (checkout / "ran").exists()
 
 
-def test_a_name_that_no_file_may_have_keeps_no_other_jobs_logs_away(
+def test_invalid_file_name_does_not_hide_logs_of_other_jobs(
     cloud: Cloud, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     install(tmp_path, monkeypatch)
@@ -65,7 +65,7 @@ def test_a_name_that_no_file_may_have_keeps_no_other_jobs_logs_away(
     assert "\N{ROCKET}" in line
 
 
-def test_an_output_directory_leads_to_no_folder_beside_the_local_clouds_buckets(
+def test_output_directory_cannot_leave_the_buckets_of_the_local_cloud(
     cloud: Cloud, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     install(tmp_path, monkeypatch)

@@ -1,4 +1,4 @@
-"""A page in the user's browser neither reads nor writes Cloud Storage of the local cloud.
+"""Tests that a web page in the user's browser cannot access the local cloud's Cloud Storage.
 
 The requests are those of a browser, header for header.
 """
@@ -66,7 +66,7 @@ def send(
 
 
 @pytest.mark.parametrize(("verb", "target", "headers", "body"), REQUESTS.values(), ids=REQUESTS)
-def test_a_web_page_is_refused(
+def test_web_page_is_refused(
     front: StorageFront, box: storage.Bucket,
     verb: str, target: str, headers: dict[str, str], body: bytes,
 ) -> None:  # fmt: skip
@@ -77,7 +77,7 @@ def test_a_web_page_is_refused(
     assert [blob.name for blob in box.list_blobs()] == ["inside"]
 
 
-def test_two_hosts_in_one_request_are_refused(front: StorageFront) -> None:
+def test_request_with_two_host_headers_is_refused(front: StorageFront) -> None:
     connection = http.client.HTTPConnection("127.0.0.1", front.port, timeout=60)
     connection.putrequest("GET", READ)
     connection.putheader("Host", "evil.example")
@@ -86,7 +86,7 @@ def test_two_hosts_in_one_request_are_refused(front: StorageFront) -> None:
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "LOCALHOST", "[::1]"])
-def test_programs_of_this_machine_get_in_under_each_of_its_names(
+def test_local_programs_may_use_each_name_of_this_machine(
     front: StorageFront, box: storage.Bucket, host: str
 ) -> None:
     answer = send(front, "GET", READ, {"Host": f"{host}:{{port}}"}, b"")

@@ -1,4 +1,4 @@
-"""``world_of_a_listener.py FOLDER USER COMMAND…``: run COMMAND where every address is a listener's.
+"""``world_of_a_listener.py FOLDER USER COMMAND…``: run COMMAND where a listener has every address.
 
 Run as root of new user, network and mount namespaces. Names are those of FOLDER/hosts; the daemons
 behind Unix sockets are the listener, too. Writes FOLDER/received.json: texts by address or socket.

@@ -1,4 +1,4 @@
-"""Changes of a cloud by hand: by Google's own clients, and by REST where there is none here."""
+"""Manual changes of a cloud, by Google's clients or by REST."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ SLEEP: Final = {"imageUri": IMAGE, "command": ["sh", "-c", "sleep 600"]}
 
 @dataclass(frozen=True)
 class Hand:
-    """Somebody with every permission in the project of a stack."""
+    """A user with all permissions in the project of a stack."""
 
     stack: SmallStack
 
     @property
     def server(self) -> ServerInfo:
-        """Where the cloud is."""
+        """The address of the cloud."""
         found = ServerInfo.read(self.stack.checkout.home / "server.json")
         assert found is not None
         return found
 
     def call(self, verb: str, path: str, body: Any = None, expect: int = 200) -> dict[str, Any]:
-        """A method by REST, as ``curl`` would call it."""
+        """Call a REST method like ``curl``."""
         url = f"http://127.0.0.1:{self.server.vertex_port}{path}"
         with requests.Session() as session:
             session.trust_env = False
@@ -60,13 +60,13 @@ class Hand:
 
     @property
     def network(self) -> str:
-        """Path of the stack's network in Compute Engine."""
+        """Return the path of the stack's network in Compute Engine."""
         return (
             f"/compute/v1/projects/{self.stack.project}/global/networks/training-{self.stack.name}"
         )
 
     def address(self, account: str = "trainer") -> str:
-        """E-mail of an account of the stack."""
+        """Return the email address of an account of the stack."""
         return f"{account}-{self.stack.name}@{self.stack.project}.iam.gserviceaccount.com"
 
     def change(self, path: str, body: dict[str, Any]) -> None:
@@ -74,13 +74,13 @@ class Hand:
         self.call("PATCH", path, body)
 
     def insert(self, collection: str, name: str, **body: Any) -> None:
-        """Make something in the stack's network."""
+        """Create a resource in the stack's network."""
         link = f"https://www.googleapis.com{self.network}"
         path = f"/compute/v1/projects/{self.stack.project}/{collection}"
         self.call("POST", path, {"name": name, "network": link, **body})
 
     def grant(self, path: str, role: str, member: str, *, take: bool = False) -> None:
-        """Add a member to a policy, or ``take`` it from there, at ``path:getIamPolicy``."""
+        """Add a member to the policy at ``path:getIamPolicy``; ``take`` removes the member."""
         is_bucket = path.startswith("/storage/")
         read = ("GET", f"{path}/iam") if is_bucket else _policy(path, "get")
         policy = self.call(*read)
@@ -102,7 +102,7 @@ class Hand:
         self.projects.set_iam_policy(request={"resource": name, "policy": policy})
 
     def submit(self, account: str, name: str, *, tuning: bool = False, **more: Any) -> str:
-        """Submit a job that runs as ``account``; its name."""
+        """Submit a job that runs as ``account`` and return its name."""
         pool = {"replicaCount": 1, "machineSpec": MACHINE, "containerSpec": SLEEP}
         spec = {"serviceAccount": account, "workerPoolSpecs": [pool]}
         metric = [{"metricId": "loss", "goal": "MINIMIZE"}]

@@ -1,4 +1,4 @@
-"""The clouds of the other stories."""
+"""Local clouds shared with the other stories."""
 
 from tests.e2e.conftest import checkout, project
 

@@ -1,4 +1,6 @@
-"""What a replacement would be refused for is asked while the running job goes on: real engine."""
+"""Tests that a replacement is checked for refusals before the running job is cancelled (real
+engine).
+"""
 
 from __future__ import annotations
 
@@ -39,7 +41,7 @@ def no_fault_is_left(project: Project) -> Iterator[None]:
 
 
 def refused(project: Project, job: str) -> str:
-    """What `up` said of a replacement that was refused; the job before it goes on, untouched."""
+    """Return the output of `up` for a refused replacement; the previous job continues."""
     told = project.up(code=None)
     assert f"job '{job}' is not replaced" in told, told
     assert "goes on" in told
@@ -50,7 +52,7 @@ def refused(project: Project, job: str) -> str:
     return told
 
 
-def test_who_may_not_act_as_the_account_cancels_no_job_of_it(project: Project) -> None:
+def test_missing_act_as_permission_cancels_no_job(project: Project) -> None:
     project.want(acting=BUSY)
     project.up()
     project.want(acting={**BUSY, "run": 2})
@@ -64,7 +66,7 @@ def test_who_may_not_act_as_the_account_cancels_no_job_of_it(project: Project) -
     assert project.live("acting") == ["2"]
 
 
-def test_a_reservation_that_is_not_there_and_a_quota_of_0_cancel_no_job(project: Project) -> None:
+def test_missing_reservation_or_zero_quota_cancels_no_job(project: Project) -> None:
     project.want(needing=BUSY)
     project.up()
     project.want(needing={**BUSY, "run": 2, "machine": {**T4, **RESERVED}})
@@ -78,7 +80,7 @@ def test_a_reservation_that_is_not_there_and_a_quota_of_0_cancel_no_job(project:
     assert project.live("needing") == ["1"]
 
 
-def test_wrong_record_and_missing_bucket_cancel_no_job(project: Project) -> None:
+def test_invalid_record_or_missing_bucket_cancels_no_job(project: Project) -> None:
     project.want(recorded=BUSY)
     project.up()
     client = project.storage
@@ -97,7 +99,7 @@ def test_wrong_record_and_missing_bucket_cancel_no_job(project: Project) -> None
     assert project.live("recorded") == ["2"]
 
 
-def test_what_cannot_be_asked_is_said_and_stops_nothing(project: Project) -> None:
+def test_failed_check_is_reported_and_does_not_block(project: Project) -> None:
     project.want(unasked=BUSY)
     project.up()
     project.want(unasked={**BUSY, "run": 2})
@@ -107,7 +109,7 @@ def test_what_cannot_be_asked_is_said_and_stops_nothing(project: Project) -> Non
     assert project.live("unasked") == ["2"]
 
 
-def test_job_that_leaves_the_stack_is_cancelled_in_any_case(project: Project) -> None:
+def test_job_removed_from_the_stack_is_always_cancelled(project: Project) -> None:
     project.want(leaving=BUSY)
     project.up()
     project.want()
@@ -116,7 +118,7 @@ def test_job_that_leaves_the_stack_is_cancelled_in_any_case(project: Project) ->
     assert project.live("leaving") == []
 
 
-def test_replace_of_the_same_run_is_refused_before_it_is_cancelled(project: Project) -> None:
+def test_replacement_of_the_same_run_is_refused_before_cancellation(project: Project) -> None:
     project.want(again=BUSY)
     project.up()
     [urn] = [each["urn"] for each in project.state()["resources"] if "again" in each["urn"]]

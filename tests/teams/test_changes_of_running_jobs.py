@@ -1,4 +1,4 @@
-"""What becomes of a running job when its stack changes: real engine, CLI and code that runs."""
+"""Tests effects of stack changes on a running job, with the real engine, CLI and running code."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ BUSY = {"script": "exec sleep 600"}
 PREVIEW = "preview -s local"
 
 
-def test_a_deployed_edit_is_reverted_and_what_ran_before_runs_again(project: Project) -> None:
+def test_revert_of_a_deployed_edit_runs_the_previous_job_again(project: Project) -> None:
     for run in (1, 2):
         project.want(reverted={**BUSY, "run": run})
         project.up()
@@ -26,7 +26,7 @@ def test_a_deployed_edit_is_reverted_and_what_ran_before_runs_again(project: Pro
     assert sorted(turns) == ["1", "2", "3"]
 
 
-def test_a_job_put_back_after_its_removal_is_refused_by_the_preview(project: Project) -> None:
+def test_preview_refuses_a_job_restored_after_its_removal(project: Project) -> None:
     project.want(removed=BUSY)
     project.up()
     project.want()
@@ -41,7 +41,7 @@ def test_a_job_put_back_after_its_removal_is_refused_by_the_preview(project: Pro
     assert project.live("removed") == ["2"]
 
 
-def test_a_restored_state_cancels_no_job_for_one_that_would_be_refused(project: Project) -> None:
+def test_restored_state_cancels_no_job_for_a_refused_request(project: Project) -> None:
     project.want(restored=BUSY)
     project.up()
     project.pulumi("stack export -s local --file before.json")
@@ -64,7 +64,7 @@ def test_a_restored_state_cancels_no_job_for_one_that_would_be_refused(project: 
     assert len(project.accepted("restored")) == 2
 
 
-def test_a_restored_state_takes_over_the_job_that_runs_as_declared(project: Project) -> None:
+def test_restored_state_adopts_the_running_job(project: Project) -> None:
     project.want(again=BUSY)
     project.up()
     project.pulumi("stack export -s local --file before.json")
@@ -97,12 +97,12 @@ def test_a_restored_state_takes_over_the_job_that_runs_as_declared(project: Proj
 
 
 def told_to_end(project: Project, job: str) -> None:
-    """The running job ends by itself."""
+    """Signal the running job to end."""
     (project.path / f"end-{job}").touch()
 
 
 def finishing(project: Project, job: str, run: int) -> dict[str, object]:
-    """A job that runs until ``told_to_end``, and may finish."""
+    """Return a job that runs until ``told_to_end``, and may finish."""
     file = project.path / f"end-{job}"
     script = f"while [ ! -e {file} ]; do sleep 0.2; done"
     return {"script": script, "run": run, "onChange": "finish"}
@@ -134,7 +134,7 @@ def test_change_waits_for_a_running_job_and_is_submitted_once(project: Project) 
     assert sorted(runs) == ["1", "2"]
 
 
-def test_destroyed_while_a_change_waits_nothing_goes_on(project: Project) -> None:
+def test_destroy_during_a_waiting_change_leaves_no_job(project: Project) -> None:
     project.want(waiting=finishing(project, "waiting", 1))
     project.up()
     project.want(waiting=finishing(project, "waiting", 2))

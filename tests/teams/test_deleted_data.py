@@ -1,4 +1,6 @@
-"""What was deleted in the cloud and would be made anew, empty: it is said, and refused at first."""
+"""Tests that data deleted in the cloud is reported, and its empty re-creation is refused
+at first.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,9 @@ ADD: Final = (
 
 
 def deleted(type_: str, name: str, inputs: dict[str, Any], *, protect: bool) -> list[plans.Event]:
-    """The events of a preview with a refresh: what the state had, then what is declared."""
+    """Return the events of a preview with a refresh: the state's resource, then the
+    declared one.
+    """
     state = plans.step("refresh", type_, name, inputs, inputs, protect=(protect, protect))
     return [state, plans.step("create", type_, name, None, inputs, protect=(False, protect))]
 
@@ -45,7 +49,7 @@ def planned(*told: plans.Event, losses: dict[str, str] | None = None) -> Plan:
     ("type_", "name", "inputs", "hint"),
     [(plans.BUCKET, "storage-data", DATA, RESTORE), (SECRET, "secrets-wandb", KEY, ADD)],
 )
-def test_it_is_in_the_headline_with_the_command_that_brings_it_back(
+def test_deleted_data_is_in_the_headline_with_the_restore_command(
     type_: str, name: str, inputs: dict[str, Any], hint: str
 ) -> None:
     found = report.build(planned(*deleted(type_, name, inputs, protect=False)), source="here")
@@ -55,7 +59,7 @@ def test_it_is_in_the_headline_with_the_command_that_brings_it_back(
     assert "| Losses |" in markdown.render(found)
 
 
-def test_what_is_protected_is_refused_until_the_stack_file_accepts_it() -> None:
+def test_loss_of_protected_data_is_refused_until_accepted() -> None:
     told = deleted(plans.BUCKET, "storage-data", DATA, protect=True)
     found = report.build(planned(*told), source="here")
     assert found.outcome is ReviewOutcome.FORBIDDEN
@@ -69,13 +73,13 @@ def test_what_is_protected_is_refused_until_the_stack_file_accepts_it() -> None:
     assert "made anew, empty" in verdict(found)
 
 
-def test_one_that_the_file_protects_no_longer_is_refused_as_well() -> None:
+def test_loss_of_formerly_protected_data_is_refused() -> None:
     refresh, create = deleted(plans.BUCKET, "storage-data", DATA, protect=True)
     create["resourcePreEvent"]["metadata"]["new"]["protect"] = False
     assert [each.name for each in refused_losses(planned(refresh, create))] == ["storage-data"]
 
 
-def test_a_refresh_before_the_review_hides_nothing() -> None:
+def test_refresh_before_the_review_hides_no_loss() -> None:
     images = {"repositoryId": "training-dev", "location": "us-central1", "project": "acme-ml-dev"}
     outputs = {
         "buckets": {"data": "gs://acme-data-dev"},
@@ -94,7 +98,7 @@ def test_a_refresh_before_the_review_hides_nothing() -> None:
     assert "storage-new" not in verdict(found)
 
 
-def test_an_accepted_loss_of_what_is_there_is_a_warning_and_new_ones_are_told() -> None:
+def test_accepted_loss_of_existing_data_is_a_warning() -> None:
     there = plans.step("same", plans.BUCKET, "storage-data", DATA, DATA)
     found = report.build(planned(there, losses={"storage-data": "gone in May"}), source="here")
     assert [each.message for each in found.warnings] == [
@@ -103,19 +107,19 @@ def test_an_accepted_loss_of_what_is_there_is_a_warning_and_new_ones_are_told() 
     assert "loss accepted: storage-data (gone in May)" in verdict(found)
 
 
-def test_the_plan_of_a_pull_request_keeps_what_was_deleted() -> None:
+def test_plan_file_records_losses_of_deleted_data() -> None:
     plan = planned(*deleted(plans.BUCKET, "storage-data", DATA, protect=True))
     source = "Previewed against the local stack's state"
     again = plan_file.parse(plan_file.write(plan, source).encode(), "dev").plan
     assert [each.name for each in refused_losses(again)] == ["storage-data"]
 
 
-def test_a_resource_without_data_that_is_made_anew_is_no_loss() -> None:
+def test_recreated_resource_without_data_is_no_loss() -> None:
     told = deleted(plans.MEMBER, "reads-data", plans.member("data"), protect=False)
     assert "made anew" not in verdict(report.build(planned(*told), source="here"))
 
 
-def test_what_a_repair_puts_back_as_it_was_deployed_is_no_loss() -> None:
+def test_resource_restored_by_a_repair_is_no_loss() -> None:
     kept = {"cleanupPolicies": [{"action": "DELETE", "condition": {"olderThan": "2592000s"}}]}
     state = plans.step("refresh", REPOSITORY, "registry-docker", kept, kept)
     repair = plans.step("update", REPOSITORY, "registry-docker", {}, kept)

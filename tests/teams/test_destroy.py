@@ -1,4 +1,4 @@
-"""Taking an environment down, with the real engine: what is refused, and when."""
+"""Tests what `destroy` of an environment refuses, and when, with the real engine."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def stack(checkout: Checkout) -> SmallStack:
     return made
 
 
-def test_a_plain_destroy_meets_the_protection_before_it_cancels_a_job(stack: SmallStack) -> None:
+def test_plain_destroy_fails_on_protection_before_it_cancels_a_job(stack: SmallStack) -> None:
     before = stack.left()
     told = stack.pulumi("destroy -y --skip-preview", expect=None)
     assert "because it is protected" in told
@@ -38,7 +38,7 @@ def test_a_plain_destroy_meets_the_protection_before_it_cancels_a_job(stack: Sma
     assert stack.left() == before
 
 
-def test_vt_destroy_names_what_is_protected_and_what_would_be_lost(stack: SmallStack) -> None:
+def test_vt_destroy_lists_protected_resources_and_losses(stack: SmallStack) -> None:
     told = stack.vt("destroy", "--yes", "--name", stack.name, expect=3)
     assert f"{ARTIFACTS} is protected. Hint: set protect: false in Pulumi.guarded.yaml" in told
     assert "job         busy" in told
@@ -48,21 +48,21 @@ def test_vt_destroy_names_what_is_protected_and_what_would_be_lost(stack: SmallS
     assert stack.states() == [JobState.RUNNING]
 
 
-def test_protection_that_only_the_state_has_lost_still_refuses(stack: SmallStack) -> None:
+def test_protection_missing_only_in_the_state_still_refuses(stack: SmallStack) -> None:
     stack.checkout.shell(f"pulumi state unprotect --all --yes -s {stack.name}")
     told = stack.vt("destroy", "--yes", "--name", stack.name, expect=3)
     assert "Pulumi.guarded.yaml has protect: true, and the state has lost it" in told
     assert stack.states() == [JobState.RUNNING]
 
 
-def test_a_protected_stack_still_replaces_its_jobs(stack: SmallStack) -> None:
+def test_protected_stack_still_replaces_its_jobs(stack: SmallStack) -> None:
     write(stack, protect=True, timeout="901s")
     stack.up()
     assert stack.states() == [JobState.CANCELLED, JobState.RUNNING]
     assert "is protected" in stack.vt("destroy", expect=3)
 
 
-def test_after_a_deployed_change_the_name_alone_destroys_the_stack(stack: SmallStack) -> None:
+def test_destroy_needs_only_the_name_once_protection_is_removed(stack: SmallStack) -> None:
     write(stack, protect=False, timeout="901s")
     stack.up()
     assert stack.states() == [JobState.CANCELLED, JobState.RUNNING]

@@ -1,4 +1,4 @@
-"""What others change by hand, with clients of their own: each kind is reported or listed.
+"""Tests that each kind of manual change is reported as drift or listed as unchecked.
 
 One stack and two comparisons, before and after: all changes are made, and each test looks for its
 own in the second report.
@@ -58,14 +58,14 @@ STACK: Final[dict[str, Any]] = {
 
 @dataclass(frozen=True)
 class Report:
-    """What one comparison told, for people and for programs."""
+    """The output of one comparison, for people and for programs."""
 
     text: str
     document: dict[str, Any]
 
     @property
     def not_looked_at(self) -> str:
-        """What it says that it did not judge."""
+        """The parts that the comparison lists as unchecked."""
         return "\n".join(self.document["not_looked_at"])
 
 
@@ -73,7 +73,7 @@ KINDS: Final = Path(__file__).with_name("changes_by_hand.yaml").read_text("utf-8
 
 
 def values(hand: Hand) -> dict[str, str]:
-    """Values of the table's placeholders."""
+    """Return the values of the table's placeholders."""
     stack = hand.stack
     [repository] = [id_ for id_, kind in stack.left().items() if kind.endswith(":Repository")]
     return {
@@ -132,7 +132,7 @@ def compare(hand: Hand, expect: int) -> Report:
 
 @pytest.fixture(scope="module")
 def untouched(hand: Hand) -> Report:
-    """The comparison of what was just deployed, beside what others have in the project.
+    """Return the comparison just after a deployment, with other users' resources in the project.
 
     CI has an account and a job, and so has another stack of the checkout.
     """
@@ -156,14 +156,14 @@ def report(hand: Hand, untouched: Report) -> Report:
     return compare(hand, 7)
 
 
-def test_deployed_stack_is_as_declared_with_what_was_not_judged(untouched: Report) -> None:
+def test_deployed_stack_has_no_drift_and_lists_unchecked_parts(untouched: Report) -> None:
     assert untouched.text.startswith("**hands** is as declared.")
     assert "Not looked at" in untouched.text
     assert "group:audit@example.com" in untouched.not_looked_at
 
 
 @pytest.mark.parametrize("kind", yaml.safe_load(KINDS))
-def test_a_change_by_hand_is_reported_or_said_not_to_be_judged(report: Report, kind: str) -> None:
+def test_manual_change_is_reported_as_drift_or_as_unchecked(report: Report, kind: str) -> None:
     row = yaml.safe_load(KINDS)[kind]
     if "name" not in row:
         assert row["told"] in report.not_looked_at

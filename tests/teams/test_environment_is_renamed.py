@@ -1,4 +1,6 @@
-"""Section "Rename an environment" of docs/environments.md, word by word, on two stacks."""
+"""Tests the section "Rename an environment" of docs/environments.md, word by word, on two
+stacks.
+"""
 
 from __future__ import annotations
 
@@ -27,14 +29,14 @@ def old(checkout: Checkout) -> SmallStack:
     return made
 
 
-def test_a_renamed_stack_is_renamed_back_and_nothing_was_lost(old: SmallStack) -> None:
+def test_stack_renamed_and_renamed_back_loses_nothing(old: SmallStack) -> None:
     told = old.checkout.shell(f"set -e\n{THERE_AND_BACK}").stdout
     assert f"`{BUCKET}`" in told
     assert old.states() == [JobState.RUNNING]
     old.is_settled()
 
 
-def test_a_bucket_is_handed_over_with_its_objects(old: SmallStack) -> None:
+def test_bucket_is_moved_to_another_stack_with_its_objects(old: SmallStack) -> None:
     new = SmallStack(old.checkout, "new", old.project)
     new.write({"busy": job_file()}, buckets={"artifacts": {"name": BUCKET, "forceDestroy": True}})
     old.checkout.shell("pulumi stack init new")

@@ -1,4 +1,4 @@
-"""A job that goes from one stack file to another runs once: whichever stack is deployed first."""
+"""Tests that a job moved between two stack files runs once, whichever stack is deployed first."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ UP = ("up", "--yes", "--skip-preview")
 
 @pytest.fixture(scope="module")
 def stacks(checkout: Checkout) -> tuple[SmallStack, SmallStack]:
-    """A job runs in the first; the files say that it is the second's."""
+    """Return two stacks: a job runs in the first, and the stack files move it to the second."""
     old, new = (SmallStack(checkout, name, "local-together") for name in ("old", "new"))
     old.write({"busy": job_file()})
     new.write({})
@@ -32,7 +32,7 @@ MOVES = "job busy goes from stack old to new and has not ended"
 
 
 @pytest.mark.parametrize("number", [0, 1], ids=["the old first", "the new first"])
-def test_nothing_is_cancelled_or_submitted_while_it_runs(
+def test_moved_running_job_is_neither_cancelled_nor_submitted(
     stacks: tuple[SmallStack, SmallStack], number: int
 ) -> None:
     stack = stacks[number]
@@ -42,7 +42,7 @@ def test_nothing_is_cancelled_or_submitted_while_it_runs(
     assert stack.states() == [JobState.RUNNING]
 
 
-def test_ended_job_is_submitted_once(stacks: tuple[SmallStack, SmallStack]) -> None:
+def test_moved_ended_job_is_submitted_once(stacks: tuple[SmallStack, SmallStack]) -> None:
     old, new = stacks
     old.checkout.shell("vt jobs cancel busy -s old --yes; vt jobs wait busy -s old || true")
     new.vt(*UP)

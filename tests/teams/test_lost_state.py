@@ -1,4 +1,4 @@
-"""A state that is lost as a whole comes back, and nothing is made beside what is there."""
+"""Tests that a completely lost state is restored without creating duplicates."""
 
 from __future__ import annotations
 
@@ -84,8 +84,8 @@ def import_state(stack: SmallStack, *words: str) -> str:
     return stack.vt("import", "--state", *words)
 
 
-def test_a_lost_state_comes_back_and_nothing_is_created_twice(stack: SmallStack) -> None:
-    """Another stack of the project, and objects of others in its lists, have the same names."""
+def test_lost_state_is_restored_without_duplicate_resources(stack: SmallStack) -> None:
+    """Another stack of the project, and other objects in its lists, have the same names."""
     name, store = stack.name, stack.store
     before, left, jobs = stack.in_state(), stack.left(), [job.name for job in stack.jobs()]
     [own] = [
@@ -152,7 +152,7 @@ def test_a_lost_state_comes_back_and_nothing_is_created_twice(stack: SmallStack)
     assert stack.in_state() == before
 
 
-def test_state_lost_together_with_the_records_is_noticed(stack: SmallStack) -> None:
+def test_state_lost_together_with_the_records_is_detected(stack: SmallStack) -> None:
     name, control = stack.name, f"{stack.project}-control-{stack.name}"
     bucket = f"storage.Client(project='{stack.project}').bucket('{control}')"
     script = f"from google.cloud import storage; {bucket}.delete(force=True)"

@@ -1,4 +1,6 @@
-"""The chapter "Recovery" of ``docs/operations.md``, word by word, on two clones with one state."""
+"""Tests the chapter "Recovery" of ``docs/operations.md``, word by word, on two clones of
+one state.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,7 @@ class Clone:
     project: Project
 
     def run(self, script: str, code: int | None = 0) -> str:
-        """What a script printed in the local shell of this clone."""
+        """Run a script in the local shell of this clone and return its output."""
         done = subprocess.run(
             ["vt", "local", "shell", "-c", script], cwd=self.path, env=self.env, text=True,
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL,
@@ -51,7 +53,7 @@ class Clone:
         return {**self.project.env, **names, "PULUMI_OPTION_NON_INTERACTIVE": "true"}
 
     def follow(self, heading: str) -> str:
-        """Run the block below this heading of the page, as it stands there."""
+        """Run the command block below this heading of the page, unchanged."""
         return self.run(f"set -e\n{block(heading)}")
 
     def commit(self, **jobs: Any) -> None:
@@ -65,13 +67,13 @@ class Clone:
 
 
 def sections() -> dict[str, str]:
-    """The text of each section by its heading."""
+    """Return the text of each section by its heading."""
     found = re.split(r"^### (.*)\n", PAGE, flags=re.MULTILINE)
     return dict(zip(found[1::2], found[2::2], strict=True))
 
 
 def block(heading: str) -> str:
-    """The one block of a section that needs no cloud."""
+    """Return the only block of a section that needs no cloud."""
     parts = re.split(r"```sh\n(.*?)```", sections()[heading], flags=re.DOTALL)
     texts, blocks = parts[::2], parts[1::2]
     [found] = [b for before, b in zip(texts, blocks, strict=False) if "(*cloud*)" not in before]
@@ -95,7 +97,7 @@ def clones(project: Project, tmp_path_factory: pytest.TempPathFactory) -> tuple[
 
 
 def foreign_lock(project: Project) -> Path:
-    """A lock of the stack that another machine left."""
+    """Create a lock of the stack as another machine would leave it."""
     file = project.home.pulumi / ".pulumi/locks/organization/only-jobs/local/lost.json"
     file.parent.mkdir(parents=True, exist_ok=True)
     lock = {
@@ -108,12 +110,12 @@ def foreign_lock(project: Project) -> Path:
     return file
 
 
-def test_every_section_has_one_block_to_follow() -> None:
+def test_every_section_of_the_recovery_page_has_one_command_block() -> None:
     assert all(block(heading) for heading in sections().keys() - IN_THE_CLOUD)
     assert len(sections()) == 10
 
 
-def test_two_clones_follow_the_page_and_lose_nothing(clones: tuple[Clone, Clone]) -> None:
+def test_two_clones_follow_the_recovery_page_without_losses(clones: tuple[Clone, Clone]) -> None:
     ours, theirs = clones
     ours.follow("A deployment stopped half way")
     assert ours.project.live("train") == ["1"]

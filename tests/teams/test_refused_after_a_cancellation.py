@@ -1,4 +1,4 @@
-"""A submission that is refused although everything that can be asked said yes: real engine."""
+"""Tests a submission that is refused although all checks passed, with the real engine."""
 
 from __future__ import annotations
 
@@ -37,7 +37,9 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
 
 
 def refused(project: Project) -> str:
-    """What `vt up` says where the new job is refused, once the old one was cancelled for it."""
+    """Return the output of `vt up` for a new job that is refused after the old job was
+    cancelled.
+    """
     project.vt("local", "fault", "add", *REFUSE, "--times", "0")
     told = project.vt(*UP, code=None)
     project.vt("local", "fault", "clear")
@@ -51,7 +53,7 @@ def the_command(told: str) -> str:
     return found
 
 
-def test_up_reports_what_ran_and_how_to_bring_it_back(project: Project) -> None:
+def test_up_reports_the_cancelled_job_and_how_to_restore_it(project: Project) -> None:
     commit(project, 1)
     project.vt(*UP)
     [first] = project.accepted("train")
@@ -78,7 +80,7 @@ def test_up_reports_what_ran_and_how_to_bring_it_back(project: Project) -> None:
     assert project.live("train") == ["1"]
 
 
-def test_plain_pulumi_says_as_much_in_the_error_itself(project: Project) -> None:
+def test_plain_pulumi_error_contains_the_same_advice(project: Project) -> None:
     commit(project, 4)
     project.vt("local", "fault", "add", *REFUSE, "--times", "0")
     told = project.up(code=None)

@@ -1,4 +1,4 @@
-"""What is renamed in the stack file goes on in the cloud: real engine, CLI and a job that runs."""
+"""Tests that renamed resources continue in the cloud: real engine, CLI and a running job."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def stack(checkout: Checkout) -> SmallStack:
 
 
 def write(stack: SmallStack, names: dict[str, str] | None = None, **job: Any) -> None:
-    """The stack with each ``old`` name in ``names`` changed to its new one."""
+    """Write the stack with each ``old`` name in ``names`` replaced by its new name."""
     names = names or {}
 
     def key(old: str) -> str:
@@ -56,7 +56,7 @@ def renamed_to(suffix: str) -> dict[str, str]:
     return {old: f"{old}-{suffix}" for old in ("data", "out", "token", "trainer", "cpu", "busy")}
 
 
-def test_renaming_everything_deletes_and_cancels_nothing(stack: SmallStack) -> None:
+def test_renames_in_the_stack_file_delete_and_cancel_nothing(stack: SmallStack) -> None:
     before = stack.left()
     write(stack, renamed_to("two"))
     stack.up()  # outputs change; resources do not
@@ -68,13 +68,13 @@ def test_renaming_everything_deletes_and_cancels_nothing(stack: SmallStack) -> N
     assert "running" in found.stdout.lower()
 
 
-def test_renamed_back_while_two_buckets_change_names_nothing_changes(stack: SmallStack) -> None:
-    """Grants stay on the buckets that they are on."""
+def test_swapped_bucket_names_change_nothing(stack: SmallStack) -> None:
+    """Grants stay on their buckets."""
     write(stack, {"data": "out", "out": "data"})
     assert stack.plan() == []
 
 
-def test_a_job_renamed_again_and_edited_at_once_is_replaced_once(stack: SmallStack) -> None:
+def test_job_renamed_and_edited_together_is_replaced_once(stack: SmallStack) -> None:
     write(stack, renamed_to("three"), scheduling={"timeout": "1800s"})
     stack.up()
     assert sorted(stack.states()) == [JobState.CANCELLED, JobState.RUNNING]

@@ -1,4 +1,4 @@
-"""Two stacks that share a file, a bucket and a key: who makes what, and what an undo leaves."""
+"""Tests two stacks with a shared file, bucket and key: their owner, and the effect of an undo."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ SHARED = {
 
 @dataclass(frozen=True)
 class TeamStack(SmallStack):
-    """A stack of one of two teams in one project."""
+    """The stack of one of two teams in one project."""
 
     def share(self, corpus: dict[str, object], **sections: object) -> None:
         """Write the stack with a bucket of its own, and the file that both teams include."""
@@ -49,7 +49,7 @@ ENCRYPTION = {"encryption": {"key": KEY}}
 
 @pytest.fixture(scope="module")
 def teams(checkout: Checkout) -> tuple[TeamStack, TeamStack]:
-    """The team that owns the bucket and the key, and its guest; both deployed."""
+    """Deploy the team that owns the bucket and the key, and its guest; return both."""
     owner, guest = (TeamStack(checkout, name, "local-owner") for name in ("owner", "guest"))
     # A key is there before the stacks, as another team has made it.
     for kind, id_ in (("keyRing:KeyRing", RING), ("cryptoKey:CryptoKey", KEY)):
@@ -62,12 +62,12 @@ def teams(checkout: Checkout) -> tuple[TeamStack, TeamStack]:
 
 
 def on_corpus(store: Store) -> set[tuple[str, str]]:
-    """(role, member) of all grants on the shared bucket."""
+    """Return role and member of all grants on the shared bucket."""
     bindings = store.policy(f"b/{CORPUS}").bindings
     return {(each.role, member) for each in bindings for member in each.members}
 
 
-def test_exactly_the_agents_that_encrypt_use_the_key(teams: tuple[TeamStack, TeamStack]) -> None:
+def test_only_encrypting_service_agents_can_use_the_key(teams: tuple[TeamStack, TeamStack]) -> None:
     owner, _ = teams
     users = {
         (each.role.rpartition(".")[2], member.partition("@")[2].partition(".")[0])
@@ -82,7 +82,9 @@ def test_exactly_the_agents_that_encrypt_use_the_key(teams: tuple[TeamStack, Tea
     assert made.outputs["encryption"]["defaultKmsKeyName"] == KEY
 
 
-def test_guest_is_granted_on_bucket_and_makes_none(teams: tuple[TeamStack, TeamStack]) -> None:
+def test_guest_stack_is_granted_on_the_shared_bucket_and_creates_none(
+    teams: tuple[TeamStack, TeamStack],
+) -> None:
     owner, guest = teams
     assert on_corpus(owner.store) == {
         (READ, owner.trainer()),
@@ -105,15 +107,15 @@ def test_moving_shared_sections_changes_nothing(teams: tuple[TeamStack, TeamStac
     owner.share(OWNED, **ENCRYPTION)
 
 
-def test_leaving_guest_takes_only_its_grant(teams: tuple[TeamStack, TeamStack]) -> None:
+def test_leaving_guest_stack_removes_only_its_grant(teams: tuple[TeamStack, TeamStack]) -> None:
     owner, guest = teams
     guest.pulumi("destroy -y --skip-preview")
     assert on_corpus(owner.store) == {(READ, owner.trainer()), (READ, ANALYSTS)}
     owner.pulumi("preview --expect-no-changes")
 
 
-def test_imported_bucket_is_the_stacks_from_then_on(teams: tuple[TeamStack, TeamStack]) -> None:
-    """`docs/environments.md`, word by word but for the URN that it says to put in."""
+def test_imported_bucket_is_managed_by_the_stack(teams: tuple[TeamStack, TeamStack]) -> None:
+    """Follows `docs/environments.md` word by word, except for the URN to insert."""
     _, guest = teams
     guest.share({"name": "acme-corpus", "forceDestroy": True})
     guest.up()

@@ -1,4 +1,4 @@
-"""Three teams in one stack: who reaches which data, computed from every grant the program makes."""
+"""Tests which team can access which data, computed from all grants of the program (three teams)."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ KINDS = {"bucket": "bucket", "secretId": "secret", "serviceAccountId": "account"
 
 
 def access(**changes: object) -> set[tuple[str, str, str]]:
-    """(member, verb, resource) of everything that people of the stack reach."""
+    """Return member, verb and resource for everything that people of the stack can access."""
     found = set()
     for type_, inputs in registered("dev", **(STACK | changes)).values():
         if type_.lower().endswith("iammember"):
@@ -44,7 +44,7 @@ def access(**changes: object) -> set[tuple[str, str, str]]:
     }
 
 
-def test_each_team_reaches_its_own_data_and_what_is_shared_and_nothing_else() -> None:
+def test_each_team_reaches_only_its_own_and_shared_data() -> None:
     expected = {
         ("group:vision@example.com", "writes", "vision-data-dev"),
         ("group:vision@example.com", "reads", "public-data-dev"),
@@ -59,16 +59,14 @@ def test_each_team_reaches_its_own_data_and_what_is_shared_and_nothing_else() ->
     assert access() == expected
 
 
-def test_submitters_of_the_stack_act_as_no_account_of_a_team() -> None:
+def test_stack_submitters_cannot_act_as_team_accounts() -> None:
     assert not [each for each in access() if each[0] == "group:ml-engineers@example.com"]
 
 
 CI = "serviceAccount:ci-deploy-dev@acme-ml-dev.iam.gserviceaccount.com"
 
 
-def test_who_deploys_may_act_as_every_account_also_of_a_team_or_with_submitters_of_its_own() -> (
-    None
-):
+def test_deployer_can_act_as_every_account() -> None:
     accounts = ACCOUNTS | {"shared-job": {}, "solo-job": {"team": "vision", "submitters": []}}
     resources = registered("dev", **(STACK | {"deployers": [CI], "serviceAccounts": accounts}))
     acting = {
@@ -79,35 +77,37 @@ def test_who_deploys_may_act_as_every_account_also_of_a_team_or_with_submitters_
     assert acting == {f"{key}-dev" for key in accounts}
 
 
-def test_who_deploys_is_a_submitter_of_nobody_else() -> None:
-    """A person of a team gains nothing by the account that deploys."""
+def test_deployer_account_gives_teams_no_additional_access() -> None:
+    """A person of a team gains no access through the deploying account."""
     assert access(deployers=[CI]) == access()
 
 
-def test_a_member_of_both_lists_is_granted_once_and_keeps_its_grant_when_it_changes_lists() -> None:
+def test_member_that_changes_lists_keeps_one_grant() -> None:
     both = registered("dev", **(STACK | {"deployers": [CI], "submitters": [CI]}))
     assert registered("dev", **(STACK | {"deployers": [CI], "submitters": []})) == both
 
 
-def test_a_team_without_submitters_has_none_and_not_those_of_the_stack() -> None:
+def test_team_without_submitters_does_not_inherit_them() -> None:
     found = access(teams=TEAMS | {"speech": {}})
     assert "speech-data-dev" not in {target for _, _, target in found}
 
 
-def test_submitters_of_an_account_replace_those_of_its_team() -> None:
+def test_submitters_of_an_account_replace_its_teams_submitters() -> None:
     account = ACCOUNTS["vision-job"] | {"submitters": ["user:ada@example.com"]}
     found = access(serviceAccounts=ACCOUNTS | {"vision-job": account})
     assert {who for who, _, what in found if what == "vision-data-dev"} == {"user:ada@example.com"}
 
 
-def test_access_goes_through_an_account_that_may_submit_as_another() -> None:
-    """The account of one team as a submitter of another: its people reach both teams' data."""
+def test_access_includes_accounts_reached_through_another_account() -> None:
+    """The account of one team is a submitter of another team, so its people can access both teams'
+    data.
+    """
     vision = "serviceAccount:vision-job-dev@acme-ml-dev.iam.gserviceaccount.com"
     found = access(teams=TEAMS | {"speech": {"submitters": [vision]}})
     assert ("group:vision@example.com", "reads", "speech-token-dev") in found
 
 
-def test_whoever_may_act_as_every_account_of_the_project_reaches_what_they_reach() -> None:
+def test_access_includes_a_project_wide_act_as_role() -> None:
     job = "serviceAccount:job@p-1.iam.gserviceaccount.com"
     bindings = [
         Binding("user:eve@example.com", "roles/iam.serviceAccountUser", "project", "p-1"),
@@ -119,7 +119,7 @@ def test_whoever_may_act_as_every_account_of_the_project_reaches_what_they_reach
     assert through_account == expected
 
 
-def test_accounts_that_act_as_each_other_are_no_endless_way() -> None:
+def test_accounts_that_act_as_each_other_cause_no_endless_loop() -> None:
     one, other = (f"{name}@p-1.iam.gserviceaccount.com" for name in ("one", "other"))
     role = "roles/iam.serviceAccountUser"
     bindings = [
@@ -133,7 +133,7 @@ def test_accounts_that_act_as_each_other_are_no_endless_way() -> None:
     }
 
 
-def test_what_a_team_owns_has_its_labels() -> None:
+def test_resources_of_a_team_have_its_labels() -> None:
     resources = registered("dev", **STACK)
     labels = resources["storage-vision-data"][1]["labels"]
     assert (labels["team"], labels["cost-center"]) == ("vision", "v1")
@@ -153,7 +153,7 @@ workerPoolSpecs:
 
 
 def judged(tmp_path, teams, strategy="STANDARD"):
-    """Problems of a job of team vision and one of team search, each for ten hours."""
+    """Return problems of a job of team vision and of one of team search, each for ten hours."""
     for team in ("vision", "search"):
         text = JOB.format(
             account=f"{team}-job", bucket=f"{team}-data", strategy=strategy, zeros="0" * 64
@@ -174,7 +174,7 @@ def judged(tmp_path, teams, strategy="STANDARD"):
     ]
 
 
-def test_the_limits_of_a_team_hold_for_its_jobs_and_not_for_others(tmp_path) -> None:
+def test_limits_of_a_team_apply_only_to_its_jobs(tmp_path) -> None:
     assert judged(tmp_path, TEAMS) == []
     limits = {"maxUsdPerJob": 1, "machineTypes": ["g2-*"], "strategies": ["SPOT"]}
     found = judged(tmp_path, TEAMS | {"vision": {"limits": limits}})

@@ -1,4 +1,4 @@
-"""Two stacks in one project, as docs/environments.md has two regions: one goes, the other stays."""
+"""Tests two stacks in one project, one for each region, when one of them is destroyed."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def stacks(checkout: Checkout) -> tuple[SmallStack, SmallStack]:
     return found
 
 
-def test_destroyed_stack_leaves_the_other(stacks: tuple[SmallStack, SmallStack]) -> None:
+def test_destroy_of_one_stack_keeps_the_other(stacks: tuple[SmallStack, SmallStack]) -> None:
     one, two = stacks
     told = one.checkout.run("vt", "destroy", "--stack", two.name, expect=2).stdout
     assert "kept: 1 right of Google's service agents" in told
@@ -35,7 +35,9 @@ def test_destroyed_stack_leaves_the_other(stacks: tuple[SmallStack, SmallStack])
     assert one.states() == [JobState.RUNNING]
 
 
-def test_a_stack_comes_back_beside_the_other(stacks: tuple[SmallStack, SmallStack]) -> None:
+def test_destroyed_stack_is_deployed_again_beside_the_other(
+    stacks: tuple[SmallStack, SmallStack],
+) -> None:
     _, two = stacks
     two.up()
     two.is_settled()

@@ -1,4 +1,5 @@
-"""Wrong stack files: every mistake at once, each at its place. ``tests/corpus/stacks/wrong``.
+"""Tests that all mistakes of a stack file are reported with locations
+(``tests/corpus/stacks/wrong``).
 
 The comments at the end of a file are what must be reported. ``UPDATE_CORPUS=1`` writes them anew.
 """
@@ -47,7 +48,7 @@ def test_there_are_at_least_forty_wrong_stack_files() -> None:
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
-def test_every_mistake_is_reported_at_its_place(checkout: Path, file: Path) -> None:
+def test_every_mistake_is_reported_with_its_location(checkout: Path, file: Path) -> None:
     lines = file.read_text().splitlines()
     text = "\n".join(line for line in lines if not line.startswith("#> ")) + "\n"
     expected = [line.removeprefix("#> ") for line in lines if line.startswith("#> ")]

@@ -1,4 +1,4 @@
-"""A machine whose clock is wrong: CHAOS_SKEW seconds are added to the time of day.
+"""Shifts the clock of a machine by CHAOS_SKEW seconds.
 
 But for gRPC, which hands deadlines to native code that looks at the true clock.
 """

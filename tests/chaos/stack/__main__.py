@@ -1,4 +1,4 @@
-"""Submit the jobs of CHAOS_KIND that CHAOS_JOBS names, each `name:version:run`."""
+"""Submit the jobs in CHAOS_JOBS (`name:version:run` each) of the kind CHAOS_KIND."""
 
 import os
 
@@ -18,7 +18,7 @@ KIND = next(k for k in (*KINDS, BATCH_JOB) if k.message == os.environ["CHAOS_KIN
 
 
 async def reached(name: str) -> None:
-    """Wait as a stack with `wait: running` does; looking is what a fault can hold."""
+    """Wait like a stack with `wait: running`; a fault can hold these calls."""
     service = backends.connect(PROJECT, REGION, KIND)
     await wait_for_job(
         Wait(name, 1, "running", WAIT), name, WaitPorts(service.get, lambda *_: [], print)
