@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -22,6 +22,7 @@ from vertex_training.customjob.request.job_file import (
     Submission,
 )
 from vertex_training.customjob.rules.context import Context
+from vertex_training.customjob.rules.environment import NCCL_PLUGIN
 from vertex_training.errors import ConfigError, Problem
 from vertex_training.images import pins
 from vertex_training.plan import packages, stack_grants
@@ -115,7 +116,9 @@ class Stack:
             for key, package in self.packages.items()
             if isinstance(self.references.get(f"packages.{key}"), str)
         }
-        facts = dataclasses.replace(facts, packages=modules)
+        facts = dataclasses.replace(
+            facts, packages=modules, plugin_images=frozenset(self._plugin_images())
+        )
         return dataclasses.replace(
             Context.of(facts),
             limits=job_limits(self.declared),
@@ -124,6 +127,14 @@ class Stack:
             defaults=file_defaults(self.settings),
             levels=self.settings.rules,
         )
+
+    def _plugin_images(self) -> Iterator[str]:
+        """Yield images of the stack, without digest, whose Dockerfile names a plugin of NCCL."""
+        for key, image in self.declared.images.items():
+            if image.context:
+                text = pins.instructions(self.root / image.context, image.dockerfile)
+                if NCCL_PLUGIN.search(text):
+                    yield self.declared.names.image(key)
 
     def by_new_keys(self, section: tuple[str, ...], found: Mapping[str, Any]) -> dict[str, Any]:
         """Return values by the keys of the stack file in place of first keys."""

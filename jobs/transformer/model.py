@@ -19,8 +19,6 @@ KERNELS = {
     "efficient": SDPBackend.EFFICIENT_ATTENTION,
     "math": SDPBackend.MATH,
 }
-#: Dense bfloat16 peak in FLOP/s by the start of a GPU's name (NVIDIA's data sheets).
-_PEAK = {"NVIDIA H100": 989e12, "NVIDIA H200": 989e12, "NVIDIA A100": 312e12, "NVIDIA L4": 121e12}
 
 
 class Block(nn.Module):
@@ -104,9 +102,3 @@ def attention(name: str) -> sdpa_kernel:
 def flops_per_token(config: Config, parameters: int) -> float:
     """FLOPs of one token, forward and backward: 6 a parameter, and attention (PaLM, appendix B)."""
     return 6.0 * parameters + 12.0 * config.layers * config.width * config.context
-
-
-def peak_flops(device: torch.device) -> float | None:
-    """Return the GPU's highest rate in FLOP/s, or None if it is unknown or no GPU."""
-    name = torch.cuda.get_device_name(device) if device.type == "cuda" else ""
-    return next((peak for start, peak in _PEAK.items() if name.startswith(start)), None)

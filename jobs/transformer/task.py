@@ -30,6 +30,7 @@ from vertex_job import launch, ranks
 from vertex_job.checkpoints import Checkpoints
 from vertex_job.errors import VertexJobError
 from vertex_job.folders import checkpoint_folder, model_folder
+from vertex_job.metrics import GpuMeter, TorchGpu
 from vertex_job.ranks import Ranks
 from vertex_job.states import StateSaver
 from vertex_job.stop import StopRequest
@@ -43,7 +44,6 @@ from transformer.model import (
     choose_attention,
     flops_per_token,
     new_model,
-    peak_flops,
 )
 
 #: Exit code of a process that SIGTERM ended: the training is not over.
@@ -59,6 +59,7 @@ class Speed:
     parameters: int
     began: float = field(default_factory=time.perf_counter)
     steps: int = 0
+    meter: GpuMeter = field(default_factory=lambda: GpuMeter(TorchGpu.find()))
 
     def report(self, step: int, loss: torch.Tensor) -> dict[str, Any]:
         """Print and return the figures of the steps since the last report."""
@@ -67,11 +68,8 @@ class Speed:
         rate = self.steps * self.config.batch * self.config.context / seconds
         figures: dict[str, Any] = {"step": step, "loss": round(value, 4)}
         figures["tokens_per_second"] = round(rate, 1)
-        if peak := peak_flops(self.me.device):
-            spent = rate * flops_per_token(self.config, self.parameters)
-            figures["mfu"] = round(spent / peak / self.me.world, 4)
-        if self.me.device.type == "cuda":
-            figures["peak_memory_gib"] = round(torch.cuda.max_memory_allocated() / 2**30, 2)
+        flops = rate * flops_per_token(self.config, self.parameters) / self.me.world
+        figures |= self.meter.figures(flops)
         if self.me.first:
             print(json.dumps(figures), flush=True)
         self.began, self.steps = time.perf_counter(), 0
@@ -213,6 +211,7 @@ def main(argv: list[str] | None = None) -> int:
         if figures is not None and me.first:
             store = store_at(model_folder())
             store.write("model.pt", partial(torch.save, model.state_dict()))
+            figures |= {"nccl_network": me.network} if me.network else {}
             store.write("metrics.json", json.dumps(figures).encode())
         me.meet()
     except (VertexJobError, ConfigError, DataError) as error:

@@ -4,7 +4,7 @@ sockets.
 One stack with three jobs over the same global batches: on three replicas; on one; and on two that
 are killed between two files of a checkpoint, killed before a checkpoint is whole, and preempted. A
 fourth job shards its optimizer over two replicas with DeepSpeed, and loses one of them. A fifth, a
-transformer, is preempted and goes on.
+transformer, is killed, then preempted, and resumes both times.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ HELD = ("step-000000020/optimizer.pt", "step-000000040/manifest.json", "step-000
 #: Of the sharded job: its second checkpoint is never whole.
 SHARDED_STEPS, SHARDED_EVERY = 60, 20
 SHARDED_HELD = "step-000000040/manifest.json"
-TRANSFORMER_HELD = "step-000000040/model.pt"
+TRANSFORMER_HELD = ("step-000000040/model.pt", "step-000000040/manifest.json")
 IMAGE = "us-docker.pkg.dev/vertex-ai/training/pytorch-xla.2-4.py310:latest"
 TASK = ["--", "-m", "ddp.task", f"--steps={STEPS}", f"--checkpoint-every={EVERY}"]
 
@@ -113,7 +113,8 @@ def stack(checkout: Checkout) -> SmallStack:
     for file in HELD:
         hold(made, f"disturbed/checkpoints/{file}")
     hold(made, f"sharded/checkpoints/{SHARDED_HELD}")
-    hold(made, f"transformer/checkpoints/{TRANSFORMER_HELD}")
+    for file in TRANSFORMER_HELD:
+        hold(made, f"transformer/checkpoints/{file}")
     made.up()
     return made
 
@@ -220,18 +221,24 @@ def test_all_replicas_save_and_resume_a_sharded_optimizer(stack: SmallStack) -> 
     assert metrics["test_accuracy"] >= 0.3  # after 60 steps; one class in ten by chance
 
 
-def test_preempted_transformer_resumes_and_succeeds(stack: SmallStack) -> None:
-    table, held = wait_held(stack, "transformer")
-    number = named(stack, "transformer").job_id
-    add(stack, service="jobs", kind="preempt", replica="workerpool0-0", match=number)
-    # The training has gone on to step 60 and waits for the checkpoint of step 40.
-    wait_until(lambda: "Received 15 death signal" in log(stack, "transformer"), SECONDS)
-    table.clear(held)
+def test_killed_and_preempted_transformer_resumes_and_ends(stack: SmallStack) -> None:
+    table = FaultTable(stack.home.faults)
+    wait_until(lambda: any("transformer" in str(job.output_prefix) for job in stack.jobs()))
+    holds = [entry for entry in table.entries() if "transformer/" in entry.fault.match]
+    # The training has gone on to step 60 and waits for the checkpoint of step 40, at both events.
+    events = (("kill", "workerpool0-0 was killed"), ("preempt", "Received 15 death signal"))
+    for attempt, (held, (kind, noted)) in enumerate(zip(holds, events, strict=True), 2):
+        table.wait_held(held.id, SECONDS)
+        number = named(stack, "transformer").job_id
+        add(stack, service="jobs", kind=kind, replica="workerpool0-0", match=number)
+        wait_until(lambda noted=noted: noted in log(stack, "transformer"), SECONDS)
+        table.clear(held.id)
+        wait_until(lambda attempt=attempt: len(starts(stack, "transformer")) == attempt, SECONDS)
     assert finished(stack, "transformer").state is JobState.SUCCEEDED, log(stack, "transformer")
     text = log(stack, "transformer")
-    first, second = starts(stack, "transformer")
-    assert first == 0
-    assert 40 < second <= 60  # saved at SIGTERM, after the checkpoint that was held
+    first, second, third = starts(stack, "transformer")
+    assert (first, second) == (0, 20)
+    assert 40 < third <= 60  # saved at SIGTERM, after the checkpoint that was held
     assert "attention: " in text
     assert json.loads(model(stack, "transformer", "metrics.json"))["step"] == 60
     losses = [json.loads(line)["loss"] for line in re.findall(r'^\{"step".*', text, re.M)]

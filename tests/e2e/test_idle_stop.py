@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from typing import Any
 
@@ -78,6 +79,13 @@ def test_timer_cancels_only_idle_jobs(project: Project) -> None:
     do(project, 0.0, match="idles")
     do(project, 0.9, match="works")
     run_both(project, idles=WATCHED, works=WATCHED)
+    shown = ("jobs", "show", "works", "--stack", "local")
+    assert (
+        "90.0% in use on average, 90.0% at most, in the last 30 minutes (1 series)"
+        in project.vt(*shown)
+    )
+    use = json.loads(project.vt(*shown, "--format", "json"))["acceleratorUse"]
+    assert use == {"minutes": 30, "series": 1, "mean": 0.9, "max": 0.9}
     assert f"idle idles: {WHY[:-11]}; it is cancelled next" in advance(project, "--dry-run")
     assert project.states("idles") == [JobState.RUNNING]
     told = advance(project)
@@ -92,6 +100,8 @@ def test_job_without_points_or_without_idle_stop_is_not_cancelled(project: Proje
     do(project, 0.0, match="unasked")
     run_both(project, silent=WATCHED, unasked=SLEEPS)
     assert "idle " not in advance(project)
+    no_points = "no points of their use in the last 30 minutes"
+    assert no_points in project.vt("jobs", "show", "silent", "--stack", "local")
     for name in ("silent", "unasked"):
         assert project.states(name) == [JobState.RUNNING]
 
@@ -105,6 +115,8 @@ def test_waiting_up_cancels_nothing_without_an_answer(project: Project) -> None:
     told = project.vt("jobs", "wait", "lost", "--stack", "local", "--deadline", "3s", code=None)
     assert "whether it is idle is not known, and it goes on: Cloud Monitoring: 503" in told
     assert "Cloud Monitoring: 503" in advance(project, code=1)
+    not_known = "use is not known: Cloud Monitoring: 503"
+    assert not_known in project.vt("jobs", "show", "lost", "--stack", "local")
     clear(project.home, None)
     do(project, 0.0, minutes=9)  # fewer than it takes
     told = project.vt("jobs", "wait", "lost", "--stack", "local", "--deadline", "3s", code=None)

@@ -9,10 +9,11 @@ from dataclasses import asdict
 from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
+from vertex_training.customjob.kinds import CUSTOM_JOB
 from vertex_training.errors import CommandError, OperatorError, did_you_mean
 from vertex_training_cli.console import console, json_document, plain, show_facts, table
 from vertex_training_cli.data import command as data
@@ -21,7 +22,7 @@ from vertex_training_cli.engine.stacks import StackRef
 from vertex_training_cli.jobs import compare, deployed, log, view
 from vertex_training_cli.jobs.compare import Compared
 from vertex_training_cli.jobs.metrics import MetricsReader
-from vertex_training_cli.jobs.service import Jobs, declared_elsewhere
+from vertex_training_cli.jobs.service import Jobs, declared_elsewhere, kind_of
 from vertex_training_cli.options import Format, FormatOption, SelectedStack, matching, seconds
 from vertex_training_cli.status import print_status
 
@@ -97,7 +98,8 @@ def show_(
 ) -> None:
     """Show one job with its metrics, or a tuning job with its trials.
 
-    --format json prints the complete message of the REST API.
+    --format json prints the complete message of the REST API, and `acceleratorUse` of a running job
+    with accelerators.
     """
     stack_jobs = _jobs_of(stack)
     as_json = format_ is Format.JSON
@@ -339,12 +341,15 @@ def print_job(
     job: AnyJob, ref: StackRef, *, as_json: bool, reader: MetricsReader | None = None
 ) -> None:
     """Print the facts of a job; with ``reader``, also its metrics."""
+    use = _accelerator_use(job, ref)
     if as_json:
-        print(json_document(view.message(job)))
+        print(json_document(view.message(job) | ({"acceleratorUse": use} if use else {})))
         return
     rows = view.facts(job, ref.project, ref.region, datetime.now(UTC))
     if view.state(job) in ("CANCELLED", "CANCELLING") and (why := _why_cancelled(job, ref)):
         rows.insert(1, ("why", plain(why)))
+    if use:
+        rows.insert(1, ("accelerators", plain(view.use_text(use))))
     if substitutes := substitutes_of(job, ref):
         rows.insert(1, ("ran", "; ".join(substitutes)))
     if reader and not view.is_tuning(job):
@@ -358,9 +363,23 @@ def print_job(
         console().print(table(*names, rows=lines))
 
 
+def _accelerator_use(job: AnyJob, ref: StackRef) -> dict[str, Any]:
+    """Return the recent use of a running job's accelerators; empty if no service measures any."""
+    measured = kind_of(job) is CUSTOM_JOB and view.has_accelerators(job)
+    if not measured or view.state(job) != "RUNNING":
+        return {}
+    from vertex_training.customjob.google import utilization
+
+    try:
+        reading = utilization.read(ref.project, job.name, 60.0 * view.USE_MINUTES, account="")
+    except OperatorError as error:
+        return {"minutes": view.USE_MINUTES, "error": str(error)}
+    return view.accelerator_use(reading.series)
+
+
 def _why_cancelled(job: AnyJob, ref: StackRef) -> str:
     """Return the recorded reason of a cancellation; empty for most jobs."""
-    if not any(pool.machine_spec.accelerator_count for pool in view.spec_of(job).worker_pool_specs):
+    if not view.has_accelerators(job):
         return ""  # `idleStop` leaves it alone: to read the state takes a second
     try:
         return deployed.stop_reason(job, ref)

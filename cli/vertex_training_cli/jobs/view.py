@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -29,9 +30,12 @@ from vertex_training_cli.jobs.service import kind_of, labels_of
 
 if TYPE_CHECKING:
     from vertex_training.customjob.google.job_service import AnyJob
+    from vertex_training.customjob.protocol.idle import Series
 
 #: Columns of ``vt jobs list``, and but for ``stack``, which is among the labels, keys of its JSON.
 COLUMNS: Final = ("job", "stack", "run", "slot", "rung", "state", "created", "duration", "id")
+#: Minutes before now of which ``vt jobs show`` has the use of accelerators.
+USE_MINUTES: Final = 30
 #: Those that are left out where no job has any.
 OPTIONAL: Final = ("stack", "slot", "rung")
 
@@ -168,6 +172,29 @@ def replicas(job: AnyJob) -> list[str]:
         for number, pool in enumerate(pools)
         for replica in range(pool.replica_count)
     ]
+
+
+def has_accelerators(job: AnyJob) -> bool:
+    """Return True if a machine of the job has GPUs."""
+    return any(pool.machine_spec.accelerator_count for pool in spec_of(job).worker_pool_specs)
+
+
+def accelerator_use(series: Sequence[Series]) -> dict[str, Any]:
+    """Return mean and highest use, from 0 to 1, of all points of accelerators; None without any."""
+    values = [value for one in series for _, value in one.points if math.isfinite(value)]
+    mean = round(math.fsum(values) / len(values), 4) if values else None
+    highest = max(values, default=None)
+    return {"minutes": USE_MINUTES, "series": len(series), "mean": mean, "max": highest}
+
+
+def use_text(use: Mapping[str, Any]) -> str:
+    """Return a line about the result of :func:`accelerator_use`, or about its ``error``."""
+    if "error" in use:
+        return f"use is not known: {use['error']}"
+    if use["mean"] is None:
+        return f"no points of their use in the last {use['minutes']} minutes"
+    text = f"{use['mean']:.1%} in use on average, {use['max']:.1%} at most"
+    return f"{text}, in the last {use['minutes']} minutes ({use['series']} series)"
 
 
 def _pool(pool: Any) -> str:

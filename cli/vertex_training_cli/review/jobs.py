@@ -13,10 +13,11 @@ from vertex_training.catalog.costs import JobCost, PoolCost, usd
 from vertex_training.customjob.batch.offers import NAMES as SERVICES
 from vertex_training.customjob.batch.offers import Offer, offers
 from vertex_training.customjob.kinds import CUSTOM_JOB, kind_of_fields
-from vertex_training.customjob.protocol.ports import IDLE_STOP, LADDER, RECORD_DELETED
+from vertex_training.customjob.protocol.ports import IDLE_STOP, LADDER, MODEL, RECORD_DELETED
 from vertex_training.customjob.protocol.waiting import format_duration
 from vertex_training.customjob.rules.command_lines import started_processes
 from vertex_training.customjob.rules.job import Job
+from vertex_training.customjob.rules.machines import memory_comparisons
 from vertex_training.errors import Problem
 from vertex_training_cli.engine.plan import (
     JOBS,
@@ -30,7 +31,7 @@ from vertex_training_cli.engine.plan import (
     Step,
     rungs,
 )
-from vertex_training_cli.engine.values import FieldDifference, diff_fields
+from vertex_training_cli.engine.values import FieldDifference, as_mapping, diff_fields
 from vertex_training_cli.review.parts import RUNS, Finding, Quote, risk
 
 Action = Literal["submit", "adopt", "replace", "cancel", "change", "defer", "keep"]
@@ -111,6 +112,8 @@ class JobChange:
     """When it is cancelled because its accelerators do nothing; empty if it never is."""
     idle_stop_before: str = ""
     """The same before."""
+    memory: tuple[str, ...] = ()
+    """Predicted peaks of its ``model`` beside the memory of its GPUs."""
     same_request: bool = False
     """True if its own request replaces it, and `up` neither adopts nor submits anything."""
     retained: bool = False
@@ -249,6 +252,7 @@ def _job(step: Step, observed: Observations, *, subnet: bool) -> JobChange:
         ladder=_ladder(inputs),
         idle_stop=_idle_stop(inputs) if step.new else "",
         idle_stop_before=_idle_stop(step.old.inputs) if step.old else "",
+        memory=_memory(messages[0], inputs) if step.new else (),
         repeats=_repeated(inputs, observed) if action in ("submit", "replace") else "",
         same_request=action == "replace" and step.repeats_request,
         retained=step.old is not None and step.old.retained,
@@ -296,6 +300,12 @@ def repeats_in_words(changes: Sequence[JobChange], quote: Quote) -> list[str]:
 
 def _idle_stop(inputs: Mapping[str, Any]) -> str:
     return str((inputs.get("options") or {}).get(IDLE_STOP) or "")
+
+
+def _memory(message: Mapping[str, Any], inputs: Mapping[str, Any]) -> tuple[str, ...]:
+    pools = Job({"jobSpec": job_spec(message)}).pools
+    model = as_mapping(as_mapping(inputs.get("options")).get(MODEL))
+    return tuple(dict.fromkeys(text for _, text, _ in memory_comparisons(pools, model)))
 
 
 def _ladder(inputs: Mapping[str, Any]) -> tuple[RungRequest, ...]:

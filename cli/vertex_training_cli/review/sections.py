@@ -278,6 +278,7 @@ def _jobs(report: ReviewReport, quote: Quote) -> Iterator[Part]:
             for job in changed
             if job.idle_stop or (job.idle_stop_before and job.action != "cancel")
         ),
+        (f"{quote(job.name)}: {quote(text, ALL)}" for job in changed for text in job.memory),
         (
             f"{quote(job)} reads snapshot {quote(snapshot.name)}, run {snapshot.run}"
             for snapshot in report.snapshots

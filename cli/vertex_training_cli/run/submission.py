@@ -19,6 +19,7 @@ from google.api_core.exceptions import GoogleAPICallError, PreconditionFailed, R
 
 from vertex_training.customjob.google.intent_store import storage_client
 from vertex_training.customjob.kinds import BATCH_JOB
+from vertex_training.customjob.protocol.ports import MODEL
 from vertex_training.customjob.request import job_file
 from vertex_training.customjob.request.job_file import JobFileResult, JobRequest, Submission
 from vertex_training.errors import (
@@ -191,7 +192,7 @@ def _read(file: Path, words: Sequence[str]) -> tuple[bytes, str]:
 def _left_out(key: str, declared: Job | None) -> list[str]:
     """Return notes on settings of the stack's job that do not apply to a run."""
     settings = {"ladder": declared.ladder, **declared.passed} if declared else {}
-    names = (name for name, value in settings.items() if value and name != "onDelete")
+    names = (name for name, value in settings.items() if value and name not in ("onDelete", MODEL))
     return [f"job '{key}': a run has no {name}: it goes without" for name in names]
 
 

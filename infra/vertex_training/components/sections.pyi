@@ -431,6 +431,29 @@ class RungArgs(TypedDict):
     reservation: NotRequired[Input[str]]
     """Key in ``reservations``, or ``projects/P/zones/ZONE/reservations/NAME``."""
 
+class TrainedModelArgs(TypedDict):
+    """Sizes of the transformer that a job trains, to predict its peak of GPU memory."""
+
+    parameters: Input[int]
+    """Number of parameters."""
+    layers: Input[int]
+    """Number of layers."""
+    width: Input[int]
+    """Width of the residual stream."""
+    vocabulary: Input[int]
+    """Number of tokens that it distinguishes."""
+    micro_batch: Input[int]
+    """Sequences that one GPU computes at once."""
+    sequence: Input[int]
+    """Tokens of a sequence."""
+    optimizer: NotRequired[Input[Literal["adamw", "momentum", "sgd"]]]
+    """``momentum`` is SGD with momentum."""
+    zero_stage: NotRequired[Input[int]]
+    """Parts that all GPUs of the job share: optimizer's state (1), also gradients (2), also weights
+    (3)."""
+    gradient_checkpointing: NotRequired[Input[bool]]
+    """Compute activations again in the backward pass."""
+
 class ScheduleArgs(TypedDict):
     """Repeated submission of a job; ``up`` submits none of it.
 
@@ -503,6 +526,9 @@ class JobFields(TypedDict):
     idle_stop: NotRequired[Input[str]]
     """Cancel the idle job, like ``5% for 30m``: none of its accelerators was at that or above for
     so long. A waiting ``up`` or ``vt jobs advance`` cancels it. From 10m to 23h30m."""
+    model: NotRequired[Input[TrainedModelArgs]]
+    """Sizes of the transformer that it trains: checks and reviews compare the predicted peak of GPU
+    memory with the accelerator's."""
 
 class JobArgs(JobFields):
     """A file of a job or of a tuning job, and what the stack asks of it."""

@@ -119,7 +119,7 @@ def problems(
     if not is_inside(folder, dockerfile):
         yield f"{dockerfile} is a link out of the folder", "copy the target into the folder"
         return
-    text = JOINED.sub(" ", COMMENT.sub("", file.read_text("utf-8", errors="replace")))
+    text = instructions(folder, dockerfile)
     if not FROM.search(text):
         yield f"{dockerfile} has no FROM", "begin the Dockerfile with FROM and a base image"
     for source in _copied(text):
@@ -130,6 +130,14 @@ def problems(
                 f"{dockerfile} copies {source}, which does not exist in the folder",
                 "write a path relative to the folder, or add other folders with include",
             )
+
+
+def instructions(folder: Path, dockerfile: str) -> str:
+    """Return a Dockerfile without comments, one line an instruction; empty without the file."""
+    if not is_inside(folder, dockerfile):
+        return ""
+    text = (folder / dockerfile).read_text("utf-8", errors="replace")
+    return JOINED.sub(" ", COMMENT.sub("", text))
 
 
 def is_inside(folder: Path, dockerfile: str) -> bool:

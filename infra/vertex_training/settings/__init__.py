@@ -7,6 +7,7 @@
 ``serving``        the sections ``models`` and ``endpoints``
 ``cron``           the slots of a schedule
 ``alerts``         the sections ``channels``, ``alerts``, ``budget`` and ``dashboards``
+``gpu_memory``     ``model`` of a job: sizes of a transformer, and its peak of GPU memory
 ``limits``         what holds for jobs: ``limits``, ``teams``, ``jobDefaults``, ladders, schedules
 ``renames``        keys that changed, and the keys that names keep
 ``reader``         config -> settings, or as much of them as is valid

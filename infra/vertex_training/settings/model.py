@@ -25,6 +25,7 @@ from vertex_training.settings.alerts import (
     StateMessages,
     idle_rule,
 )
+from vertex_training.settings.gpu_memory import TrainedModel
 from vertex_training.settings.limits import JobDefaults, Limits, Rung, Schedule, Team
 from vertex_training.settings.network import Network, Reservation, SharedVpc
 from vertex_training.settings.section import (
@@ -342,13 +343,22 @@ class JobOptions(NamedSection):
     idle_stop: Annotated[IdleText | None, Passed()] = None
     """Cancel the idle job, like ``5% for 30m``: none of its accelerators was at that or above for
     so long. A waiting ``up`` or ``vt jobs advance`` cancels it. From 10m to 23h30m."""
+    model: Annotated[TrainedModel | None, Passed()] = None
+    """Sizes of the transformer that it trains: checks and reviews compare the predicted peak of GPU
+    memory with the accelerator's."""
 
     @property
     def passed(self) -> dict[str, Any]:
         """The values of the marked options, by their names in a stack file."""
         fields = type(self).model_fields.items()
         marked = [name for name, field in fields if Passed() in field.metadata]
-        return {to_camel(name): value for name in marked if (value := getattr(self, name))}
+        return {
+            to_camel(name): value.model_dump(by_alias=True, exclude_defaults=True)
+            if isinstance(value, Section)
+            else value
+            for name in marked
+            if (value := getattr(self, name))
+        }
 
     @property
     def deadline_seconds(self) -> int:

@@ -11,7 +11,8 @@
 ``states``       states of models and optimizers, saved while the training goes on
 ``snapshot``     data that was written once: its files, which are what the manifest says
 ``stores``       files below ``gs://…``, ``/gcs/…`` or a folder of this machine
-``metrics``      metrics of a trial, for hyperparameter tuning
+``metrics``      metrics of a trial, for hyperparameter tuning; use of the GPU
+``transport``    the network between the nodes, from NCCL's log
 ``stop``         SIGTERM as a flag
 ``serving``      predictions over HTTP
 ``errors``       the exceptions of this library

@@ -8,12 +8,15 @@ Vertex AI describes machines (``vertex_job.cluster``), torchrun the processes on
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from contextlib import nullcontext
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import torch
 import torch.distributed as dist
+
+from vertex_job.transport import NcclLog, describe
 
 #: Bytes that one broadcast sends.
 _PIECE = 64 << 20
@@ -27,6 +30,9 @@ class Ranks:
     world: int
     device: torch.device
     backend: str = "gloo"
+    network: str = ""
+    """Network between the nodes in NCCL's words, like ``FasTrak`` or ``Socket``; on the first rank
+    of several nodes, if NCCL's log names it."""
 
     @property
     def first(self) -> bool:
@@ -99,8 +105,17 @@ def join() -> Ranks:
         torch.cuda.set_device(device)
         if backend == "gloo" and local == 0:
             print(f"{here} processes share {gpus} GPUs: gloo connects them, not NCCL", flush=True)
-    dist.init_process_group(backend)
-    return Ranks(dist.get_rank(), dist.get_world_size(), device, backend)
+    nodes = int(os.environ["WORLD_SIZE"]) // here
+    connects = backend == "nccl" and nodes > 1
+    with NcclLog() if connects and os.environ["RANK"] == "0" else nullcontext() as log:
+        dist.init_process_group(backend)
+        ranks = Ranks(dist.get_rank(), dist.get_world_size(), device, backend)
+        if connects:
+            ranks.meet()  # NCCL connects at the first call
+    if log is None:
+        return ranks
+    print(describe(log.network, nodes), flush=True)
+    return replace(ranks, network=log.network)
 
 
 def leave() -> None:

@@ -45,6 +45,8 @@ LADDER: Final = "ladder"
 EARLIER_RUNGS: Final = "earlierRungs"
 #: Key of a job's options: the condition for cancelling an idle job.
 IDLE_STOP: Final = "idleStop"
+#: Key of a job's options: sizes of the transformer that it trains.
+MODEL: Final = "model"
 #: Request id of a schedule slot: its time, then the job.
 _SLOT_ID: Final = re.compile(r"(\d{8}t\d{6}z)-")
 #: 80 bits, enough to distinguish requests. Label values have at most 63 characters.

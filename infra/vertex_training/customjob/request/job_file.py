@@ -17,7 +17,7 @@ from vertex_training.catalog import costs
 from vertex_training.customjob.batch.message import BatchParameters, batch_job
 from vertex_training.customjob.batch.naming import job_id
 from vertex_training.customjob.kinds import BATCH_JOB, CUSTOM_JOB, TUNING_JOB, JobKind
-from vertex_training.customjob.protocol.ports import IDLE_STOP
+from vertex_training.customjob.protocol.ports import IDLE_STOP, MODEL
 from vertex_training.customjob.request import checking, references
 from vertex_training.customjob.request.message import MessageBuilder
 from vertex_training.customjob.rules.context import FILE_ONLY, Context, FileDefaults, JobFacts
@@ -311,6 +311,7 @@ def check_ladder(
     one: JobFile, table: references.Table, context: Context = FILE_ONLY
 ) -> JobFileResult:
     """Check a job file, and each rung of its ladder like the request of the file."""
+    context = dataclasses.replace(context, model=one.options.get(MODEL, {}))
 
     def check(rung: RungOverrides | None) -> JobFileResult:
         return check_job_file(

@@ -8,7 +8,7 @@ from __future__ import annotations
 import datetime
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 from vertex_training.errors import Level
 
@@ -76,6 +76,8 @@ class StackFacts:
     """Resource name, like ``projects/acme-ml-dev/secrets/x`` -> accounts with read access."""
     packages: Mapping[str, frozenset[str]] = field(default_factory=dict)
     """URI of a package of the stack in Cloud Storage -> its runnable modules."""
+    plugin_images: frozenset[str] = frozenset()
+    """Images of the stack, without digest, whose Dockerfile names a network plugin of NCCL."""
     network: NetworkFacts | None = None
     reservations: Mapping[str, ReservationFacts] = field(default_factory=dict)
     """Full name with the project's id, ``projects/P/zones/Z/reservations/NAME`` -> facts."""
@@ -153,6 +155,8 @@ class Context:
     """Rule id -> level that the stack sets; errors remain errors."""
     backend: str = "vertex"
     """The service that runs the job (``customjob.kinds``)."""
+    model: Mapping[str, Any] = field(default_factory=dict)
+    """The stack file's ``model`` of the job; empty without one."""
     today: datetime.date | None = None
     """Date for checks of availability; None for the current date."""
 

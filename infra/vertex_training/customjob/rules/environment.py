@@ -193,6 +193,50 @@ def nccl_infiniband(job: Job) -> Iterator[Finding]:
                 yield Finding(path, what, "NCCL_IB_DISABLE=0", "remove the variable")
 
 
+#: Network plugins of NCCL for several machines, by the beginning of the machine type:
+#: https://docs.cloud.google.com/ai-hypercomputer/docs/nccl/test-gke-custom-a3-mega-high and
+#: https://docs.cloud.google.com/ai-hypercomputer/docs/nccl/release-notes-x86
+PLUGINS: Final = {"a3-megagpu-": "GPUDirect-TCPXO", "a3-ultragpu-": "gIB"}
+#: Names of these plugins, their libraries and variables.
+NCCL_PLUGIN: Final = re.compile(
+    r"tcpxo|fastrak|nccl[-_]?gib|gpudirect-gib|/gib\b|libnccl-net|nccl[-_]plugin|\bNCCL_NET(_PLUGIN)?\b",
+    re.IGNORECASE,
+)
+#: Without the plugin NCCL falls back to TCP and reports no error.
+FABRIC: Final = "https://docs.nvidia.com/aicr/latest/user-guide/fabric-attached-training"
+
+
+@rule("nccl-plugin", FABRIC, "warning")
+def nccl_plugin(job: Job) -> Iterator[Finding]:
+    """Several A3 Mega or A3 Ultra nodes have NCCL's network plugin, by image or environment."""
+    nodes = [pool for pool in job.pools if pool.index < 2]
+    stack = job.context.stack
+    images = stack.plugin_images if stack else frozenset[str]()
+    for pool in nodes if sum(pool.replicas for pool in nodes) > 1 else ():
+        name = next(
+            (PLUGINS[start] for start in PLUGINS if pool.machine_type.startswith(start)), ""
+        )
+        texts = (
+            pool.image,
+            *(text for _, text in pool.texts()),
+            *(n for _, n, _ in pool.variables()),
+        )
+        if (
+            not name
+            or pool.image.partition("@")[0] in images
+            or any(map(NCCL_PLUGIN.search, texts))
+        ):
+            continue
+        what = (
+            f"neither image nor environment names NCCL's network plugin {name}. Without it NCCL "
+            "may connect the nodes by TCP, far slower and without an error. Whether Vertex AI adds "
+            "it is not documented"
+        )
+        hint = "install it in the image; the first lines of `vt jobs logs` have what NCCL uses"
+        yield Finding((*pool.task_path, pool.image_field), what, pool.machine_type, hint)
+        return
+
+
 def _assigns(script: str, name: str) -> bool:
     """Return whether a shell script sets the variable or reads a value into it."""
     return re.search(rf"(^|[\s;&|])({name}=|read\b[^;\n]*\b{name}\b)", script) is not None

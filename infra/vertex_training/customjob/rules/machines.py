@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from typing import Final
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
 
 from vertex_training.catalog import machines
 from vertex_training.customjob.rules.job import POOLS, Job, Pool
 from vertex_training.customjob.rules.registry import GUIDES, TYPES, Finding, rule
 from vertex_training.errors import nearest
+from vertex_training.settings.gpu_memory import TrainedModel
 
 COMPUTE: Final = GUIDES + "training/configure-compute"
 LOCATIONS: Final = GUIDES + "general/locations#accelerators"
@@ -303,6 +304,30 @@ def tpu_pod_region(job: Job) -> Iterator[Finding]:
             hint = f"use 8 cores, or one of the regions {', '.join(sorted(regions))}"
             what = f"{job.region} offers no pods of {pool.accelerator}"
             yield Finding(path, what, str(pool.count), hint)
+
+
+@rule("gpu-memory", "docs/jobs.md#gpu-memory", "warning")
+def gpu_memory(job: Job) -> Iterator[Finding]:
+    """The predicted peak of the stack file's ``model`` fits into the memory of the GPUs."""
+    for pool, comparison, too_large in memory_comparisons(job.pools, job.context.model):
+        if too_large:
+            path = (*pool.machine_path, "acceleratorType")
+            hint = "a smaller microBatch, gradientCheckpointing, a higher zeroStage, or another GPU"
+            yield Finding(path, comparison, "", hint)
+
+
+def memory_comparisons(
+    pools: Sequence[Pool], model: Mapping[str, Any]
+) -> Iterator[tuple[Pool, str, bool]]:
+    """Yield pools with GPUs, their comparison with ``model``, and whether it may be too large."""
+    with_gpus = [pool for pool in pools if pool.index < 2 and pool.gpu]
+    # int: a request in a plan has numbers as text.
+    gpus = sum(int(pool.count) * int(pool.replicas) for pool in with_gpus)
+    for pool in with_gpus if model and gpus else ():
+        accelerator = machines.accelerators().get(pool.accelerator)
+        if accelerator and accelerator.memory_gb:
+            trained, memory = TrainedModel.model_validate(model), accelerator.memory_gb
+            yield pool, *trained.comparison(gpus, accelerator.name, memory)
 
 
 @rule("tpu-alone", COMPUTE)

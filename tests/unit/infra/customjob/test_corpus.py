@@ -135,6 +135,7 @@ def around(path):
         others=OTHERS[said.get("others", "")],
         limits=limits and JobLimits(**limits),
         backend=said.get("backend", "vertex"),
+        model=yaml.safe_load(said.get("model", "{}")),
     )
 
 
