@@ -16,7 +16,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Final
@@ -28,12 +28,17 @@ from localgcp.errors import ExecutorError, LocalCloudError
 from localgcp.home import cache_dir
 from localgcp.home.environment import installer_environment
 from localgcp.system.folders import delete_folder, make_folder
+from localgcp.system.gpus import VISIBLE
 
 _TABLE: Final = Path(__file__).with_name("executors.yaml")
 #: The Python of a prebuilt image whose name has none.
 IMAGE_PYTHON: Final = "3.10"
 #: How long the index of CPU wheels may take to answer before the default wheels are used.
 _PROBE_SECONDS: Final = 12.0
+
+#: Builds of PyTorch, and the line of ``torch/version.py`` that only one with CUDA has.
+_CPU, _CUDA = "cpu", "cuda"
+_WITH_CUDA: Final = re.compile(r"^cuda\b[^=\n]*=\s*['\"]", re.MULTILINE)
 
 #: A part of a row's image that may be left out.
 _NAME: Final = re.compile(r"\(([^()|]*)\)\?")
@@ -53,6 +58,10 @@ class Executor:
     framework: str
     """Its requirement, like ``torch==2.4.1``."""
     libraries: tuple[str, ...]
+    cuda: str = ""
+    """The requirement of the framework with CUDA, if it has another name."""
+    on_gpus: bool = False
+    """True if the code uses GPUs."""
 
     @property
     def requirements(self) -> tuple[str, ...]:
@@ -106,27 +115,76 @@ def table() -> tuple[Executor, ...]:
     return tuple(Executor(**row, libraries=libraries) for row in data["executors"])
 
 
+def for_gpus(executor: Executor, image_uri: str) -> Executor:
+    """Return the executor, with CUDA if the image has it."""
+    if "-gpu." not in image_uri.rpartition("/")[2]:
+        return executor
+    return replace(executor, framework=executor.cuda or executor.framework, on_gpus=True)
+
+
 def environment(executor: Executor, report: Report) -> Path:
     """Return the environment's folder; build the environment if it does not exist.
+
+    The folder's name has the build of PyTorch that is in it: where GPUs are used, one for
+    processors is not.
 
     Raises ExecutorError if no suitable Python is found or the packages cannot be installed.
     """
     python, version = _python(executor)
     key = _key(executor, version)
     folder = _cache() / "executors" / key
-    if folder.is_dir():
-        return folder
+    if (present := _present(executor, folder)) is not None:
+        return present
     make_folder(folder.parent)
     with folder.with_name(f"{key}.lock").open("w") as lock:
         report(f"building environment {key} (once; {len(executor.requirements)} packages)")
         fcntl.flock(lock, fcntl.LOCK_EX)
-        if not folder.is_dir():  # else another job built it while this one waited
+        # Another job may have built it while this one waited.
+        if (present := _present(executor, folder)) is None:
             partial = folder.with_name(f"{key}.partial")
             delete_folder(partial)
             _build(executor, python, partial, report)
-            partial.rename(folder)
-    report(f"environment {key} is ready")
-    return folder
+            present = _complete(executor, partial, folder)
+    report(f"environment {present.name} is ready")
+    return present
+
+
+def _present(executor: Executor, folder: Path) -> Path | None:
+    """Return the environment, if it was built. Without a build in its name it is older."""
+    if not _is_torch(executor):
+        return folder if folder.is_dir() else None
+    builds = [_CUDA] if executor.on_gpus else [_CPU, _CUDA]
+    named = [folder.with_name(f"{folder.name}-{build}") for build in builds]
+    older = [folder] if folder.is_dir() and _build_of(folder) in builds else []
+    return next((path for path in (*named, *older) if path.is_dir()), None)
+
+
+def _complete(executor: Executor, partial: Path, folder: Path) -> Path:
+    """Rename a new environment by the build of PyTorch in it.
+
+    Raises ExecutorError if that does not use GPUs, and the job does.
+    """
+    if not _is_torch(executor):
+        return partial.rename(folder)
+    if executor.on_gpus and _build_of(partial) != _CUDA:
+        raise ExecutorError(
+            f"the package index has {executor.framework} without CUDA for {platform.machine()}, "
+            "and the job uses a GPU. Hint: use an index that has it (UV_DEFAULT_INDEX), or start "
+            f"the local cloud with an empty {VISIBLE}."
+        )
+    return partial.rename(folder.with_name(f"{folder.name}-{_build_of(partial)}"))
+
+
+def _is_torch(executor: Executor) -> bool:
+    return executor.framework.startswith("torch==")
+
+
+def _build_of(folder: Path) -> str:
+    """Return the build of PyTorch in an environment, from its own ``torch.version``."""
+    for file in folder.glob("lib/python3.*/site-packages/torch/version.py"):
+        if _WITH_CUDA.search(file.read_text("utf-8", "replace")):
+            return _CUDA
+    return _CPU
 
 
 def python_version(executor: Executor) -> str:
@@ -152,8 +210,11 @@ def _build(executor: Executor, python: str, folder: Path, report: Report) -> Non
     create = ("venv", "--quiet", "--relocatable", "--python", python, str(folder))
     _run(uv_command(*create), report)
     install = uv_command("pip", "install", "--python", str(folder / "bin" / "python"))
-    if not executor.framework.startswith("torch=="):
-        report(f"{executor.framework} without CUDA: the job runs on CPUs")
+    if not _is_torch(executor):
+        if executor.framework != executor.cuda:
+            report(f"{executor.framework} without CUDA: the job runs on CPUs")
+    elif executor.on_gpus:
+        report(f"installing {executor.framework} with CUDA")
     elif _cpu_wheels(install, executor):
         install += ["--torch-backend", "cpu"]
     else:

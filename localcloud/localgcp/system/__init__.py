@@ -7,6 +7,7 @@
 ``git``             runs git without the settings of a user
 ``namespaces``      namespaces and mounts of Linux
 ``ports``           ports of 127.0.0.1 for servers
+``gpus``            GPUs of this machine, and locks on them
 ``threads``         threads that do not keep the process
 ==================  ===============================================================
 """

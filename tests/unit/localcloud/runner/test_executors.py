@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import functools
+import os
+import shutil
 import subprocess
 import tarfile
 import threading
@@ -79,6 +81,54 @@ def index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
         monkeypatch.setenv("no_proxy", "127.0.0.1")
         yield simple
         server.shutdown()
+
+
+def write_torch(index: Path, *, cuda: str | None) -> None:
+    """Let the index have this build of PyTorch."""
+    write_wheel(index / "torch", "torch", "2.4.1")
+    with zipfile.ZipFile(index / "torch" / "torch-2.4.1-py3-none-any.whl", "a") as wheel:
+        wheel.writestr("torch/__init__.py", "__version__ = '2.4.1'\n")
+        wheel.writestr("torch/version.py", f"cuda: Optional[str] = {cuda!r}\n")
+
+
+@pytest.mark.parametrize("cuda", [None, "12.1"])
+def test_a_build_of_torch_for_processors_does_not_serve_a_job_with_gpus(
+    index: Path, cuda: str | None
+) -> None:
+    write_torch(index, cuda=None)
+    for_gpus = executors.for_gpus(EXECUTOR, "us-docker.pkg.dev/x/pytorch-gpu.2-4.py310:latest")
+    without = executors.environment(EXECUTOR, lambda _line: None)
+    assert without.name.endswith("-cpu")
+    write_torch(index, cuda=cuda)
+    if cuda is None:
+        with pytest.raises(ExecutorError, match=r"has torch==2\.4\.1 without CUDA for .* Hint: "):
+            executors.environment(for_gpus, lambda _line: None)
+        return
+    shutil.rmtree(os.environ["UV_CACHE_DIR"])  # it has the wheel of that name already
+    with_cuda = executors.environment(for_gpus, lambda _line: None)
+    assert with_cuda.name == without.name.replace("-cpu", "-cuda")
+    assert executors.environment(EXECUTOR, lambda _line: None) == without
+    shutil.rmtree(without)
+    assert executors.environment(EXECUTOR, lambda _line: None) == with_cuda
+    unnamed = with_cuda.rename(with_cuda.with_name(with_cuda.name.removesuffix("-cuda")))
+    assert executors.environment(for_gpus, lambda _line: None) == unnamed
+
+
+def test_an_image_for_gpus_has_a_framework_with_cuda() -> None:
+    base = "us-docker.pkg.dev/vertex-ai/training/"
+    frameworks = {}
+    for name in (
+        "tf-gpu.2-17.py310",
+        "tf-cpu.2-17.py310",
+        "xgboost-gpu.2-1",
+        "pytorch-gpu.2-4.py310",
+    ):
+        executor = executors.for_image(base + name)
+        assert executor
+        frameworks[name] = executors.for_gpus(executor, f"{base}{name}:latest").framework
+    assert list(frameworks.values()) == [
+        "tensorflow[and-cuda]==2.17.1", "tensorflow-cpu==2.17.1", "xgboost==2.1.4", "torch==2.4.1"
+    ]  # fmt: skip
 
 
 def imported(folder: Path) -> str:

@@ -1,0 +1,155 @@
+"""GPUs of this machine, and a lock on each, so that two jobs never use the same one.
+
+``nvidia-smi -L`` lists GPUs and MIG devices. Without this program, device files count. The
+``CUDA_VISIBLE_DEVICES`` of this process limits the list, as it limits programs that use CUDA.
+
+The kernel releases a lock when the last process with its descriptor ends. Programs of a job inherit
+it, so a GPU of a job whose server was killed stays locked until the job has ended.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Final
+
+#: Limits a program to some GPUs: UUIDs or numbers.
+VISIBLE: Final = "CUDA_VISIBLE_DEVICES"
+#: Makes CUDA number GPUs as nvidia-smi does.
+ORDER: Final = "CUDA_DEVICE_ORDER"
+
+_LISTING_SECONDS: Final = 20.0
+_GPU: Final = re.compile(r"GPU (\d+): (.*?) *\(UUID: ([^)]+)\)")
+_MIG: Final = re.compile(r"\s+(MIG \S+) +Device +(\d+): \(UUID: ([^)]+)\)")
+_DEVICE_FILE: Final = re.compile(r"nvidia(\d+)")
+
+
+@dataclass(frozen=True)
+class Gpu:
+    """A GPU, or a part of one (MIG)."""
+
+    id: str
+    """In ``CUDA_VISIBLE_DEVICES``: a UUID, or a number if only a device file is known."""
+    name: str = "GPU"
+    number: int = 0
+    """Of the GPU, as nvidia-smi counts."""
+    part: int | None = None
+    """Number of the MIG device in its GPU. CUDA gives a process at most one."""
+
+    @property
+    def cdi_name(self) -> str:
+        """Its name among the devices of ``nvidia.com/gpu``."""
+        return f"{self.number}" if self.part is None else f"{self.number}:{self.part}"
+
+
+def list_gpus(env: Mapping[str, str] | None = None, devices: Path = Path("/dev")) -> list[Gpu]:
+    """Return the GPUs that programs of this user may use, in the order of nvidia-smi."""
+    env = os.environ if env is None else env
+    program = shutil.which("nvidia-smi", path=env.get("PATH"))
+    gpus = _parse(_listing(program)) if program else _of_files(devices)
+    return visible(gpus, env.get(VISIBLE))
+
+
+@lru_cache(maxsize=1)
+def list_recent(_period: int) -> list[Gpu]:
+    """Return the GPUs as the first call with this number read them."""
+    return list_gpus()
+
+
+def visible(gpus: Sequence[Gpu], text: str | None, *, by_position: bool = False) -> list[Gpu]:
+    """Return the GPUs that a value of ``CUDA_VISIBLE_DEVICES`` leaves; None leaves all.
+
+    ``by_position``: numbers are positions in ``gpus``. The first unknown entry ends the list, as in
+    CUDA.
+    """
+    if text is None:
+        return [*gpus]
+    chosen: dict[str, Gpu] = {}
+    for entry in map(str.strip, text.split(",")):
+        matches = [
+            gpu
+            for position, gpu in enumerate(gpus)
+            if entry == str(position if by_position else gpu.number)
+            or (entry.startswith(("GPU-", "MIG-")) and gpu.id.startswith(entry))
+        ]
+        if not matches:
+            break
+        chosen |= {gpu.id: gpu for gpu in matches}
+    return [*chosen.values()]
+
+
+def _listing(program: str) -> str:
+    """Return the lines of nvidia-smi; those before a GPU that does not answer count."""
+    with suppress(OSError, subprocess.TimeoutExpired):
+        return subprocess.run(
+            [program, "-L"],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=_LISTING_SECONDS,
+            check=False,
+        ).stdout
+    return ""
+
+
+def _parse(listing: str) -> list[Gpu]:
+    """Return the MIG devices of a GPU that is divided, and all other GPUs."""
+    gpus: list[Gpu] = []
+    whole: Gpu | None = None
+    for line in listing.splitlines():
+        if match := _GPU.match(line):
+            whole = Gpu(match[3], match[2], int(match[1]))
+            gpus.append(whole)
+        elif whole and (match := _MIG.match(line)):
+            if gpus[-1] is whole:
+                gpus.pop()
+            gpus.append(Gpu(match[3], f"{whole.name} {match[1]}", whole.number, int(match[2])))
+    return gpus
+
+
+def _of_files(devices: Path) -> list[Gpu]:
+    """Return a GPU for each device file. CUDA counts from 0, whatever the numbers of the files."""
+    try:
+        files = [path for path in devices.iterdir() if _DEVICE_FILE.fullmatch(path.name)]
+    except OSError:
+        return []
+    return [Gpu(str(number), number=number) for number in range(len(files))]
+
+
+@contextmanager
+def free(gpus: Sequence[Gpu], folder: Path) -> Iterator[dict[Gpu, int]]:
+    """Lock the GPUs that no job has; yield them with the descriptors of their locks.
+
+    Remove from the result those to keep; the others become free again. One process at a time is
+    inside.
+    """
+    folder.mkdir(0o700, parents=True, exist_ok=True)
+    descriptors: dict[Gpu, int] = {}
+    turn = _open(folder / "turn")
+    try:
+        fcntl.flock(turn, fcntl.LOCK_EX)
+        for gpu in gpus:
+            descriptor = _open(folder / gpu.id.replace(os.sep, "-"))
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                os.close(descriptor)
+            else:
+                descriptors[gpu] = descriptor
+        yield descriptors
+    finally:
+        for descriptor in (*descriptors.values(), turn):
+            os.close(descriptor)
+
+
+def _open(file: Path) -> int:
+    return os.open(file, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
