@@ -47,7 +47,7 @@ def test_failed_job_fails_this_up_and_the_next_with_its_log(project: Project) ->
 def test_a_deadline_fails_up_and_leaves_the_job_to_itself(project: Project) -> None:
     project.want(long={**LONG, "deadline": "1s"})
     told = project.up(code=None)
-    assert "had 1s to succeed (deadline). It goes on" in told
+    assert "after the deadline of 1s to succeed. The job continues" in told
     assert "creating failed" not in told
     assert [state.terminal for state in project.states("long")] == [False]
 

@@ -130,7 +130,7 @@ def test_what_is_too_large_to_be_looked_at_is_said_in_one_line() -> None:
     found = files.scan([large, *many], {})
     assert found.unscanned == ("large.txt", "16.txt", "17.txt")
     assert found.note == (
-        "not scanned for secrets: compressed, larger than 1 MiB, or beyond 16 MiB in all: "
+        "skipped by the secret scan (compressed, larger than 1 MiB, or above 16 MiB in total): "
         "large.txt and 2 more"
     )
 

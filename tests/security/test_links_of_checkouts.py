@@ -65,7 +65,7 @@ def test_a_dockerfile_that_is_a_link_out_of_its_folder_is_refused_unread(checkou
         "stack": "dev", "project": "acme-ml-dev", "region": "us-central1",
         "projectNumber": "210987654321", "images": {"digits": {"context": "jobs/digits"}},
     }  # fmt: skip
-    assert "its Dockerfile is a link out of the folder" in refused(read_settings, raw, checkout)
+    assert "Dockerfile is a link out of the folder" in refused(read_settings, raw, checkout)
 
 
 def test_a_dockerfile_behind_a_link_makes_no_image_of_a_job(checkout: Path) -> None:

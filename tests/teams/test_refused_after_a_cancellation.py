@@ -62,7 +62,7 @@ def test_up_reports_what_ran_and_how_to_bring_it_back(project: Project) -> None:
     told = refused(project)
     name = rf"projects/[^/]+/locations/us-central1/customJobs/{first.job_id}"
     said = rf"job 'train' \(run 1, {name}\) was cancelled after \d+s"
-    assert re.search(rf"For it {said}, and nothing runs now", told), told
+    assert re.search(rf"Before that, {said}, and no job runs now", told), told
     assert re.search(rf"vt: {said} for a request that was refused: nothing runs now", told), told
     assert re.search(rf"vt: its newest checkpoint is \d+s old, in {OUTPUT}/checkpoints/", told)
     command = the_command(told)

@@ -204,7 +204,7 @@ def test_a_warning_about_a_rung_names_it_and_is_kept_with_the_request() -> None:
     assert result.request
     assert result.warnings == result.request.warnings == tuple(
         Problem(
-            f"{title}: a shared reservation or SPOT is recommended for these machines",
+            f"{title}: Google recommends a shared reservation or SPOT for this accelerator",
             "NVIDIA_H100_MEGA_80GB",
             "without one the job may wait in the queue for long",
             ("workerPoolSpecs", pool, "machineSpec"),
@@ -235,9 +235,9 @@ def test_facts_and_cost_of_a_job_include_every_rung() -> None:
     [
         (
             [{"strategy": "FLEX_START", "maxWaitDuration": "3600s"}],
-            "rung 2 (strategy FLEX_START, waits 3600s) asks for what the job file asks for",
+            "rung 2 (strategy FLEX_START, waits 3600s) is equal to the job file",
         ),
-        ([SPOT, SPOT], "rung 3 (strategy SPOT) asks for what rung 2 (strategy SPOT) asks for"),
+        ([SPOT, SPOT], "rung 3 (strategy SPOT) is equal to rung 2 (strategy SPOT)"),
     ],
 )
 def test_a_rung_equal_to_an_earlier_one_is_refused(fields: Any, what: str) -> None:
