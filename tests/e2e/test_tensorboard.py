@@ -82,7 +82,7 @@ def test_removed_instance_is_a_loss(checkout: Checkout, stack: SmallStack) -> No
     assert "its experiments" in listed.stdout + listed.stderr
     store.delete(TENSORBOARD, instance.id)
     refused = checkout.shell("vt run curves --stack board", expect=None)
-    assert "has the label stack=board; `pulumi up` makes it" in refused.stdout + refused.stderr
+    assert "has the label stack=board. Run `pulumi up`" in refused.stdout + refused.stderr
     store.put(TENSORBOARD, instance.id, stack.project, instance.inputs, instance.outputs)
 
 

@@ -87,7 +87,9 @@ def test_wrong_record_and_missing_bucket_cancel_no_job(project: Project) -> None
     turn = f"turns/{REGION}/recorded.json"
     bucket.blob(turn).upload_from_string("no record")
     project.want(recorded={**BUSY, "run": 2})
-    assert f"gs://{CONTROL}/{turn} is no record of a job's turn" in refused(project, "recorded")
+    assert f"gs://{CONTROL}/{turn} is not a valid record of a job's turn" in refused(
+        project, "recorded"
+    )
     bucket.delete(force=True)
     assert f"gcloud storage restore gs://{CONTROL}#GENERATION" in refused(project, "recorded")
     client.create_bucket(CONTROL)

@@ -85,5 +85,5 @@ def test_plain_pulumi_says_as_much_in_the_error_itself(project: Project) -> None
     project.vt("local", "fault", "clear")
     assert "was cancelled after" in told
     assert f"Its output is in {OUTPUT}" in told
-    assert "put its files back as they were and run `pulumi up`" in told
+    assert "revert its files and run `pulumi up`" in told
     assert "vt: " not in told

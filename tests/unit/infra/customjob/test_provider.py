@@ -303,7 +303,7 @@ def test_a_refusal_after_a_cancellation_says_what_ran_and_leaves_a_note(
 def test_the_next_run_takes_the_place_of_the_one_before(service, google, intents):
     outs, asked = running(service), google(yes=False)
     PROVIDER.check({}, EDITED | {"submission": PLACE | {"run": 2.0}})
-    with pytest.raises(JobRefusedError, match=r"\(RUNNING\): run 2 would be refused, since "):
+    with pytest.raises(JobRefusedError, match=r"\(RUNNING\), because run 2 would be refused: "):
         Impatient().delete(NAME, outs)
     assert (asked.asked, service.record.state) == (2, "JOB_STATE_RUNNING")
     assert intents.stored.record.state is not IntentState.RELEASED
@@ -312,7 +312,7 @@ def test_the_next_run_takes_the_place_of_the_one_before(service, google, intents
 def test_the_same_request_once_more_cancels_nothing(service, google):
     outs, asked = running(service), google(yes=True)
     PROVIDER.check({}, PROPS)
-    with pytest.raises(JobRefusedError, match="set run: 2 to submit it once more"):
+    with pytest.raises(JobRefusedError, match="set run: 2 to submit the job again"):
         PROVIDER.delete(NAME, outs)
     assert (asked.asked, service.record.state) == (0, "JOB_STATE_RUNNING")
 

@@ -139,7 +139,7 @@ def test_idle_stop_is_refused_for_a_job_without_accelerators(machine: Any, what:
 def test_idle_stop_is_refused_for_a_tuning_job() -> None:
     one = JobFile(RIGHT.encode(), "x.yaml", WHO, kind=None, options={"idleStop": "5% for 30m"})
     [error] = job_file.check_ladder(one, test_corpus.TABLE).errors
-    assert error.what == "idleStop is about one job, and a tuning job runs many"
+    assert error.what == "idleStop does not support tuning jobs"
 
 
 A100 = "{machineType: a2-highgpu-1g, acceleratorType: NVIDIA_TESLA_A100, acceleratorCount: 1}"
@@ -206,7 +206,7 @@ def test_a_warning_about_a_rung_names_it_and_is_kept_with_the_request() -> None:
         Problem(
             f"{title}: Google recommends a shared reservation or SPOT for this accelerator",
             "NVIDIA_H100_MEGA_80GB",
-            "without one the job may wait in the queue for long",
+            "add reservationAffinity or strategy: SPOT; otherwise the job may wait long",
             ("workerPoolSpecs", pool, "machineSpec"),
             Location("jobs/x.yaml", line, 18),
             "scarce-accelerator",

@@ -213,7 +213,7 @@ def test_a_process_whose_engine_is_gone_takes_no_step():
     world, process = World(), None
     process = Process(world)
     process.alive = False
-    with pytest.raises(OperatorError, match="engine is gone"):
+    with pytest.raises(OperatorError, match="engine has exited"):
         reconcile(ENDPOINT, goal({3: 100}), process, process.wait())
     assert not world.operations
 

@@ -92,7 +92,7 @@ def test_questions_about_a_local_project_go_to_the_local_cloud(
         "http://127.0.0.1:1/v3/projects/local-x:testIamPermissions",
         "http://127.0.0.1:3/bigquery/v2/projects/local-x/jobs/j?location=EU",
     ]
-    with pytest.raises(OperatorError, match="BIGQUERY_EMULATOR_HOST is set, and project 'acme' is"):
+    with pytest.raises(OperatorError, match="BIGQUERY_EMULATOR_HOST is set, but project 'acme' is"):
         BigQuery("acme", "EU").job("j")
 
 
@@ -182,8 +182,8 @@ def test_a_missing_tensorboard_is_reported_before_a_request_is_sent(store: Store
     body = json.dumps({"jobSpec": {"tensorboard": f"{INSTANCES}/0"}})
     one = replace(REQUEST, parent=PARENT, body=body)
     assert prerequisites.obstacle(one, "") == (
-        f"the TensorBoard of stack dev: none in {PARENT} has the label stack=dev; `pulumi up` "
-        "makes it"
+        f"no TensorBoard in {PARENT} has the label stack=dev. Run `pulumi up` to create the "
+        "TensorBoard"
     )
     add_tensorboard(store, "7", "dev")
     assert prerequisites.obstacle(one, "") == ""

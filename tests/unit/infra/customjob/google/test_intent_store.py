@@ -71,7 +71,7 @@ def test_a_record_of_another_form_is_refused(intents, name, content):
     with pytest.raises(OperatorError, match="is not a valid record of a submission"):
         intents.read("id1")
     bucket.blob("turns/r/titanic.json").upload_from_string(content)
-    with pytest.raises(OperatorError, match=r"titanic\.json is no record of a job's turn; nothing"):
+    with pytest.raises(OperatorError, match=r"titanic\.json is not a valid record of a job's turn"):
         intents.read_turn("r/titanic")
 
 
