@@ -65,8 +65,8 @@ _OUTLAST: Final = of(
     ),
     (
         "nobody looks while waiting",
-        "            if found := self._find_jobs():\n"
-        "                return self._adopt(found, stored)\n"
+        "            if jobs := self._find_jobs():\n"
+        "                return self._adopt(jobs, stored)\n"
         "            current",
         "            current",
     ),
@@ -82,15 +82,15 @@ _LOOK: Final = of(
     "look",
     (
         "nobody looks before sending",
-        "                if not self.request.is_named and (found := self._find_jobs()):\n"
+        "                if not self.request.is_named and (jobs := self._find_jobs()):\n"
         "                    "
-        "return self._ensure_no_other_request(self._adopt(found, claim)), True\n",
+        "return self._ensure_no_other_request(self._adopt(jobs, claim)), True\n",
         "",
     ),
     (
         "a list is believed as it is",
         "        jobs = [job for name in names if (job := self.jobs.get(name)) is not None]",
-        "        jobs = [job for job in found if job.name != excluding]",
+        "        jobs = [job for job in listed if job.name != excluding]",
     ),
 )
 _PASSED: Final = of(
@@ -323,8 +323,8 @@ _AUDIT: Final = of(
     ("no audit", "        job = self._audit(job)\n", ""),
     (
         "the audit keeps the newest",
-        "            kept = earliest([*others, created])",
-        "            kept = max([*others, created], key=lambda job: job.created)",
+        "            oldest = earliest([*others, created])",
+        "            oldest = max([*others, created], key=lambda job: job.created)",
     ),
     (
         "the audit cancels nothing",
@@ -375,7 +375,7 @@ _SLOTS: Final = [
         "look: slots",
         (
             "a slot whose job failed unseen is refused for ever",
-            "    if request.slot:\n        return earliest(found)\n",
+            "    if request.slot:\n        return earliest(candidates)\n",
             "",
         ),
     ),

@@ -12,7 +12,7 @@ ADOPT: Final = of(
     ("digests are not compared", "    if other:", "    if other is None:"),
     ("an ended run is adopted", "not in (*FAILED, ", "not in ("),
     ("a run being cancelled is adopted", "CANCELLING, RECORD_DELETED)", "RECORD_DELETED)"),
-    ("the newest job is adopted", "    return min(found", "    return max(found"),
+    ("the newest job is adopted", "    return min(candidates", "    return max(candidates"),
 )
 WITHDRAW: Final = of(
     "protocol.withdrawal",
@@ -138,8 +138,8 @@ CLIENT: Final = of(
     ),
     (
         "a tuning job is looked for by the label of jobs",
-        "wanted = self._kind.sent_labels(labels).items()",
-        "wanted = labels.items()",
+        "terms = self._kind.sent_labels(labels).items()",
+        "terms = labels.items()",
     ),
 )
 STORE: Final = of(

@@ -211,5 +211,5 @@ def test_import_of_an_invalid_source_leaves_the_stack_unchanged(imported):
     wrong.write_text(WITHOUT_COMMAND.replace("replicaCount: 1", "replicaCount: 4"))
     before = (checkout.path / "Pulumi.local.yaml").read_bytes()
     done = checkout.run("vt", "import", str(wrong), "--up", expect=1)
-    assert "the first pool has one replica" in done.stderr
+    assert "the first pool must have one replica" in done.stderr
     assert (checkout.path / "Pulumi.local.yaml").read_bytes() == before

@@ -116,7 +116,7 @@ def test_paused_schedule_has_no_slots_until_the_revert(story: SmallStack) -> Non
     assert [each["done"] for each in advance(story, "--at", THIRD)] == ["paused"]
     # As the workflow does it.
     by_timer = story.checkout.run("make", "-o", "setup", "advance", f"STACK={story.name}")
-    assert "schedule weekly: paused: no slots" in by_timer.stdout
+    assert "schedule weekly: the schedule is paused" in by_timer.stdout
     write(story)
     story.pulumi("up --yes --skip-preview")
     assert [each["done"] for each in advance(story, "--at", SECOND)] == ["idle"]

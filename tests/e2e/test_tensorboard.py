@@ -88,7 +88,7 @@ def test_removed_tensorboard_instance_is_reported_as_a_loss(
     assert "its experiments" in listed.stdout + listed.stderr
     store.delete(TENSORBOARD, instance.id)
     refused = checkout.shell("vt run curves --stack board", expect=None)
-    assert "has the label stack=board; `pulumi up` makes it" in refused.stdout + refused.stderr
+    assert "has the label stack=board. Run `pulumi up`" in refused.stdout + refused.stderr
     store.put(TENSORBOARD, instance.id, stack.project, instance.inputs, instance.outputs)
 
 

@@ -132,7 +132,7 @@ def test_files_too_large_to_scan_are_reported_in_one_line() -> None:
     found = files.scan([large, *many], {})
     assert found.unscanned == ("large.txt", "16.txt", "17.txt")
     assert found.note == (
-        "not scanned for secrets: compressed, larger than 1 MiB, or beyond 16 MiB in all: "
+        "skipped by the secret scan (compressed, larger than 1 MiB, or above 16 MiB in total): "
         "large.txt and 2 more"
     )
 

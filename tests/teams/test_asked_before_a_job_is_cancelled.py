@@ -43,8 +43,8 @@ def no_fault_is_left(project: Project) -> Iterator[None]:
 def refused(project: Project, job: str) -> str:
     """Return the output of `up` for a refused replacement; the previous job continues."""
     told = project.up(code=None)
-    assert f"job '{job}' is not replaced" in told, told
-    assert "goes on" in told
+    assert f"job '{job}' was not replaced" in told, told
+    assert "continues" in told
     assert "Nothing was cancelled" in told
     assert "Traceback" not in told
     assert project.live(job) == ["1"]
@@ -71,7 +71,7 @@ def test_missing_reservation_or_zero_quota_cancels_no_job(project: Project) -> N
     project.up()
     project.want(needing={**BUSY, "run": 2, "machine": {**T4, **RESERVED}})
     told = refused(project, "needing")
-    assert "there is no reservation" in told
+    assert "does not exist" in told
     project.want(needing={**BUSY, "run": 2, "machine": T4})
     project.vt("local", "fault", "add", "serviceusage", "deny", "--times", "0")
     for told in (project.pulumi("preview -s local", code=None), project.up(code=None)):
@@ -89,7 +89,9 @@ def test_invalid_record_or_missing_bucket_cancels_no_job(project: Project) -> No
     turn = f"turns/{REGION}/recorded.json"
     bucket.blob(turn).upload_from_string("no record")
     project.want(recorded={**BUSY, "run": 2})
-    assert f"gs://{CONTROL}/{turn} is no record of a job's turn" in refused(project, "recorded")
+    assert f"gs://{CONTROL}/{turn} is not a valid record of a job's turn" in refused(
+        project, "recorded"
+    )
     bucket.delete(force=True)
     assert f"gcloud storage restore gs://{CONTROL}#GENERATION" in refused(project, "recorded")
     client.create_bucket(CONTROL)
@@ -105,7 +107,7 @@ def test_failed_check_is_reported_and_does_not_block(project: Project) -> None:
     project.want(unasked={**BUSY, "run": 2})
     project.vt("local", "fault", "add", "iam", "error", "--code", "503", "--times", "0")
     told = project.up()
-    assert f"it is not known whether who deploys may act as {EMAIL}: 503" in told
+    assert f"the permission to act as {EMAIL} was not checked: 503" in told
     assert project.live("unasked") == ["2"]
 
 

@@ -51,7 +51,7 @@ def test_restored_state_cancels_no_job_for_a_refused_request(project: Project) -
     project.want(restored={**BUSY, "run": 3})
     for command in (PREVIEW, "up -s local --yes --skip-preview"):
         told = project.pulumi(command, code=None)
-        assert "earlier submission that this state does not know" in told
+        assert "earlier submission that is missing in this state" in told
         assert "Nothing was submitted" in told
         assert "Nothing was cancelled" in told
         assert "Traceback" not in told

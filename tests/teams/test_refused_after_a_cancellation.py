@@ -64,7 +64,7 @@ def test_up_reports_the_cancelled_job_and_how_to_restore_it(project: Project) ->
     told = refused(project)
     name = rf"projects/[^/]+/locations/us-central1/customJobs/{first.job_id}"
     said = rf"job 'train' \(run 1, {name}\) was cancelled after \d+s"
-    assert re.search(rf"For it {said}, and nothing runs now", told), told
+    assert re.search(rf"Before that, {said}, and no job runs now", told), told
     assert re.search(rf"vt: {said} for a request that was refused: nothing runs now", told), told
     assert re.search(rf"vt: its newest checkpoint is \d+s old, in {OUTPUT}/checkpoints/", told)
     command = the_command(told)
@@ -87,5 +87,5 @@ def test_plain_pulumi_error_contains_the_same_advice(project: Project) -> None:
     project.vt("local", "fault", "clear")
     assert "was cancelled after" in told
     assert f"Its output is in {OUTPUT}" in told
-    assert "put its files back as they were and run `pulumi up`" in told
+    assert "revert its files and run `pulumi up`" in told
     assert "vt: " not in told

@@ -154,7 +154,7 @@ def _counts(name: str, text: str, secret: SecretMatch) -> bool:
 
 def _problem(name: str, line: int, rule: str) -> Problem:
     location = Location(name, line)
-    hint = "read the secret from Secret Manager, or exclude the file. If this is not a secret, add "
-    hint += f'allowedSecrets: {{"{location}": reason}} to the stack file'
+    hint = "read the secret from Secret Manager, or leave the file out. If this is not a secret, "
+    hint += f'add allowedSecrets: {{"{location}": reason}} to the stack file'
     what = f"this text looks like a secret and would be uploaded ({rule})"
     return Problem(what, "", hint, (), location)

@@ -25,7 +25,7 @@ ARGS: dict[str, Any] = {
 }
 #: What reviewers are told of a job that may be preempted.
 ADVICE = (
-    "spot.json:1:1: baseOutputDirectory is missing: a preempted job starts again from nothing. "
+    "spot.json:1:1: baseOutputDirectory is missing: a preempted job would lose its progress. "
     "Hint: set it, and resume from AIP_CHECKPOINT_DIR"
 )
 
@@ -99,6 +99,7 @@ def test_mistakes_in_a_job_file_have_the_fields_of_the_file() -> None:
     args = {**ARGS, "jobs": {"titanic": {"file": "wrong.json"}}}
     assert refused(TrainingEnvironment, args).splitlines() == [
         "TrainingEnvironment 'it': 1 mistake; nothing of it was declared.",
-        "wrong.json:1:160: serviceAcount: is no field of CustomJobSpec. Hint: did you mean "
+        "wrong.json:1:160: serviceAcount: CustomJobSpec has no field of this name. Hint: did you "
+        "mean "
         "'serviceAccount'?",
     ]

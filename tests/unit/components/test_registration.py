@@ -72,7 +72,8 @@ def test_mistake_in_a_file_is_reported_at_its_line(folder: Path) -> None:
     args = {key: JOB[key] for key in JOB if key != "spec"} | {"file": "train.yaml"}
     found = refused(TrainingJob, args).splitlines()
     assert found[1:] == [
-        "train.yaml:1:1: serviceAcount: is no field of CustomJobSpec. Hint: did you mean "
+        "train.yaml:1:1: serviceAcount: CustomJobSpec has no field of this name. Hint: did you "
+        "mean "
         "'serviceAccount'?"
     ]
 

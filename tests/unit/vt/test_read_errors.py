@@ -13,7 +13,7 @@ OBJECT = (
     "resource (or it may not exist)., forbidden"
 )
 JOB = (
-    "Vertex AI did not answer get_custom_job: PERMISSION_DENIED: Permission "
+    "get_custom_job of Vertex AI failed: PERMISSION_DENIED: Permission "
     "'aiplatform.customJobs.get' denied on resource "
     "'//aiplatform.googleapis.com/projects/1/locations/us-central1/customJobs/2' (or it may not "
     "exist)."

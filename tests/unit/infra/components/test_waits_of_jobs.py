@@ -82,8 +82,8 @@ def test_a_job_that_fails_ends_the_program_with_its_log_shown(
     run(jobs={"train": WAITING})
     assert run.said == ["job train: FAILED"]
     assert run.errors == [
-        "job 'train' is FAILED (training-train-id): out of memory. Mend it, or set run: 2 in the "
-        "stack file to submit it once more.\nThe last 2 lines of its log:\n"
+        "job 'train' is FAILED (training-train-id): out of memory. Fix the job, or set run: 2 in "
+        "the stack file to submit the job again.\nThe last 2 lines of the job's log:\n"
         "  line of /1, of 20\n  line of /2, of 20"
     ]
     assert run.ended == [MESSAGE_SHOWN]

@@ -120,21 +120,24 @@ def pool(machine: str, replicas: int = 1, **machine_spec: Any) -> dict[str, Any]
 @pytest.mark.parametrize(
     ("message", "words"),
     [
-        ({"trialJobSpec": {}}, "it has no tuning"),
-        (job(pool("ct5lp-hightpu-1t")), "it has no TPUs"),
-        (job(pool("n1-standard-4"), tensorboard="t"), "only Vertex AI has tensorboard"),
-        (job(pool("n1-standard-4"), pool("n1-standard-8")), "it runs equal machines"),
+        ({"trialJobSpec": {}}, "it does not support tuning"),
+        (job(pool("ct5lp-hightpu-1t")), "it does not support TPUs"),
+        (job(pool("n1-standard-4"), tensorboard="t"), "it does not support tensorboard"),
+        (
+            job(pool("n1-standard-4"), pool("n1-standard-8")),
+            "machineSpec differs from the first pool",
+        ),
         (job(pool("n1-standard-4"), serviceAccount=""), "serviceAccount is missing"),
         (
             job(
                 pool("n1-standard-4"),
                 scheduling={"strategy": "FLEX_START", "timeout": "700000s"},
             ),
-            "it ends a job after 7 days",
+            "the timeout is longer than Batch's limit of 7 days",
         ),
         (
             job(pool("n1-standard-4"), pscInterfaceConfig={"networkAttachment": "n"}),
-            "no subnet of this attachment is known",
+            "this network attachment has no known subnet",
         ),
     ],
 )
@@ -149,7 +152,7 @@ def test_an_attachment_with_a_known_subnet_is_taken_and_a_ladder_is_not() -> Non
     assert not offers([message], "us-central1", "vertex", subnet=True)[1].refusal
     rungs = [message, job(pool("n1-standard-8"))]
     here, other = offers(rungs, "us-central1", "vertex", subnet=True)
-    assert other.refusal == "it has no ladder"
+    assert other.refusal == "it does not support ladders"
     assert here.cost == costs.of_job(rungs[1], "us-central1")  # the dearest
 
 
@@ -172,4 +175,4 @@ def test_an_unknown_job_is_neither_priced_nor_refused() -> None:
 def test_no_value_breaks_the_line(value: Any, field: str) -> None:
     """Fields that a job of somebody else's state may have, of any type."""
     _, other = offers([job(pool("n1-standard-4"), **{field: value})], "us-central1", "vertex")
-    assert re.fullmatch(r"not Batch: only Vertex AI has \w+|Batch \$\d+\.\d\d \(.*\)", str(other))
+    assert re.fullmatch(r"not Batch: it does not support \w+|Batch \$\d+\.\d\d \(.*\)", str(other))

@@ -222,7 +222,7 @@ def google(monkeypatch, service):
 
 def test_a_live_job_goes_on_if_no_record_can_be_written(service, google, intents, monkeypatch):
     def gone():
-        raise OperatorError("the control bucket b is not there; nothing was sent.")
+        raise OperatorError("the control bucket b does not exist. Nothing was submitted.")
 
     outs = running(service)
     google(yes=True)
@@ -230,7 +230,7 @@ def test_a_live_job_goes_on_if_no_record_can_be_written(service, google, intents
     assert not PROVIDER.check({}, EDITED).failures
     with pytest.raises(JobRefusedError, match="the control bucket b is not there") as refused:
         Impatient().delete(NAME, outs)
-    assert str(refused.value).endswith("nothing was sent. Nothing was cancelled.")
+    assert str(refused.value).endswith("Nothing was submitted. Nothing was cancelled.")
     assert service.record.state == "JOB_STATE_RUNNING"
 
 
@@ -251,7 +251,8 @@ def test_a_tensorboard_that_appears_after_a_cancellation_says_what_was_cancelled
     PROVIDER.delete(NAME, outs | {"submission": LOGGED["submission"]})
     assert service.record.state == "JOB_STATE_CANCELLED"
     add_tensorboard(store, "8", "dev")
-    with pytest.raises(NotSubmittedError, match=rf"there are 2 .*For it job 'titanic' .*{NAME}"):
+    text = rf"2 TensorBoards .*Before that, job 'titanic' .*{NAME}"
+    with pytest.raises(NotSubmittedError, match=text):
         PROVIDER.create(LOGGED)
     store.delete(TENSORBOARD, f"{INSTANCES}/8")
     service.record = None
@@ -266,8 +267,8 @@ def test_an_unanswered_question_is_reported_and_blocks_no_change(service, google
     assert service.record.state == "JOB_STATE_CANCELLED"
     told = capsys.readouterr().err.splitlines()
     assert told[1] == (
-        "vt: job 'titanic' is replaced, and it is not known whether who deploys may act as "
-        "t@p.iam.gserviceaccount.com: 403 Forbidden"
+        "vt: job 'titanic' is replaced: the permission to act as t@p.iam.gserviceaccount.com was "
+        "not checked: 403 Forbidden"
     )
 
 
@@ -289,9 +290,9 @@ def test_a_refusal_after_a_cancellation_says_what_ran_and_leaves_a_note(
     with pytest.raises(NotSubmittedError) as refused:
         PROVIDER.create(EDITED)
     assert str(refused.value) == (
-        f"Vertex AI refused the job. For it job 'titanic' (run 1, {NAME}) was cancelled after "
-        "5m 12s, and nothing runs now. Its output is in gs://a/x. To bring that back, put its "
-        "files back as they were and run `pulumi up`."
+        f"Vertex AI refused the job. Before that, job 'titanic' (run 1, {NAME}) was cancelled "
+        "after 5m 12s, and no job runs now. Its output is in gs://a/x. To submit the old job "
+        "again, revert its files and run `pulumi up`."
     )
     [note] = (tmp_path / "notes").read_text().splitlines()
     assert json.loads(note) == {
@@ -302,7 +303,7 @@ def test_a_refusal_after_a_cancellation_says_what_ran_and_leaves_a_note(
 def test_the_next_run_takes_the_place_of_the_one_before(service, google, intents):
     outs, asked = running(service), google(yes=False)
     PROVIDER.check({}, EDITED | {"submission": PLACE | {"run": 2.0}})
-    with pytest.raises(JobRefusedError, match=r"\(RUNNING\): run 2 would be refused, since "):
+    with pytest.raises(JobRefusedError, match=r"\(RUNNING\), because run 2 would be refused: "):
         Impatient().delete(NAME, outs)
     assert (asked.asked, service.record.state) == (2, "JOB_STATE_RUNNING")
     assert intents.stored.record.state is not IntentState.RELEASED
@@ -311,7 +312,7 @@ def test_the_next_run_takes_the_place_of_the_one_before(service, google, intents
 def test_the_same_request_once_more_cancels_nothing(service, google):
     outs, asked = running(service), google(yes=True)
     PROVIDER.check({}, PROPS)
-    with pytest.raises(JobRefusedError, match="set run: 2 to submit it once more"):
+    with pytest.raises(JobRefusedError, match="set run: 2 to submit the job again"):
         PROVIDER.delete(NAME, outs)
     assert (asked.asked, service.record.state) == (0, "JOB_STATE_RUNNING")
 

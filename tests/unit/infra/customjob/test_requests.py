@@ -139,7 +139,7 @@ def test_idle_stop_is_refused_for_a_job_without_accelerators(machine: Any, what:
 def test_idle_stop_is_refused_for_a_tuning_job() -> None:
     one = JobFile(RIGHT.encode(), "x.yaml", WHO, kind=None, options={"idleStop": "5% for 30m"})
     [error] = job_file.check_ladder(one, test_corpus.TABLE).errors
-    assert error.what == "idleStop is about one job, and a tuning job runs many"
+    assert error.what == "idleStop does not support tuning jobs"
 
 
 A100 = "{machineType: a2-highgpu-1g, acceleratorType: NVIDIA_TESLA_A100, acceleratorCount: 1}"
@@ -205,9 +205,9 @@ def test_a_warning_about_a_rung_names_it_and_is_kept_with_the_request() -> None:
     assert result.warnings == result.request.warnings
     assert [each for each in result.warnings if each.rule != "nccl-plugin"] == [
         Problem(
-            f"{title}: a shared reservation or SPOT is recommended for these machines",
+            f"{title}: Google recommends a shared reservation or SPOT for this accelerator",
             "NVIDIA_H100_MEGA_80GB",
-            "without one the job may wait in the queue for long",
+            "add reservationAffinity or strategy: SPOT; otherwise the job may wait long",
             ("workerPoolSpecs", pool, "machineSpec"),
             Location("jobs/x.yaml", line, 18),
             "scarce-accelerator",
@@ -236,9 +236,9 @@ def test_facts_and_cost_of_a_job_include_every_rung() -> None:
     [
         (
             [{"strategy": "FLEX_START", "maxWaitDuration": "3600s"}],
-            "rung 2 (strategy FLEX_START, waits 3600s) asks for what the job file asks for",
+            "rung 2 (strategy FLEX_START, waits 3600s) is equal to the job file",
         ),
-        ([SPOT, SPOT], "rung 3 (strategy SPOT) asks for what rung 2 (strategy SPOT) asks for"),
+        ([SPOT, SPOT], "rung 3 (strategy SPOT) is equal to rung 2 (strategy SPOT)"),
     ],
 )
 def test_a_rung_equal_to_an_earlier_one_is_refused(fields: Any, what: str) -> None:

@@ -120,7 +120,7 @@ def test_a_name_that_is_not_utf_8_may_be_ignored(folder: Path) -> None:
     (folder / ".dockerignore").write_text("tmp-*\n")
     assert names(folder) == before
     (folder / ".dockerignore").write_text("tmp-*\n!tmp-\xff/x\n")
-    with pytest.raises(ConfigError, match="its name is not UTF-8"):
+    with pytest.raises(ConfigError, match="the name is not UTF-8"):
         names(folder)
     odd.rmdir()
     odd.symlink_to("pkg")  # nothing inside of a link is taken back
@@ -133,7 +133,7 @@ def test_an_included_folder_replaces_nothing(tmp_path):
         (tmp_path / folder / "a.py").write_text(folder)
     (tmp_path / "job" / "Dockerfile").write_text("FROM x\n")
     source = Source.of("job", "Dockerfile", {}, None, ["jobs/lib"])
-    with pytest.raises(ConfigError, match="jobs/lib: is included as lib, which is there already"):
+    with pytest.raises(ConfigError, match="jobs/lib: the context already has an entry named lib"):
         source.read(tmp_path)
     (tmp_path / "job" / ".dockerignore").write_text("lib\n")
     source.read(tmp_path)

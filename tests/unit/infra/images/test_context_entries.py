@@ -13,7 +13,7 @@ from vertex_training.images import context as contexts
 from vertex_training.images.context import BuildContext, read_context
 from vertex_training.images.identity import Source, identity
 
-UNUSED = "list what the image does not need in .dockerignore; data belongs into a bucket"
+UNUSED = "list files that the image does not need in .dockerignore, and move data to a bucket"
 
 
 @pytest.fixture
@@ -69,15 +69,15 @@ def test_all_unsendable_entries_are_reported_together(folder: Path, tmp_path: Pa
     (folder / os.fsdecode(b"\xfe\n")).touch()
     put(folder, "a/b")
     (folder / "a" / os.fsdecode(b"\xff")).touch()
-    out, copy = "is a link out of the context", "copy what it leads to"
+    out, copy = "the link leads out of the context", "copy what it leads to"
     found = refused(folder, jobs__lib=lib)
     assert sorted(found, key=lambda each: each.location.file) == [
-        problem("jobs/lib/pipe", "is neither a file nor a folder nor a link",
-                "list it in .dockerignore"),
+        problem("jobs/lib/pipe", "the entry is not a regular file, folder or link",
+                "list the folder in .dockerignore"),
         problem("jobs/lib/up", out, copy),
-        problem(r"jobs/x/\xfe\n", "its name is not UTF-8", "rename it"),
-        problem(r"jobs/x/a/\xff", "its name is not UTF-8", "rename it"),
-        problem("jobs/x/odd", "is a link to a name that is not UTF-8", "rename what it leads to"),
+        problem(r"jobs/x/\xfe\n", "the name is not UTF-8", "rename it"),
+        problem(r"jobs/x/a/\xff", "the name is not UTF-8", "rename it"),
+        problem("jobs/x/odd", "the name of the link's target is not UTF-8", "rename the target"),
         problem("jobs/x/root", out, copy),
     ]  # fmt: skip
 
@@ -90,7 +90,7 @@ def test_unreadable_entries_are_reported(folder: Path, monkeypatch: pytest.Monke
     monkeypatch.setattr(contexts.os, "access", lambda _path, mode: mode != os.R_OK)
     assert refused(folder) == [
         problem("jobs/x/Dockerfile", "cannot be read",
-                "make it readable, or list it in .dockerignore"),
+                "make it readable, or list the folder in .dockerignore"),
     ]  # fmt: skip
 
 
@@ -103,10 +103,10 @@ def test_a_context_has_a_number_of_files_and_bytes_at_most(
     assert files(folder) == ["Dockerfile", "a/b/c", "d"]
     (folder / "d").write_text("x" * 1_001)
     assert refused(folder) == [
-        problem("jobs/x", "the context has 1,009 bytes, and 9 are the most", UNUSED)
+        problem("jobs/x", "the build context has 1,009 bytes, more than 9", UNUSED)
     ]
     put(folder, "e")
-    assert refused(folder) == [problem("jobs/x", "the context has more than 3 files", UNUSED)]
+    assert refused(folder) == [problem("jobs/x", "the build context has more than 3 files", UNUSED)]
 
 
 def test_folders_in_folders_are_bounded_unless_they_are_ignored(
@@ -117,7 +117,11 @@ def test_folders_in_folders_are_bounded_unless_they_are_ignored(
     assert files(folder) == ["Dockerfile", "a/b/c/x"]
     put(folder, "a/b/c/d/x")
     assert refused(folder) == [
-        problem("jobs/x/a/b/c/d", "is more than 2 folders deep", "list it in .dockerignore")
+        problem(
+            "jobs/x/a/b/c/d",
+            "the folder is nested more than 2 levels deep",
+            "list the folder in .dockerignore",
+        )
     ]
     (folder / ".dockerignore").write_text("a/b/c/d\n")
     assert files(folder) == ["Dockerfile", "a/b/c/x"]
@@ -132,5 +136,5 @@ def test_a_file_that_is_gone_when_it_is_read_is_no_identity(folder: Path) -> Non
         change()
         with pytest.raises(ConfigError) as failed:
             identity(source, context)
-        what = f"the context cannot be read: {said}"
+        what = f"the build context cannot be read: {said}"
         assert list(failed.value.problems) == [problem("jobs/x", what)]

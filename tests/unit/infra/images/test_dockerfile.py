@@ -14,12 +14,13 @@ def checkout(tmp_path):
     return tmp_path
 
 
-BASE, NONE = "FROM x\n", ("its Dockerfile has no FROM", "begin with FROM and a base image")
+BASE = "FROM x\n"
+NONE = ("Dockerfile has no FROM", "begin the Dockerfile with FROM and a base image")
 
 
 def absent(name: str) -> tuple[str, str]:
-    hint = "paths start in the folder; include puts other folders into the context"
-    return f"its Dockerfile copies {name}, which is not there", hint
+    hint = "write a path relative to the folder, or add other folders with include"
+    return f"Dockerfile copies {name}, which does not exist in the folder", hint
 
 
 @pytest.mark.parametrize(
@@ -52,13 +53,13 @@ def test_a_dockerfile_is_a_file_of_its_folder(checkout):
     (folder / "Link").symlink_to("Dockerfile")
     (checkout / "Dockerfile").write_text("FROM x\n")
     (folder / "Out").symlink_to("../../Dockerfile")
-    hint = "name the folder that holds it, or set dockerfile"
+    hint = "use the folder of the Dockerfile, or set dockerfile"
     told = {name: list(pins.problems(folder, name)) for name in ("Other", "None", "Link", "Out")}
     assert told == {
         "Other": [("has no Other", hint)],
         "None": [("has no None", hint)],
         "Link": [],
-        "Out": [("its Out is a link out of the folder", "copy what it leads to")],
+        "Out": [("Out is a link out of the folder", "copy what it leads to")],
     }
     names = ("Dockerfile", "Other", "None", "Link", "Out")
     assert [name for name in names if pins.is_inside(folder, name)] == ["Dockerfile", "Link"]

@@ -209,7 +209,7 @@ def test_a_slot_whose_record_has_a_job_is_adopted_though_its_turn_is_gone() -> N
     world = SlotWorld()
     tick(world, MONDAY)
     world.turns.clear()
-    adopted = Outcome("adopted", FIRST, "was submitted already", newest(world))
+    adopted = Outcome("adopted", FIRST, "was already submitted", newest(world))
     assert tick(world, MONDAY + MINUTE) == [adopted, idle(SECOND)]
     assert world.sent == 1
 
@@ -222,7 +222,7 @@ def test_record_of_another_job_is_reported_with_its_place(theirs: str) -> None:
     id_ = schedule.request_id(FIRST)
     SlotProcess(world).write(IntentRecord(id_, IntentState.DONE, "x", theirs or newest(world)), 0)
     place = f"gs://control/one/submissions/{id_}.json"
-    text = f"not submitted: its record names no job of it. Somebody wrote {place}?"
+    text = f"not submitted: the slot's record names a foreign job. Did a user write {place}?"
     assert tick(world, MONDAY, schedule) == [Outcome("failed", FIRST, text), idle(SECOND)]
 
 
@@ -269,5 +269,7 @@ def test_a_schedule_that_is_always_written_meanwhile_is_left_after_a_while() -> 
 
     with pytest.raises(OperatorError) as failed:
         slots.remove(SCHEDULE, ports_of(Late(SlotWorld())))
-    assert str(failed.value) == "the schedule of job 'titanic' is written by others as well."
+    assert str(failed.value) == (
+        "other processes are changing the schedule of job 'titanic'. Run the same command again."
+    )
     assert len(tries) == 20

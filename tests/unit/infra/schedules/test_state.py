@@ -50,14 +50,14 @@ def test_state_of_another_version_is_reported(changes: dict[str, Any]) -> None:
     with pytest.raises(CommandError) as failed:
         list(deployed_schedules({"resources": [row]}, "t"))
     assert str(failed.value) == (
-        "the state's schedule training-titanic-schedule is of another version of this program. "
-        "Hint: `vt up` with the version that is installed here"
+        "another version of this program wrote schedule training-titanic-schedule in the state. "
+        "Hint: run `vt up` with the installed version"
     )
     assert list(deployed_schedules({"resources": [{**row, "type": "u"}]}, "t")) == []
     assert list(deployed_schedules({"resources": [{**row, "delete": True}]}, "t")) == []
     [failure] = JobScheduleProvider().check({}, {**PROPS, **changes}).failures
     assert (failure.property, failure.reason) == (
-        *("", "JobSchedule: its inputs are not the program's"),
+        *("", "JobSchedule: the inputs are incomplete or invalid"),
     )
 
 

@@ -81,7 +81,7 @@ def test_deleted_version_is_created_again():
 
 @pytest.mark.parametrize(
     ("labels", "owner"),
-    [({STACK_LABEL: "prod"}, "stack 'prod'"), ({}, "somebody outside of this program")],
+    [({STACK_LABEL: "prod"}, "stack 'prod'"), ({}, "no stack")],
 )
 def test_another_owners_model_of_the_same_name_is_refused(labels, owner):
     world = World(versions={f"{MODEL}@1": VersionSnapshot(f"{MODEL}@1", 1, labels)})
@@ -194,7 +194,7 @@ def test_failed_undo_is_reported_beside_the_failed_deployment():
     with pytest.raises(NotSubmittedError, match="run 5"):
         reconcile(ENDPOINT, goal({3: 50, 4: 30, 5: 20}), process, process.wait())
     assert process.said[-1] == (
-        f"endpoint 'titanic': deployed model {deployment(4).id} stays for now: busy"
+        f"endpoint 'titanic': deployed model {deployment(4).id} could not be undeployed: busy"
     )
 
 
@@ -205,7 +205,7 @@ def test_a_step_that_comes_to_nothing_again_and_again_ends():
         if (name, when) == ("split", "before"):
             world.etag += 1
 
-    with pytest.raises(OperatorError, match="changed by others at the same time"):
+    with pytest.raises(OperatorError, match="other processes or users are changing"):
         bring(world, goal({3: 90, 4: 10}), on_call=meddle)
 
 
@@ -213,7 +213,7 @@ def test_a_process_whose_engine_is_gone_takes_no_step():
     world, process = World(), None
     process = Process(world)
     process.alive = False
-    with pytest.raises(OperatorError, match="engine is gone"):
+    with pytest.raises(OperatorError, match="engine has exited"):
         reconcile(ENDPOINT, goal({3: 100}), process, process.wait())
     assert not world.operations
 

@@ -48,13 +48,13 @@ def find(runs, files=()):
 @pytest.mark.parametrize(
     ("runs", "files", "text"),
     [
-        (Runs(), (), "run 3 of job 'titanic' is not in acme, us-central1"),
+        (Runs(), (), "run 3 of job 'titanic' has no job in project acme, region us-central1"),
         (Runs(job("RUNNING")), (), r"is RUNNING \(customJobs/1\), not SUCCEEDED. Wait"),
         (Runs(job("FAILED")), (), r"is FAILED .* Set run: 4"),
-        (Runs(job(), job(name="2", digest="b")), (), "is more than one job .* Hint: raise `run`"),
+        (Runs(job(), job(name="2", digest="b")), (), "has several jobs .* Hint: raise `run`"),
         (Runs(job(output="")), (), "has no output directory"),
-        (Runs(job(), files=()), (), "left nothing in gs://out/titanic/abc/model/"),
-        (Runs(job(), files=("a", "b")), ("model.json",), "left no model.json .* there is: a, b"),
+        (Runs(job(), files=()), (), "wrote no files to gs://out/titanic/abc/model/"),
+        (Runs(job(), files=("a", "b")), ("model.json",), "not write model.json .* files: a, b"),
     ],
 )
 def test_a_run_that_cannot_become_a_version_is_refused(runs, files, text):

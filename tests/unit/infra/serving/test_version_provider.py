@@ -174,7 +174,7 @@ def test_a_version_is_deleted_and_its_request_may_come_again(world: World) -> No
 @pytest.mark.parametrize(
     ("uses", "reason", "told"),
     [
-        (["e2", "e1", "e2"], "", "it is deployed at e1, e2"),
+        (["e2", "e1", "e2"], "", "the version is deployed to e1, e2"),
         ([], "it is the default version", "it is the default version"),
     ],
 )
@@ -191,7 +191,8 @@ def test_undeletable_version_is_reported_and_keeps_its_record(
     world.versions[NAME] = replace(world.versions[NAME], endpoints=uses)
     monkeypatch.setattr(Registry, "delete_version", lambda *_: reason)
     ModelVersionProvider().delete(made.id, made.outs)
-    assert capsys.readouterr().err.splitlines()[-1] == f"vt: model version {NAME} stays: {told}"
+    line = capsys.readouterr().err.splitlines()[-1]
+    assert line == f"vt: model version {NAME} was not deleted: {told}"
     assert world.records["id1"].record.state is IntentState.DONE
 
 

@@ -38,7 +38,9 @@ def test_finished_query_is_not_refused_by_a_later_preview():
     cloud.tick(10)
     cloud.processed = 10**9 + 1
     told = look(cloud)
-    assert told == {"unanswered": "its query has run, and is not paid for again: an export is left"}
+    assert told == {
+        "unanswered": "the query has already run and costs nothing; only the export remains"
+    }
     process = Process(cloud, request())
 
     def denied(job_id):
@@ -58,11 +60,11 @@ def test_finished_query_is_not_refused_by_a_later_preview():
         (
             {"totalBytesProcessed": str(10**9 + 1)},
             "the query of snapshot 'clicks' reads 1,000,000,001 bytes, more than maxBytesBilled, "
-            "1,000,000,000. Hint: raise it, or read less.",
+            "1,000,000,000. Hint: raise maxBytesBilled, or read fewer bytes.",
         ),
         (
             {"query": {"statementType": "SCRIPT"}},
-            "snapshot 'clicks': this is no query, but SCRIPT",
+            "snapshot 'clicks': the statement must be a query, not SCRIPT",
         ),
     ],
 )
@@ -82,17 +84,17 @@ READ = "its query reads 549,755,813,888 bytes"
     ("found", "location", "line"),
     [
         ({}, "US", ""),
-        (THERE, "US", "is there: 891 rows, 12,345 bytes, queried at 2026-11-20T00:00:00Z"),
+        (THERE, "US", "exists: 891 rows, 12,345 bytes, queried at 2026-11-20T00:00:00Z"),
         ({**READS, "capacity": True}, "US",
-         f"{READ} (capacity: no price; at most 1,099,511,627,776 bytes)"),
+         f"{READ} (included in capacity; limit 1,099,511,627,776 bytes)"),
         ({"processed": 0, "capacity": False, "atLeast": True}, "US",
-         "its query reads at least 0 bytes (no price; at most 1,099,511,627,776 bytes, $6.25)"),
+         "the query would read at least 0 bytes (no price; limit 1,099,511,627,776 bytes, $6.25)"),
         ({"changed": ["a.b.c 2026"], "personal": ["email"], "sources": [],
           "unanswered": "no right"}, "US",
-         "changed since, which `run` one higher would read: a.b.c 2026; columns that look like "
-         "data about people: email; not asked: no right"),
+         "tables changed since the query (raise `run` to read them again): a.b.c 2026; columns "
+         "that look like personal data: email; not checked: no right"),
         ({**THERE, "sources": ["a.b.c"]}, "US",
-         "is there: 891 rows, 12,345 bytes, queried at 2026-11-20T00:00:00Z; from a.b.c"),
+         "exists: 891 rows, 12,345 bytes, queried at 2026-11-20T00:00:00Z; from a.b.c"),
     ],
 )  # fmt: skip
 def test_estimate_is_one_line(found: Any, location: str, line: str) -> None:

@@ -73,7 +73,7 @@ def test_manifest_has_the_sum_of_its_objects() -> None:
         ("DELETE FROM t WHERE true", "is no query"),
         ("SELECT 1 -- one\r; DROP TABLE t", "has several statements"),
         ("FROM t |> EXPORT DATA OPTIONS(uri='gs://x/*')", "is no query"),
-        ("SELECT 1 /* never closed", "has a text or a comment without an end"),
+        ("SELECT 1 /* never closed", "has unterminated text or an unterminated comment"),
     ],
 )
 def test_text_that_is_not_one_query_is_refused(sql: str, wrong: str) -> None:

@@ -163,7 +163,7 @@ def test_a_source_that_must_not_be_read_is_named_without_its_state():
 
 def test_provider_without_its_engine_sends_nothing():
     cloud = Cloud()
-    with pytest.raises(OperatorError, match="the next `pulumi up` goes on"):
+    with pytest.raises(OperatorError, match="Run `pulumi up` to continue"):
         take(cloud, alive=lambda: False)
     assert cloud.sent == []
 
@@ -179,7 +179,7 @@ def forged(**changes):
 def test_a_manifest_that_was_forged_before_the_first_up_is_refused():
     cloud = Cloud()
     cloud.put(f"{request().prefix}/{MANIFEST}", forged(rows=1))
-    with pytest.raises(JobRefusedError, match=r"somebody else wrote .*run: 2"):
+    with pytest.raises(JobRefusedError, match=r"another user wrote .*run: 2"):
         take(cloud)
     assert [stored.record.state for stored in cloud.records.values()] == ["SENDING"]
 
@@ -188,7 +188,7 @@ def test_a_manifest_that_was_replaced_after_it_was_recorded_is_refused():
     cloud = Cloud()
     take(cloud)
     cloud.put(f"{request().prefix}/{MANIFEST}", forged(rows=1))
-    with pytest.raises(JobRefusedError, match="was written anew by somebody else"):
+    with pytest.raises(JobRefusedError, match="was overwritten by another user"):
         take(cloud)
 
 
@@ -209,7 +209,7 @@ def test_foreign_job_with_our_id_is_not_adopted(theirs):
     job_id = f"vt-snapshot-{request().request_id}-query-1"
     process.insert(job_id, query_configuration(request()))
     cloud.jobs[job_id]["configuration"]["query"] |= theirs
-    with pytest.raises(JobRefusedError, match="is somebody else's"):
+    with pytest.raises(JobRefusedError, match="another user created the BigQuery job"):
         take(cloud)
     assert len(cloud.sent) == 1
 
@@ -218,7 +218,7 @@ def test_foreign_job_with_our_id_is_not_adopted(theirs):
 def test_a_manifest_of_our_identity_in_another_form_is_refused(changes):
     cloud = Cloud()
     cloud.put(f"{request().prefix}/{MANIFEST}", forged(**changes))
-    with pytest.raises(JobRefusedError, match="somebody else wrote"):
+    with pytest.raises(JobRefusedError, match="another user wrote"):
         take(cloud)
 
 
@@ -252,6 +252,6 @@ def test_another_stacks_manifest_is_refused():
     [text] = [c for name, (c, _) in theirs.objects.items() if name.endswith(MANIFEST)]
     cloud = Cloud()
     cloud.put(f"{request().prefix}/{MANIFEST}", text)
-    with pytest.raises(JobRefusedError, match="somebody else wrote"):
+    with pytest.raises(JobRefusedError, match="another user wrote"):
         take(cloud)
     assert request(stack="other").prefix != request().prefix

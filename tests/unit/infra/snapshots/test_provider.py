@@ -51,8 +51,8 @@ def checked(monkeypatch: pytest.MonkeyPatch, **changes: Any) -> tuple[Any, list[
 
 
 SAID = (
-    "its query reads 1,000,000,000 bytes ($0.01 on demand; at most 1,000,000,000 bytes, $0.01); "
-    "from acme.web.clicks; columns that look like data about people: email"
+    "the query would read 1,000,000,000 bytes ($0.01 on demand; limit 1,000,000,000 bytes, $0.01); "
+    "from acme.web.clicks; columns that look like personal data: email"
 )
 RESOLVED = {
     "processed": 10**9, "capacity": False, "sources": ["acme.web.clicks"], "personal": ["email"]
@@ -95,7 +95,7 @@ def test_unanswered_estimate_is_reported_without_secrets(monkeypatch: pytest.Mon
 def test_an_identity_of_another_request_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     inputs, said, failures = checked(monkeypatch, requestId="0" * 20)
     assert (inputs["requestId"], said) == ("0" * 20, [])
-    assert failures == ["Snapshot: requestId is not that of the request"]
+    assert failures == ["Snapshot: requestId does not match the request"]
 
 
 def test_a_snapshot_that_is_made_is_recorded_with_its_manifest(

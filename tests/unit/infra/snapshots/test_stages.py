@@ -65,7 +65,7 @@ def test_a_job_that_bigquery_has_and_does_not_return_ends_it() -> None:
     process.insert = lambda *_: None
     with pytest.raises(OperatorError) as raised:
         take(process)
-    assert str(raised.value) == f"BigQuery has a job {QUERY}1, and does not return it."
+    assert str(raised.value) == f"BigQuery refuses to create or return the job {QUERY}1."
 
 
 def ended(cloud: Cloud, number: int = 1, **error: str) -> Any:
@@ -84,7 +84,8 @@ def test_attempts_are_bounded_and_a_higher_run_starts_again() -> None:
     with pytest.raises(OperatorError) as raised:
         take(Process(cloud, WANTED))
     assert str(raised.value) == (
-        f"snapshot '{WANTED.name}': 50 queries failed. Hint: run: {WANTED.run + 1} begins anew."
+        f"snapshot '{WANTED.name}': 50 queries failed. Hint: set run: {WANTED.run + 1} to start "
+        "again."
     )
     assert len(cloud.sent) == sent
 
@@ -99,7 +100,10 @@ def test_a_job_that_runs_when_the_engine_has_gone_is_left_to_the_next_up() -> No
     process = Process(cloud, WANTED, alive=lambda: next(alive))
     with pytest.raises(OperatorError) as raised:
         take(process)
-    assert str(raised.value) == f"{QUERY}1 runs on; the next `pulumi up` takes it over."
+    assert str(raised.value) == (
+        f"the Pulumi engine has exited, and the BigQuery job {QUERY}1 is still running. Run "
+        "`pulumi up` to continue with that job."
+    )
     assert (process.slept, cloud.stages()) == ([0.2], ["query-1"])
 
 
@@ -116,7 +120,8 @@ def test_exports_that_failed_before_end_somewhere() -> None:
     with pytest.raises(OperatorError) as raised:
         take(Process(cloud, WANTED))
     assert str(raised.value) == (
-        f"snapshot '{WANTED.name}': 50 exports failed. Hint: run: {WANTED.run + 1} begins anew."
+        f"snapshot '{WANTED.name}': 50 exports failed. Hint: set run: {WANTED.run + 1} to start "
+        "again."
     )
     assert len(cloud.sent) == sent
 

@@ -50,7 +50,7 @@ def test_notes_are_shown_to_who_asks(vt):
     assert vt("check", file).stdout == "1 file, no mistakes.\n"
     told = vt("check", "--all", file)
     assert told.exit_code == 0
-    assert "note: workerPoolSpecs: one worker pool without a list" in told.stdout
+    assert "note: workerPoolSpecs: workerPoolSpecs should be a list" in told.stdout
     assert told.stdout.endswith("1 file: no errors, 1 note.\n")
     assert "::notice file=" in vt("check", "-a", "--format", "github", file).stdout
     assert json.loads(vt("check", "--all", "--format", "json", file).stdout)["notes"] == 1

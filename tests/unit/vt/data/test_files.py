@@ -67,7 +67,7 @@ def test_an_object_becomes_no_file_of_ones_home(
         transfer.ensure_writable(folder, ["x"])
 
 
-RULE = "looks like a secret, and would leave this machine (key-file)"
+RULE = "this text looks like a secret and would be uploaded (key-file)"
 
 
 @pytest.mark.parametrize(
@@ -87,8 +87,8 @@ def test_files_with_secrets_are_refused_and_ten_are_named(
     said = "; ".join(f"{name}: {RULE}" for name in names[:10])
     assert (refused.value.message, refused.value.hint) == (
         f"{said}{end}.",
-        "read it from Secret Manager, or --exclude it; if it is none, the stack file says so: "
-        'allowedSecrets: {"top/00/.netrc": reason}',
+        "read the secret from Secret Manager, or --exclude it. If this is not a secret, add "
+        'allowedSecrets: {"top/00/.netrc": reason} to the stack file',
     )
     reason = {name: "made up for this test" for name in names}
     transfer.refuse_secrets(found, stack(allowedSecrets=reason), tmp_path, print)
@@ -100,7 +100,8 @@ def test_what_is_not_looked_at_is_reported_and_what_cannot_be_read_refused(tmp_p
     told = list[str]()
     transfer.refuse_secrets(found, stack(), tmp_path, told.append)
     assert told == [
-        "vt: not scanned for secrets: compressed, larger than 1 MiB, or beyond 16 MiB in all: a.gz"
+        "vt: skipped by the secret scan (compressed, larger than 1 MiB, or above 16 MiB in total): "
+        "a.gz"
     ]
     (tmp_path / "a.gz").unlink()
     with pytest.raises(CommandError) as refused:

@@ -47,10 +47,11 @@ def actions(tick: Tick) -> list[Action]:
 
 WHY = "no accelerator was at 5% or above for 10m"
 REASONS = {
-    "failed": "whether it is idle is not known, and it goes on: no answer of Cloud Monitoring",
+    "failed": "idleStop cannot check the job, which continues: Cloud Monitoring did not respond",
     "due": f"{WHY}; it is cancelled next",
     "cancelled": f"{WHY} (idleStop): cancelled",
-    "unproven": "whether it is idle is not known, and it goes on: no points of workerpool0-0",
+    "unproven": "idleStop cannot check the job, which continues: no utilization data of "
+    "workerpool0-0",
 }
 
 

@@ -29,11 +29,12 @@ from vertex_training.snapshots.google import BigQuery
 __all__ = ["home"]
 CONSOLE = "https://console.cloud.google.com"
 IN_A_LOCAL_PROJECT = (
-    "project 'local-x' lives in the local cloud, and {} is not set. Run this in `vt local shell`."
+    "project 'local-x' is in the local cloud, and {} is not set. Run the command in `vt local "
+    "shell`."
 )
 AT_GOOGLE = (
-    "{} is set, but project 'acme' is no local one (local-…). Leave `vt local shell` to reach "
-    "Google Cloud."
+    "{} is set, but project 'acme' is not a local project (local-…). Leave `vt local shell` to "
+    "use Google Cloud."
 )
 
 
@@ -73,9 +74,9 @@ def test_questions_about_a_local_project_go_to_the_local_cloud(
     monkeypatch.delenv("ARTIFACT_REGISTRY_EMULATOR_HOST", raising=False)
     monkeypatch.delenv("BIGQUERY_EMULATOR_HOST", raising=False)
     questions, warehouse = prerequisites.connect("local-x"), BigQuery("local-x", "EU")
-    with pytest.raises(OperatorError, match="no registry of images runs in the local cloud"):
+    with pytest.raises(OperatorError, match="the local cloud has no running image registry"):
         questions.has_image("us-docker.pkg.dev", "p/r/i", "v1")
-    with pytest.raises(OperatorError, match="no BigQuery runs in the local cloud"):
+    with pytest.raises(OperatorError, match="the local cloud has no running BigQuery"):
         warehouse.job("j")
     monkeypatch.setenv("ARTIFACT_REGISTRY_EMULATOR_HOST", "127.0.0.1:2")
     monkeypatch.setenv("BIGQUERY_EMULATOR_HOST", "http://127.0.0.1:3")
@@ -84,14 +85,14 @@ def test_questions_about_a_local_project_go_to_the_local_cloud(
         lambda: questions.has_permission("projects/local-x", "x.y.z"),
         lambda: warehouse.job("j"),
     ):
-        with pytest.raises(OperatorError, match=r"no answer of .*: ConnectionError"):
+        with pytest.raises(OperatorError, match=r".* did not respond: ConnectionError"):
             ask()
     assert asked == [
         "http://127.0.0.1:2/v2/p/r/i/manifests/v1",
         "http://127.0.0.1:1/v3/projects/local-x:testIamPermissions",
         "http://127.0.0.1:3/bigquery/v2/projects/local-x/jobs/j?location=EU",
     ]
-    with pytest.raises(OperatorError, match="BIGQUERY_EMULATOR_HOST is set, and project 'acme' is"):
+    with pytest.raises(OperatorError, match="BIGQUERY_EMULATOR_HOST is set, but project 'acme' is"):
         BigQuery("acme", "EU").job("j")
 
 
@@ -123,7 +124,9 @@ def test_expired_credentials_are_reported() -> None:
 
     with pytest.raises(NotSubmittedError) as refused:
         job_service.send_once(expired, "the job", {})
-    assert str(refused.value) == "no credentials for Vertex AI, nothing was sent: expired"
+    assert str(refused.value) == (
+        "credentials for Vertex AI are missing. Nothing was submitted. expired"
+    )
     with pytest.raises(OperatorError, match="RefreshError: expired Hint: sign in again"):
         job_service.read(expired)
 
@@ -179,8 +182,8 @@ def test_a_missing_tensorboard_is_reported_before_a_request_is_sent(store: Store
     body = json.dumps({"jobSpec": {"tensorboard": f"{INSTANCES}/0"}})
     one = replace(REQUEST, parent=PARENT, body=body)
     assert prerequisites.obstacle(one, "") == (
-        f"the TensorBoard of stack dev: none in {PARENT} has the label stack=dev; `pulumi up` "
-        "makes it"
+        f"no TensorBoard in {PARENT} has the label stack=dev. Run `pulumi up` to create the "
+        "TensorBoard"
     )
     add_tensorboard(store, "7", "dev")
     assert prerequisites.obstacle(one, "") == ""

@@ -99,7 +99,7 @@ def test_deleted_in_its_own_turn_it_is_still_refused():
     world = edited_after()
     found, _ = submit(Process(world))
     del world.jobs[found.name]
-    with pytest.raises(JobRefusedError, match="record was deleted since"):
+    with pytest.raises(JobRefusedError, match=r"job-3\) was deleted"):
         submit(Process(world))
     assert world.sent == 3
 

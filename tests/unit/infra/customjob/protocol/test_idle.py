@@ -167,7 +167,9 @@ def test_a_refused_cancellation_is_reported_and_leaves_no_reason() -> None:
     cloud = Cloud()
     stop, verdict = stopping(cloud, whole())
     cloud.cancel = lambda _: (_ for _ in ()).throw(OperatorError("403"))
-    with pytest.raises(NotCancelledError, match=r"above for 10m, and it goes on: .* 403"):
+    with pytest.raises(
+        NotCancelledError, match=r"but the cancellation failed and the job continues: 403"
+    ):
         stop.stop(JOB, verdict)
     assert stop.reason(JOB) == ""
 
@@ -249,7 +251,7 @@ def test_points_prove_that_accelerators_did_nothing_or_they_do_not(row: dict[str
         one = dataclasses.replace(one, started=int((SINCE + row["started"]) * 1e9))
     found = RULE.judge(one, Reading(NOW, [series_of(each) for each in row["series"]]))
     assert f"{found.finding.name}: {found.why}" == row["verdict"]
-    assert found.goes_on == f"whether it is idle is not known, and it goes on: {found.why}"
+    assert found.goes_on == f"idleStop cannot check the job, which continues: {found.why}"
 
 
 def test_what_does_not_run_is_not_read() -> None:
@@ -265,7 +267,7 @@ def test_what_does_not_run_is_not_read() -> None:
         dataclasses.replace(ONE, state="JOB_STATE_PENDING"),
         dataclasses.replace(ONE, accelerators=()),
     ):
-        assert stop.look(other) == IdleVerdict(IdleFinding.YOUNG, "it does not run")
+        assert stop.look(other) == IdleVerdict(IdleFinding.YOUNG, "the job is not running")
     assert asked == []
     assert stop.look(ONE).finding is IdleFinding.IDLE
     assert asked == [(ONE.name, 900.0)]

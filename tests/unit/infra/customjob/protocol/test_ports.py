@@ -63,7 +63,10 @@ def test_a_refusal_to_adopt_has_its_reason_and_a_fix() -> None:
     ended = job("old", "FAILED", created=1, error="exit code 1")
     later = job("new", "CANCELLED", created=2)
     words = job("words", "CANCELLED", created=1, error="The job was cancelled.")
-    again = "Nothing was submitted. Set run: 4 on it in the stack file to submit it once more."
+    again = (
+        "Nothing was submitted. Set run: 4 on job 'titanic' in the stack file to submit the job "
+        "again."
+    )
     assert refused(later, ended) == (
         f"run 3 of job 'titanic' is FAILED (old): exit code 1. {again}"
     )
@@ -73,14 +76,14 @@ def test_a_refusal_to_adopt_has_its_reason_and_a_fix() -> None:
     )
     other = job("x", "RUNNING", digest="e" * 20)
     assert refused(job("a", "RUNNING"), other) == (
-        "x carries request id id1 but is another request. "
-        "Set run: 4 on job 'titanic' in the stack file to submit a new one."
+        "x has request id id1 and the digest of another request. Set run: 4 on job 'titanic' in "
+        "the stack file to submit a new job."
     )
     longer = job("x", "RUNNING", digest=DIGEST[:21])
-    assert "is another request" in refused(longer)
+    assert "the digest of another request" in refused(longer)
     assert str(deleted_job_error("old", REQUEST)) == (
-        "run 3 of job 'titanic' was submitted as old, and that record was deleted since. Nothing "
-        "was submitted. Set run: 4 on it in the stack file to submit it once more."
+        "the record of run 3 of job 'titanic' (old) was deleted. Nothing was submitted. Set run: 4 "
+        "on job 'titanic' in the stack file to submit the job again."
     )
 
 

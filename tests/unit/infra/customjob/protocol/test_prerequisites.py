@@ -93,21 +93,22 @@ def test_a_quota_is_compared_with_all_accelerators_of_a_job(
     limit: int | None, enough: bool
 ) -> None:
     answers = prerequisites.ask_all(questions(MESSAGE), service(Google(limit=limit)))
-    assert ("below the 2 that the job needs" in str(answers)) is not enough
+    assert ("lower than 2, which the job needs" in str(answers)) is not enough
 
 
 def test_all_refusals_are_reported_together_and_unknown_answers_beside_them() -> None:
     google = Google("iam.serviceAccounts.actAs", "has_image", silent="quota")
     answers = prerequisites.ask_all(questions(MESSAGE), service(google))
     assert str(answers) == (
-        f"who deploys may not act as {EMAIL} (iam.serviceAccounts.actAs), or it does not exist. "
-        "Hint: list who deploys among the deployers of Pulumi.dev.yaml, or gcloud iam "
+        f"{EMAIL} does not exist, or the deploying account cannot act as it "
+        "(iam.serviceAccounts.actAs). "
+        "Hint: add the deploying account to deployers in Pulumi.dev.yaml, or run gcloud iam "
         f"service-accounts add-iam-policy-binding {EMAIL} --member=MEMBER "
-        f"--role=roles/iam.serviceAccountUser; there is no image {IMAGE}. Hint: vt images build "
-        "titanic --stack dev, or name another"
+        f"--role=roles/iam.serviceAccountUser; the image {IMAGE} does not exist. Hint: vt images "
+        "build titanic --stack dev, or name another image"
     )
     [unanswered] = answers.unanswered
-    assert unanswered.startswith("it is not known how much quota there is of")
+    assert unanswered.startswith("the quota of")
     assert unanswered.endswith("403 Forbidden")
 
 
@@ -115,8 +116,8 @@ def test_all_refusals_are_reported_together_and_unknown_answers_beside_them() ->
     ("no", "granted", "words", "seconds"),
     [
         ("iam.serviceAccounts.actAs", 20, "", 20),
-        ("has_image", 20, "there is no image", 0),
-        ("aiplatform.customJobs.create", 9999, "may not submit jobs in acme-ml", Timing().gate),
+        ("has_image", 20, "does not exist", 0),
+        ("aiplatform.customJobs.create", 9999, "cannot submit jobs in acme-ml", Timing().gate),
     ],
 )
 def test_only_a_recent_grant_is_waited_for(

@@ -91,14 +91,14 @@ def test_a_job_that_the_state_does_not_know_is_named_before_another_is_cancelled
     world = World()
     submit(world)
     found = reason(world, EDITED, replaced=OTHER)
-    assert "earlier submission that this state does not know: job-1 is PENDING" in found
+    assert "earlier submission that is missing in this state: job-1 is PENDING" in found
 
 
 def test_a_job_of_the_replaced_request_that_the_state_does_not_have_is_named():
     world = World()
     submit(world)
     found = reason(world, EDITED, replaced=ReplacedJob("id1", "job-0"))
-    assert "job-1 is PENDING, and the state has another job of that request" in found
+    assert "job-1 is PENDING, and the state has an older job of that request" in found
     assert "Run `pulumi refresh --stack dev`" in found
 
 

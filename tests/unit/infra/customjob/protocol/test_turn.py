@@ -47,7 +47,7 @@ def test_a_job_that_lives_for_the_request_before_is_named_with_both_ways_out(sta
     world.jobs["job-1"] = job("projects/1/locations/r/customJobs/42", state)
     world.jobs["projects/1/locations/r/customJobs/42"] = world.jobs.pop("job-1")
     reported = rf"customJobs/42 is {state}\. Nothing was submitted.*`vt jobs cancel 42 --stack dev`"
-    with pytest.raises(JobRefusedError, match=rf"'titanic'.*{reported}.*put the job back"):
+    with pytest.raises(JobRefusedError, match=rf"'titanic'.*{reported}.*revert the edits"):
         submit(Process(world), EDITED)
     assert world.sent == 1
 
@@ -210,7 +210,7 @@ def test_the_old_file_run_at_any_moment_of_the_new_ones_run_leaves_one_living_jo
     attempt(Process(world, interrupt), EDITED)
     assert world.sent == 1
     [one] = living(world)
-    assert any(one in text or "held up" in text for text in reported)
+    assert any(one in text or "delayed for too long" in text for text in reported)
 
 
 @pytest.mark.parametrize("request_id", ["id1", "id2"])

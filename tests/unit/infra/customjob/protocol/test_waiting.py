@@ -74,7 +74,8 @@ class Links:
 
     def look(self, _: JobSnapshot) -> IdleVerdict:
         self.looks += 1
-        return IdleVerdict(IdleFinding[checked(self._findings())], "no points of workerpool0-0")
+        finding = IdleFinding[checked(self._findings())]
+        return IdleVerdict(finding, "no utilization data of workerpool0-0")
 
     def stop(self, _: JobSnapshot, verdict: IdleVerdict) -> str:
         self.cancelled = verdict.finding is IdleFinding.IDLE

@@ -35,7 +35,7 @@ def test_a_job_that_does_not_end_is_an_error_within_a_bound():
         def cancel(self, name):
             pass
 
-    with pytest.raises(OperatorError, match="still RUNNING after 120 s"):
+    with pytest.raises(OperatorError, match="still RUNNING 120 s after"):
         withdrawal.withdraw(
             Stubborn(world_with(job("a", "RUNNING"))),
             "a",
