@@ -36,7 +36,7 @@ def test_drift_names_the_command_that_restores_it(stack: SmallStack) -> None:
 
 def test_a_review_and_an_up_with_a_refresh_are_refused(stack: SmallStack) -> None:
     told = stack.vt("review", "--refresh", expect=3)
-    assert "what is protected would be made anew, empty" in told
+    assert "a protected resource would be recreated without its data" in told
     assert RESTORE.format(bucket(stack)) in told
     told = stack.vt("up", "--refresh", "--yes", expect=3)
     assert "nothing was changed" in told
@@ -58,7 +58,7 @@ def test_a_loss_that_the_stack_file_accepts_is_repaired_and_told(stack: SmallSta
         drift={"acceptedLosses": losses},
     )
     told = stack.vt("review", "--refresh", expect=0)
-    assert "made anew, empty: it was deleted in the cloud: `storage-data`" in told
+    assert "deleted in the cloud, recreated without data: `storage-data`" in told
     assert f"loss accepted: `storage-data` (`{losses['storage-data']}`)" in told
     stack.vt("up", "--refresh", "--yes", expect=0)
     assert stack.store.bucket(bucket(stack)) is not None

@@ -18,7 +18,7 @@ def test_a_deployed_edit_is_reverted_and_what_ran_before_runs_again(project: Pro
         project.up()
     project.want(reverted={**BUSY, "run": 1})
     told = project.vt("review", "--stack", "local")
-    assert "again in the folder of an earlier job: `reverted` (`" in told
+    assert "written into the folder of an earlier job: `reverted` (`" in told
     project.up()
     assert project.live("reverted") == ["1"]
     project.up()
@@ -84,11 +84,11 @@ def test_a_restored_state_takes_over_the_job_that_runs_as_declared(project: Proj
         assert "Nothing was cancelled" in told
         assert "Traceback" not in told
     told = project.vt("review", "--stack", "local", "--refresh")
-    assert "the old one is cancelled (running for " in told
+    assert "previous job cancelled (running for " in told
     project.want(again=BUSY)
     project.vt("up", "--stack", "local", "--yes", "--refresh", "--skip-preview")
     assert running in [each.get("id") for each in project.state()["resources"]]
-    assert "is as declared" in project.vt("drift", "--stack", "local")
+    assert "has no drift" in project.vt("drift", "--stack", "local")
     assert project.live("again") == ["1"]
     project.want(again={**BUSY, "run": 3})
     project.up()
