@@ -103,7 +103,7 @@ def test_removed_channel_is_a_loss_in_the_review(stack: SmallStack) -> None:
     del given["budget"]
     stack.write(JOBS, **given)
     said = stack.checkout.shell("vt review --stack watched", expect=None).stdout
-    assert "no longer told" in said
+    assert "notifications reduced" in said
     for gone in ("A job failed (watched)", "pubsub projects/local-watched/topics/alerts", "budget"):
         assert gone in said
 

@@ -38,7 +38,7 @@ def test_drift_reports_the_restore_command_of_deleted_data(stack: SmallStack) ->
 
 def test_review_and_up_with_a_refresh_are_refused_after_deletion(stack: SmallStack) -> None:
     told = stack.vt("review", "--refresh", expect=3)
-    assert "what is protected would be made anew, empty" in told
+    assert "a protected resource would be recreated without its data" in told
     assert RESTORE.format(bucket(stack)) in told
     told = stack.vt("up", "--refresh", "--yes", expect=3)
     assert "nothing was changed" in told
@@ -60,7 +60,7 @@ def test_accepted_loss_is_repaired_and_reported(stack: SmallStack) -> None:
         drift={"acceptedLosses": losses},
     )
     told = stack.vt("review", "--refresh", expect=0)
-    assert "made anew, empty: it was deleted in the cloud: `storage-data`" in told
+    assert "deleted in the cloud, recreated without data: `storage-data`" in told
     assert f"loss accepted: `storage-data` (`{losses['storage-data']}`)" in told
     stack.vt("up", "--refresh", "--yes", expect=0)
     assert stack.store.bucket(bucket(stack)) is not None

@@ -259,7 +259,7 @@ def test_manual_change_is_reported_in_one_issue(world):
         world.runner.make("drift-issue")
     [issue] = world.hub.state["issues"]
     assert "publicAccessPrevention | inherited | enforced" in issue["body"]
-    assert "trainer-reads-data is declared, and is not there" in issue["body"]
+    assert "trainer-reads-data is declared, but does not exist" in issue["body"]
     assert "roles/storage.objectAdmin | allAuthenticatedUsers" in issue["body"]
     assert "| roles/owner | serviceAccount" in issue["body"]
     assert "A deployment did not finish" not in issue["body"]

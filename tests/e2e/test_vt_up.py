@@ -197,11 +197,11 @@ def test_renamed_job_of_killed_provider_is_reported(project: Project, proxy: Hol
     [lost] = project.accepted("lost")
     assert f"customJobs/{lost.job_id}. A killed run submitted it, perhaps" in told
     drift = project.vt("drift", "--stack", "local", code=7)
-    assert "lost \\(run 1\\) runs, and the stack does not know it" in drift
+    assert "lost \\(run 1\\) runs, but is not in the state" in drift
     assert "local: drifted, 1 differ" in drift
     [command] = re.findall(r"`vt (jobs cancel [0-9]+ --stack local)`", told)
     project.vt(*command.split(), "--yes")
-    assert "is as declared" in project.vt("drift", "--stack", "local")
+    assert "has no drift" in project.vt("drift", "--stack", "local")
     again = project.vt("up", "-s", "local", "--expect-no-changes", "--yes", "--skip-preview")
     assert "vt:" not in again
 

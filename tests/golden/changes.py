@@ -165,8 +165,8 @@ LIVE: Final[Mapping[str, Change]] = {
     "registry-existing-dropped": Change(
         stack=((REGISTRY, ""),),
         goes=(
-            "new and empty in place of another: registry-docker "
-            "(until now us-docker.pkg.dev/acme-images/training)",
+            "replaced by a new, empty resource: registry-docker "
+            "(before: us-docker.pkg.dev/acme-images/training)",
         ),
     ),
     "account-and-secret": Change(
@@ -223,8 +223,8 @@ RECORDED: Final[Mapping[str, Change]] = {
     ),
     "lifecycle-deletion": Change(
         goes=(
-            "data is lost: storage-artifacts (objects are deleted after: never deleted → 10 days)",
-            "storage-artifacts (old versions are deleted after: 30 days → 3 days)",
+            "data is lost: storage-artifacts (lifetime of objects: never deleted → 10 days)",
+            "storage-artifacts (lifetime of old versions: 30 days → 3 days)",
         ),
         stack=(("{keepNoncurrentDays: 30}", "{keepNoncurrentDays: 3, deleteAfterDays: 10}"),),
     ),
@@ -232,7 +232,7 @@ RECORDED: Final[Mapping[str, Change]] = {
         goes=("protection removed: storage-data",), stack=(("protect: true, ", ""),)
     ),
     "protected-bucket-removed": Change(
-        goes=("refused, it is protected: storage-data",),
+        goes=("refused because protected: storage-data",),
         stack=(
             ("    data: {protect: true, softDeleteDays: 30}\n", ""),
             ("reads: [data], ", ""),
@@ -246,15 +246,15 @@ RECORDED: Final[Mapping[str, Change]] = {
     "bucket-renamed": Change(
         goes=(
             "data is lost: storage-raw (destroyed)",
-            "renamed without formerly: raw → crude (formerly: raw in buckets.crude keeps what is "
-            "there)",
+            "renamed without formerly: raw → crude (formerly: raw in buckets.crude keeps the "
+            "resource)",
         ),
         stack=(("raw: {}", "crude: {}"), ("[raw, corpus]", "[crude, corpus]")),
     ),
     "registry-clean-up": Change(
         goes=(
-            "data is lost: registry-docker (images are deleted after: 30 days → 1 days)",
-            "registry-docker (newest versions kept of an image: 20 versions → 2 versions)",
+            "data is lost: registry-docker (lifetime of images: 30 days → 1 days)",
+            "registry-docker (versions kept per image: 20 versions → 2 versions)",
         ),
         stack=(("{keepVersions: 20}", "{keepVersions: 2, deleteUntaggedAfterDays: 1}"),),
     ),
@@ -279,7 +279,7 @@ RECORDED: Final[Mapping[str, Change]] = {
         stack=(('machineTypes: ["n1-*"]', 'machineTypes: ["n*"]'),),
     ),
     "reservation-grown": Change(
-        goes=("reservations, used or not: +$554.80 a month (spare-local 1 → 3 x n1-standard-8",),
+        goes=("(also when idle): +$554.80 a month (spare-local 1 → 3 x n1-standard-8",),
         stack=(("count: 1", "count: 3"),),
     ),
     "public-member": Change(
@@ -287,7 +287,7 @@ RECORDED: Final[Mapping[str, Change]] = {
         program=((OBJECTS, PUBLIC_MEMBER + OBJECTS),),
     ),
     "egress-opened": Change(
-        goes=("machines reach any address: network-allow-web",),
+        goes=("egress to any address: network-allow-web",),
         stack=(
             (
                 "{range: 10.20.0.0/26}}",
@@ -321,11 +321,11 @@ RECORDED: Final[Mapping[str, Change]] = {
     "job-reverted": Change(stack=((", run: 2", ""),)),
     "region-moved": Change(
         goes=(
-            "data is lost: registry-docker (made anew, empty)",
-            "secrets-api-key (made anew, empty)",
-            "machines given back, and may not be had again: spare-local",
+            "data is lost: registry-docker (recreated without data)",
+            "secrets-api-key (recreated without data)",
+            "reserved machines released: spare-local",
             "encrypted with another key: projects/local-training/locations/us-central1",
-            "refused, it is protected: storage-data",
+            "refused because protected: storage-data",
         ),
         stack=(("us-central1", "europe-west4"),),
         exit_code=1,
@@ -357,7 +357,7 @@ RECORDED: Final[Mapping[str, Change]] = {
     ),
     "shell-opened": Change(
         job=(("scheduling:", "enableWebAccess: true\nscheduling:"),),
-        goes=("a shell into the machines of: train",),
+        goes=("shell access to machines of: train",),
     ),
     "machine-enlarged": Change(
         job=(("n1-standard-4", "n1-highmem-32"),), goes=("at most $0.22 → $2.18",)
@@ -367,14 +367,14 @@ RECORDED: Final[Mapping[str, Change]] = {
     ),
     "existing-dropped": Change(
         stack=((f"{{existing: {CORPUS}}}", "{}"),),
-        goes=(f"new and empty in place of another: storage-corpus (until now {CORPUS})",),
+        goes=(f"replaced by a new, empty resource: storage-corpus (before: {CORPUS})",),
     ),
     "job-renamed": Change(
         stack=((" check: {file", " verify: {file"),),
         goes=(
-            "renamed without formerly: check → verify (formerly: check in jobs.verify keeps what "
-            "is there)",
             "1 running job cancelled after 3h 0m ($0.66 so far)",
+            "renamed without formerly: check → verify (formerly: check in jobs.verify keeps the "
+            "resource)",
         ),
     ),
     "job-renamed-by-formerly": Change(
@@ -385,19 +385,18 @@ RECORDED: Final[Mapping[str, Change]] = {
     ),
     "reads-paid-for": Change(
         stack=(("softDeleteDays: 30}", "softDeleteDays: 30, storageClass: ARCHIVE}"),),
-        goes=("reads are paid for: storage-data (STANDARD → ARCHIVE, $0.05 a GB)",),
+        goes=("retrieval fees: storage-data (STANDARD → ARCHIVE, $0.05 a GB)",),
     ),
     "reservation-over-the-limit": Change(
         stack=(("count: 1", "count: 30"),),
-        goes=("forbidden by the environment's limits",),
+        goes=("the environment's limits are exceeded",),
         exit_code=4,
     ),
     "reservation-removed": Change(
         stack=((RESERVATIONS, ""),),
         goes=(
-            "reservations, used or not: -$277.40 a month",
-            "machines given back, and may not be had again: spare-local (1 x n1-standard-8 in "
-            "us-central1-a)",
+            "reservations (also when idle): -$277.40 a month",
+            "reserved machines released: spare-local (1 x n1-standard-8 in us-central1-a)",
         ),
     ),
     "person-reads-data": Change(
@@ -413,7 +412,7 @@ RECORDED: Final[Mapping[str, Change]] = {
     "administrator": Change(
         stack=(("raw: {}", "raw: {members: {roles/storage.admin: ['group:ops@example.com']}}"),),
         goes=(
-            "administrators' roles: group:ops@example.com roles/storage.admin on bucket "
+            "administrator roles: group:ops@example.com roles/storage.admin on bucket "
             "local-training-raw-local",
         ),
     ),
@@ -427,7 +426,7 @@ RECORDED: Final[Mapping[str, Change]] = {
             ),
         ),
         goes=(
-            "drift is not reported: group:audit@example.com: roles/storage.objectViewer on "
+            "drift no longer reported: group:audit@example.com: roles/storage.objectViewer on "
             "b/local-training-data-local",
         ),
     ),
@@ -450,6 +449,6 @@ RECORDED: Final[Mapping[str, Change]] = {
     "secret-added": Change(stack=(("{api-key: {}}", "{api-key: {}, other: {}}"),)),
     "bucket-locked": Change(
         stack=(("raw: {}", "raw: {retention: {days: 30, locked: true}}"),),
-        goes=("locked for good: storage-raw (nothing in it can be deleted for 30 days",),
+        goes=("retention locked permanently: storage-raw (objects cannot be deleted for 30 days",),
     ),
 }

@@ -191,7 +191,7 @@ def _stores(files: Files) -> set[str]:
 def _lost(old: Files, new: Files) -> Answer:
     if old.region != new.region:
         own = {"storage-control", "storage-staging"}
-        return frozenset(_stores(old) | own | {"made anew, empty"})
+        return frozenset(_stores(old) | own | {"recreated without data"})
     words = _gone(old, new)
     after = {_first(name, entry): entry for name, entry in new.section("buckets").items()}
     for name, was in old.section("buckets").items():
@@ -212,7 +212,7 @@ def _lost(old: Files, new: Files) -> Answer:
         words |= {f"storage-{name}"} if any(worse) else set()
     was, now = old.section("registry"), new.section("registry")
     if now.get("existing") != was.get("existing"):
-        words |= {"registry-docker", "in place of" if was.get("existing") else "destroyed"}
+        words |= {"registry-docker", "replaced by" if was.get("existing") else "destroyed"}
     elif now.get("keepVersions", 10) < was.get("keepVersions", 10):
         words |= {"registry-docker", "versions", "days"}
     words |= {

@@ -39,8 +39,8 @@ ELSEWHERE: Final = (
         "| Created",
         "| job |",
         "|---",
-        "Nothing: ",
-        "Not known: ",
+        "No entries: ",
+        "Unknown: ",
         "<sub>",
         "<details",
     ),
@@ -48,12 +48,12 @@ ELSEWHERE: Final = (
         "</details",
         "No policy pack",
         "### ",
-        "Where the prices",
+        "Sources of the prices",
         "Prices: ",
-        "Nothing else",
+        "No other changes",
         "| change |",
     ),
-    *("| Policies | no policy", "Jobs were not", "```"),
+    *("| Policies | no policy", "Current states of jobs", "```"),
 )
 #: A slot of a schedule, which depends on the time of the test.
 SLOT: Final = re.compile(r"\b20\d\d-\d\d-\d\d \d\d:\d\d\b")

@@ -51,13 +51,13 @@ def review(checkout: Checkout, change: Change, *flags: str) -> str:
 
 def readable(report: str) -> str:
     """What differs from run to run as a word: digests, and how far the local jobs have come."""
-    report = re.sub(r"; the old one [^|]*\|", "; the old one … |", report)
+    report = re.sub(r"; (previous job|job) [^|]*\|", r"; \1 … |", report)
     report = re.sub(r"; \d+ running jobs? cancelled after .*? so far\)", "", report)
     states = "queued|pending|running|succeeded|failed|cancelling|cancelled"
     lines = rf"(?:^- `[\w-]+`: (?:{states})\b.*\n)+\n"
     report = re.sub(lines, "", report, flags=re.MULTILINE)
     stops = r"(?<=\| Stopped jobs \| )(.*)(?= \|)"
-    so_far = r" \(state not known now\)| after [^;|]* so far"
+    so_far = r" \(current state unknown\)| after [^;|]* so far"
     report = re.sub(stops, lambda found: re.sub(so_far, "", found[1]), report)
     return without_digests(report)
 
@@ -92,14 +92,14 @@ def test_a_change_is_reported_as_committed(
 
 def test_a_job_a_read_and_a_bucket_are_all_that_is_named() -> None:
     told = (REPORTS / "job-reads-bucket.md").read_text()
-    assert "**1 job replaced; at most $0.22; 1 right gained, 0 lost; nothing destroyed.**" in told
-    everything_else = told[told.index("Everything else") : told.index("The stack after")]
+    assert "**1 job replaced; at most $0.22; 1 grant gained, 0 lost; nothing destroyed.**" in told
+    everything_else = told[told.index("Other changes") : told.index("The stack after")]
     assert "1 updated;" in everything_else
     assert re.findall(r"^- \w+ `([^`]+)`", everything_else, re.MULTILINE) == ["storage-artifacts"]
     assert "`--epochs=10` → `--epochs=20`" in told
     assert re.findall(r"\| gained \|.*", told) == [
         line
-        for line in told[told.index("### Rights") :].splitlines()
+        for line in told[told.index("### Grants") :].splitlines()
         if "local-training-raw-local` |" in line
     ]
 
@@ -108,7 +108,7 @@ def test_rights_on_what_does_not_exist_yet_name_it() -> None:
     told = (REPORTS / "account-and-secret.md").read_text()
     assert "account `tuner-local@local-training.iam.gserviceaccount.com`" in told
     assert "secret `api-key-local`" in told
-    assert "new, see" not in told
+    assert "new (grant" not in told
 
 
 def test_a_plan_made_again_has_the_digest_it_was_approved_with(

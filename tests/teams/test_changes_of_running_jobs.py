@@ -18,7 +18,7 @@ def test_revert_of_a_deployed_edit_runs_the_previous_job_again(project: Project)
         project.up()
     project.want(reverted={**BUSY, "run": 1})
     told = project.vt("review", "--stack", "local")
-    assert "again in the folder of an earlier job: `reverted` (`" in told
+    assert "written into the folder of an earlier job: `reverted` (`" in told
     project.up()
     assert project.live("reverted") == ["1"]
     project.up()
@@ -84,11 +84,11 @@ def test_restored_state_adopts_the_running_job(project: Project) -> None:
         assert "Nothing was cancelled" in told
         assert "Traceback" not in told
     told = project.vt("review", "--stack", "local", "--refresh")
-    assert "the old one is cancelled (running for " in told
+    assert "previous job cancelled (running for " in told
     project.want(again=BUSY)
     project.vt("up", "--stack", "local", "--yes", "--refresh", "--skip-preview")
     assert running in [each.get("id") for each in project.state()["resources"]]
-    assert "is as declared" in project.vt("drift", "--stack", "local")
+    assert "has no drift" in project.vt("drift", "--stack", "local")
     assert project.live("again") == ["1"]
     project.want(again={**BUSY, "run": 3})
     project.up()

@@ -53,7 +53,7 @@ def test_deleted_data_is_in_the_headline_with_the_restore_command(
     type_: str, name: str, inputs: dict[str, Any], hint: str
 ) -> None:
     found = report.build(planned(*deleted(type_, name, inputs, protect=False)), source="here")
-    told = f"made anew, empty: it was deleted in the cloud: {name} ({hint})"
+    told = f"deleted in the cloud, recreated without data: {name} ({hint})"
     assert told in verdict(found)
     assert found.outcome is ReviewOutcome.CLEAN
     assert "| Losses |" in markdown.render(found)
@@ -63,14 +63,14 @@ def test_loss_of_protected_data_is_refused_until_accepted() -> None:
     told = deleted(plans.BUCKET, "storage-data", DATA, protect=True)
     found = report.build(planned(*told), source="here")
     assert found.outcome is ReviewOutcome.FORBIDDEN
-    assert verdict(found).startswith("Refused: what is protected would be made anew, empty; ")
+    assert verdict(found).startswith("Refused: a protected resource would be recreated without ")
     [problem] = found.problems
     assert RESTORE in problem.hint
     assert "drift.acceptedLosses" in problem.hint
     accepted = planned(*told, losses={"storage-data": "its copy is in acme-backup"})
     found = report.build(accepted, source="here")
     assert found.outcome is ReviewOutcome.CLEAN
-    assert "made anew, empty" in verdict(found)
+    assert "recreated without data" in verdict(found)
 
 
 def test_loss_of_formerly_protected_data_is_refused() -> None:
@@ -93,7 +93,7 @@ def test_refresh_before_the_review_hides_no_loss() -> None:
     ]
     found = report.build(plans.plan(stack, *create), source="here")
     assert found.outcome is ReviewOutcome.FORBIDDEN
-    assert "deleted in the cloud: registry-docker (" in verdict(found)
+    assert "recreated without data: registry-docker (" in verdict(found)
     assert "storage-data (" in verdict(found)
     assert "storage-new" not in verdict(found)
 
@@ -102,7 +102,7 @@ def test_accepted_loss_of_existing_data_is_a_warning() -> None:
     there = plans.step("same", plans.BUCKET, "storage-data", DATA, DATA)
     found = report.build(planned(there, losses={"storage-data": "gone in May"}), source="here")
     assert [each.message for each in found.warnings] == [
-        "drift.acceptedLosses: storage-data is there. Remove it, or its next loss is accepted, too."
+        "drift.acceptedLosses: storage-data exists. Remove the entry: it would accept a later loss."
     ]
     assert "loss accepted: storage-data (gone in May)" in verdict(found)
 
@@ -125,13 +125,13 @@ def test_resource_restored_by_a_repair_is_no_loss() -> None:
     repair = plans.step("update", REPOSITORY, "registry-docker", {}, kept)
     told = verdict(report.build(planned(state, repair), source="here"))
     assert "data is lost" not in told
-    assert "back as deployed: registry-docker (images are deleted after: never deleted" in told
+    assert "restored as deployed: registry-docker (lifetime of images: never deleted" in told
     changed = plans.step(
         "update", REPOSITORY, "registry-docker", {},
         {"cleanupPolicies": [{"action": "DELETE", "condition": {"olderThan": "86400s"}}]},
     )  # fmt: skip
     told = verdict(report.build(planned(state, changed), source="here"))
-    assert "data is lost: registry-docker (images are deleted after: 30 days → 1 days" in told
+    assert "data is lost: registry-docker (lifetime of images: 30 days → 1 days" in told
 
 
 def test_drift_recommends_no_repair_that_loses_data() -> None:
@@ -149,10 +149,10 @@ def test_drift_recommends_no_repair_that_loses_data() -> None:
     lost = findings.read("dev", 7, document((plans.BUCKET, "n", DATA)), "")
     told = drift_report.markdown(lost).replace("\\", "")
     assert RESTORE in told
-    assert "To undo what was changed by hand" not in told
-    assert "makes it anew, empty" in told
+    assert "To undo manual changes" not in told
+    assert "recreates them without data" in told
     member = (plans.MEMBER, "m", plans.member("acme-data-dev"))
     other = findings.read("dev", 7, document(member), "")
-    assert "To undo what was changed by hand" in drift_report.markdown(other)
+    assert "To undo manual changes" in drift_report.markdown(other)
     both = dataclasses.replace(lost, differences=(*lost.differences, *other.differences))
-    assert "To undo what was changed by hand" not in drift_report.markdown(both)
+    assert "To undo manual changes" not in drift_report.markdown(both)

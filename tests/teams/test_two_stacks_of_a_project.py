@@ -30,7 +30,7 @@ def test_destroy_of_one_stack_keeps_the_other(stacks: tuple[SmallStack, SmallSta
     assert "kept: 1 right of Google's service agents" in told
     two.pulumi("destroy -y --skip-preview")
     done = one.checkout.run("vt", "drift", "--stack", one.name)
-    assert f"**{one.name}** is as declared." in done.stdout
+    assert f"Stack **{one.name}** has no drift." in done.stdout
     one.pulumi("up -y --refresh --expect-no-changes")
     assert one.states() == [JobState.RUNNING]
 

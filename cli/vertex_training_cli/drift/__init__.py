@@ -1,11 +1,11 @@
-"""``vt drift``: where the cloud is no longer what the stack declares.
+"""``vt drift``: differences between the cloud and the declared stack.
 
 ==================  ===============================================================
 ``command``         the command line: options, exit codes
-``findings``        the plan of a refresh -> what differs
-``policies``        members of IAM policies that the stack does not declare; removes them
-``undeclared``      parts of the stack's network, and jobs as its accounts, in no state
-``exceptions``      what the stack file allows, what is of other stacks, what is not judged
+``findings``        the plan of a refresh -> differences
+``policies``        undeclared members of IAM policies, and their removal
+``undeclared``      network parts, and jobs with the stack's accounts, that are in no state
+``exceptions``      allowed differences, resources of other stacks, parts that are not judged
 ``report``          drift as Markdown and as JSON
 ==================  ===============================================================
 """

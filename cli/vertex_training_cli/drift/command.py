@@ -1,4 +1,4 @@
-"""The command line of ``vt drift``."""
+"""Command line of ``vt drift``."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ from vertex_training_cli.engine.pulumi_cli import PulumiCli
 from vertex_training_cli.engine.stacks import StackRef
 from vertex_training_cli.status import print_line
 
-#: What ``--remove`` takes: a digest, or its first characters.
+#: Value of ``--remove``: a digest, or its first characters.
 DIGEST: Final = re.compile(r"[0-9a-f]{8,64}\Z")
-#: Exit code: what is undeclared is not what was reviewed.
+#: Exit code: the undeclared members differ from the reviewed ones.
 OTHER_DRIFT: Final = 3
 
 
@@ -71,7 +71,7 @@ def drift(
     for error in result.errors:
         print_line(f"vt drift: {error}")
     count = len(result.differences)
-    print_line(f"vt drift: {stack}: {result.outcome.name.lower()}, {count} differ")
+    print_line(f"vt drift: {stack}: {result.outcome.name.lower()}, {count} differences")
     raise typer.Exit(int(result.outcome))
 
 
@@ -86,11 +86,11 @@ def _write(result: Drift, output: Path | None) -> None:
 
 
 def compare_stack(stack: str, remove: str = "") -> Drift:
-    """Return what differs in the cloud; removes undeclared members if ``remove`` is their digest.
+    """Return differences in the cloud, and remove undeclared members with the digest ``remove``.
 
     Raises:
-        CommandError, ConfigError, OperatorError, PreviewParseError, UnknownStackError: it cannot be
-            compared.
+        CommandError, ConfigError, OperatorError, PreviewParseError, UnknownStackError: the
+            comparison is not possible.
     """
     from vertex_training_cli.engine.preview import compare_with_cloud
 
@@ -100,7 +100,7 @@ def compare_stack(stack: str, remove: str = "") -> Drift:
     result = findings.read(stack, done.returncode, done.stdout, done.stderr)
     if result.outcome is findings.DriftOutcome.FAILED:
         return result
-    # A file with mistakes allows nothing: the preview has reported them.
+    # A file with mistakes allows no exceptions. The preview has reported the mistakes.
     settings = exceptions.read_settings(ref, stack)
     drift, beside = settings.drift if settings else DriftSettings(), exceptions.find_neighbours(ref)
     listed = [
@@ -125,30 +125,35 @@ def compare_stack(stack: str, remove: str = "") -> Drift:
 def _with_members(
     ref: StackRef, result: Drift, remove: str, allowed: Sequence[AllowedMember]
 ) -> Drift:
-    """Return ``result`` with undeclared members, after removal of those that ``remove`` names, and
-    with members of projects that are not judged."""
+    """Return ``result`` with undeclared members, and with members that are not judged.
+
+    If ``remove`` is the digest of the undeclared members, remove them.
+    """
     assert result.declared is not None
-    wanted = result.declared
-    names = dict.fromkeys((*wanted.policies, *wanted.projects))
+    declared = result.declared
+    names = dict.fromkeys((*declared.policies, *declared.projects))
     if not names:
         return result
     client = GooglePolicies(rest.connect(ref))
     members = [membership for name in names for membership in client.read(name) or ()]
-    left = policies.undeclared(wanted, members, allowed)
+    undeclared_members = policies.undeclared(declared, members, allowed)
     if remove:
-        _remove(client, left, remove)
-        left = []
-    return result.with_undeclared(left).without_looking_at(exceptions.of_projects(wanted, members))
+        _remove(client, undeclared_members, remove)
+        undeclared_members = []
+    not_judged = exceptions.of_projects(declared, members)
+    return result.with_undeclared(undeclared_members).without_looking_at(not_judged)
 
 
-def _remove(client: GooglePolicies, left: Sequence[Membership], digest: str) -> None:
-    """Remove what is undeclared if ``digest`` is of exactly that; else end the command."""
-    now = policies.digest_of(left)
-    if not DIGEST.match(digest) or not left or not now.startswith(digest):
-        told = f"now it is {now[:12]}" if left else "now there is none"
-        print_line(f"vt drift: {digest[:80]} is not the digest of what is undeclared; {told}.")
-        print_line("Nothing was removed. Hint: read the report anew.")
+def _remove(client: GooglePolicies, members: Sequence[Membership], digest: str) -> None:
+    """Remove undeclared members if ``digest`` is their digest; else end the command."""
+    now = policies.digest_of(members)
+    if not DIGEST.match(digest) or not members or not now.startswith(digest):
+        current = f"the current digest is {now[:12]}" if members else "no member is undeclared now"
+        print_line(
+            f"vt drift: digest {digest[:80]} does not match the undeclared members: {current}."
+        )
+        print_line("No member was removed. Hint: read the new report.")
         raise typer.Exit(OTHER_DRIFT)
-    client.remove(left)
-    for name in left:
+    client.remove(members)
+    for name in members:
         print_line(f"vt drift: removed {name.member} from {name.role} of {name.policy}")

@@ -19,7 +19,7 @@ from vertex_training_cli.engine.stacks import StackRef
 
 
 def of_settings(settings: DriftSettings) -> list[str]:
-    """Return the exceptions that the stack file lists, a line each."""
+    """Return a line for each exception in the stack file."""
     members = (
         f"allowed: {exception.member} with {exception.role} on {exception.policy} "
         f"({exception.reason})"
@@ -33,7 +33,7 @@ def of_settings(settings: DriftSettings) -> list[str]:
 
 
 def of_existing(settings: Settings) -> list[str]:
-    """Return what the stack uses and does not make, a line each."""
+    """Return a line for each existing resource that the stack uses and does not create."""
     sections = {
         "bucket": settings.buckets.values(),
         "account": settings.service_accounts.values(),
@@ -42,7 +42,7 @@ def of_existing(settings: Settings) -> list[str]:
         "network": [settings.network],
     }
     return [
-        f"{word} {entry.existing}: it exists, and the stack makes nothing but what it names there"
+        f"{word} {entry.existing}: managed outside the stack, except for the stack's grants"
         for word, entries in sections.items()
         for entry in entries
         if entry.existing
@@ -50,7 +50,7 @@ def of_existing(settings: Settings) -> list[str]:
 
 
 def of_projects(declared: Declared, memberships: Sequence[Membership]) -> list[str]:
-    """Return members of projects that are not judged, a line each role of a project."""
+    """Return a line for each role of a project with members that are not judged."""
     by_role: dict[tuple[str, str], list[str]] = {}
     for other in declared.others(memberships):
         by_role.setdefault((other.policy, other.role), []).append(other.member)
@@ -63,8 +63,8 @@ def of_projects(declared: Declared, memberships: Sequence[Membership]) -> list[s
 def apply(
     report: Drift, settings: DriftSettings, differences: Sequence[ResourceDifference]
 ) -> Drift:
-    """Return ``report`` with ``differences`` that are no exception; the others as not judged."""
-    left, allowed = list[ResourceDifference](), list[str]()
+    """Return ``report`` with ``differences``. Exceptions become lines about allowed resources."""
+    remaining, allowed = list[ResourceDifference](), list[str]()
     for difference in differences:
         reasons = (
             entry.reason
@@ -73,18 +73,18 @@ def apply(
         )
         reason = next(reasons, None)
         if reason is None:
-            left.append(difference)
+            remaining.append(difference)
         else:
-            allowed.append(f"found and allowed: {difference.resource}, {difference.id} ({reason})")
-    return report.with_differences(left).without_looking_at(allowed)
+            allowed.append(f"allowed: {difference.resource}, {difference.id} ({reason})")
+    return report.with_differences(remaining).without_looking_at(allowed)
 
 
-#: Each stack -> its members of the project's policy; None if its file has mistakes.
+#: Stack -> its members of the project's policy; None if its file has mistakes.
 Neighbours = Mapping[str, frozenset[Membership] | None]
 
 
 def find_neighbours(ref: StackRef) -> Neighbours:
-    """Return the other stacks of the checkout that are in the project of ``ref``, or may be."""
+    """Return other stacks of the checkout with the same or an unknown project."""
     by_stack: dict[str, frozenset[Membership] | None] = {}
     for name in project_files.names(ref.root):
         if name == ref.stack:
@@ -106,7 +106,7 @@ def read_settings(ref: StackRef, name: str) -> Settings | None:
 
 
 def with_project_policy(report: Drift, settings: Settings, beside: Neighbours) -> Drift:
-    """Return ``report`` that judges each member of the project's policy, if the settings say so."""
+    """Return ``report``, judging all members of the project's policy if the settings require it."""
     if report.declared is None:
         return report
     number = settings.project_number
@@ -115,7 +115,7 @@ def with_project_policy(report: Drift, settings: Settings, beside: Neighbours) -
     members = [their for theirs in beside.values() for their in theirs or ()]
     judged = report.declared.with_project(settings.project, number, members)
     unread = [
-        f"what stack {name} declares on its project: its file has mistakes"
+        f"members that stack {name} declares on its project: the stack file has mistakes"
         for name, theirs in beside.items()
         if theirs is None
     ]

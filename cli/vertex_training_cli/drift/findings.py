@@ -1,7 +1,6 @@
-"""The plan of a preview with ``--refresh`` -> what differs. Pure.
+"""Find differences in the plan of a preview with ``--refresh``. Pure.
 
-After the refresh, a step's old state is what the cloud has, and its new inputs are what the stack
-declares.
+After the refresh, the old state of a step is the cloud's, and its new inputs are the declared ones.
 """
 
 from __future__ import annotations
@@ -24,51 +23,51 @@ from vertex_training_cli.engine import events, values
 from vertex_training_cli.engine.plan import JOBS, REPEATED_HINT, Plan, Step
 from vertex_training_cli.engine.values import as_mapping
 
-#: Stands for a value that is not known before the deployment.
+#: Text for a value that is not known before the deployment.
 UNKNOWN: Final = "(known after `up`)"
-#: Longer values are cut: the whole of it is in the state.
+#: Longer values are cut. The state has the full value.
 MAX_SHOWN: Final = 200
-#: Operation of an orphaned job; `up` would do nothing about it.
+#: Operation of an orphaned job, which `up` ignores.
 RUNS: Final = "runs"
-#: Operation of a member that a policy has and the stack does not declare; `up` leaves it alone.
+#: Operation of an undeclared member of a policy, which `up` ignores.
 GRANTED: Final = "granted"
-#: Operation of a job that runs as an account of the stack, which did not submit it.
+#: Operation of a job with an account of the stack that was not submitted by the stack.
 SUBMITTED: Final = "submitted"
-#: Operation of what is in the stack's network and in no state.
+#: Operation of a part of the stack's network that is in no state.
 ADDED: Final = "added"
-#: Operation of a declared job that was cancelled, or whose record was deleted.
+#: Operation of a declared job that was cancelled, or that lost its record.
 ENDED: Final = "ended"
-#: Operation of a model that somebody deployed to an endpoint of the stack by hand.
+#: Operation of a model that was deployed by hand to an endpoint of the stack.
 DEPLOYED: Final = "deployed"
-#: Operation of a snapshot of which the manifest is gone, or another one.
+#: Operation of a snapshot with a missing or changed manifest.
 REWRITTEN: Final = "rewritten"
-#: Operation of a job that the engine would replace by its own request.
+#: Operation of a job that the engine would replace by the same request.
 REPEATED: Final = "repeated"
 #: Operations that no deployment undoes.
 BEYOND_UP: Final = (RUNS, GRANTED, SUBMITTED, ADDED, ENDED, DEPLOYED, REWRITTEN, REPEATED)
-#: States of a declared job that nothing but a hand brings about, and what is said of them.
+#: States of a declared job that only a user can cause -> predicate.
 _ENDED_BY_HAND: Final = {
     "JOB_STATE_CANCELLED": "was cancelled by hand",
     "JOB_STATE_CANCELLING": "was cancelled by hand",
-    RECORD_DELETED: "has no record any more: it was deleted by hand",
+    RECORD_DELETED: "lost its record, which was deleted by hand",
 }
 
 _PART: Final = re.compile(r'\["((?:[^"\\]|\\.)*)"\]|\[(\d+)\]|([^.\[\]]+)')
 
 
 class DriftOutcome(IntEnum):
-    """The result of a comparison; also the exit code of ``vt drift``."""
+    """Result of a comparison, and exit code of ``vt drift``."""
 
     CLEAN = 0
     FAILED = 1
     """The cloud or the state could not be read."""
     DRIFTED = 7
-    """The engine's exit code for changes where none were expected."""
+    """The engine's exit code for unexpected changes."""
 
 
 @dataclass(frozen=True, slots=True)
 class PropertyDifference:
-    """A property that differs. Empty text stands for one that is not there."""
+    """A different property. An empty text means that the property is absent."""
 
     path: str
     cloud: str
@@ -77,7 +76,7 @@ class PropertyDifference:
 
 @dataclass(frozen=True, slots=True)
 class ResourceDifference:
-    """A resource that is not as declared."""
+    """A resource that differs from its declaration."""
 
     op: str
     """Action of the next ``up``: create, update, replace, delete, adopt; or ``RUNS``."""
@@ -88,36 +87,36 @@ class ResourceDifference:
     note: str = ""
     """Further notes."""
     is_lost: bool = False
-    """True if it held data and was deleted: a repair makes it anew, empty."""
+    """True if a resource with data was deleted. A deployment recreates it without data."""
     resource: str = ""
-    """Kind and name as ``drift.allowedResources`` has them, of what may be an exception."""
+    """Kind and name for ``drift.allowedResources``; empty if no exception is possible."""
 
     @property
     def summary(self) -> str:
-        """The difference in a few words."""
+        """Predicate that describes the difference."""
         return {
-            "create": "is declared, and is not there",
-            "delete": "is there, and is not declared",
+            "create": "is declared, but does not exist",
+            "delete": "exists, but is not declared",
             "update": "differs",
-            RUNS: "runs, and the stack does not know it",
-            GRANTED: "has members that are not declared",
-            SUBMITTED: "runs as an account of the stack, which did not submit it",
-            ADDED: "is in the stack's network, and is not declared",
-            ENDED: "has ended otherwise than by itself",
-            REWRITTEN: "has another manifest than it was made with, or none",
-            REPEATED: "is replaced by its own request, which `up` refuses",
-            DEPLOYED: "has a deployed model that is not declared",
-        }.get(self.op, f"differs; `up` would {self.op} it")
+            RUNS: "runs, but is not in the state",
+            GRANTED: "has undeclared members",
+            SUBMITTED: "runs as an account of the stack, but was not submitted by the stack",
+            ADDED: "is in the stack's network, but is not declared",
+            ENDED: "was ended by a user",
+            REWRITTEN: "has a changed or missing manifest",
+            REPEATED: "would be replaced by the same request, which `up` refuses",
+            DEPLOYED: "has an undeclared deployed model",
+        }.get(self.op, f"differs; `up` would {self.op} the resource")
 
 
 @dataclass(frozen=True, slots=True)
 class DeclaredNetwork:
-    """A network that the stack makes."""
+    """A network that the stack creates."""
 
     path: str
     """``projects/P/global/networks/N``."""
     peerings: tuple[str, ...] = ()
-    """Names of its peerings that the stack makes, as Compute Engine has them."""
+    """Names in Compute Engine of its peerings that the stack creates."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,22 +128,22 @@ class Drift:
     differences: tuple[ResourceDifference, ...] = ()
     errors: tuple[str, ...] = ()
     ids: frozenset[str] = frozenset()
-    """Of everything in the state."""
+    """Ids of all resources in the state."""
     declared: Declared | None = None
     """IAM members that the stack declares; None if they cannot be read."""
     never_made: tuple[str, ...] = ()
-    """Names of resources that are declared and were never deployed: a deployment did not finish."""
+    """Names of declared resources that were never deployed, since a deployment did not finish."""
     undeclared: str = ""
-    """Digest of the members of IAM policies that are not declared; empty without any."""
+    """Digest of undeclared members of IAM policies; empty without any."""
     not_looked_at: tuple[str, ...] = ()
     """Parts that were not judged, one line each: exceptions, types without reads, refused reads."""
     network: DeclaredNetwork | None = None
-    """The network that the stack makes, if it makes one."""
+    """The network that the stack creates; None without one."""
     deployed_by_hand: tuple[ResourceDifference, ...] = ()
-    """Models that others deployed to endpoints of the stack; not judged yet."""
+    """Models that were deployed by hand to endpoints of the stack; not judged yet."""
 
     def with_differences(self, more: Sequence[ResourceDifference]) -> Drift:
-        """Return a copy with ``more`` differences, which the engine does not see."""
+        """Return a copy with ``more`` differences, which the engine does not report."""
         if not more:
             return self
         return replace(self, outcome=DriftOutcome.DRIFTED, differences=(*self.differences, *more))
@@ -154,7 +153,7 @@ class Drift:
         return replace(self, not_looked_at=(*self.not_looked_at, *more))
 
     def with_undeclared(self, memberships: Sequence[Membership]) -> Drift:
-        """Return a copy with members that policies have and the stack does not declare."""
+        """Return a copy with undeclared members of IAM policies."""
         if not memberships:
             return self
         by_policy: dict[str, list[Membership]] = {}
@@ -176,10 +175,10 @@ class Drift:
 
 
 def read(stack: str, exit_code: int, stdout: str, stderr: str) -> Drift:
-    """Return the drift that a preview's output describes.
+    """Return the drift from a preview's output.
 
     Raises:
-        PreviewParseError: ``pulumi`` succeeded and printed something else than a preview.
+        PreviewParseError: ``pulumi`` succeeded but did not print a preview.
     """
     succeeded = exit_code in (DriftOutcome.CLEAN, DriftOutcome.DRIFTED)
     try:
@@ -206,7 +205,7 @@ def read(stack: str, exit_code: int, stdout: str, stderr: str) -> Drift:
 
 
 def _kinds_not_read(plan: Plan) -> tuple[str, ...]:
-    """Return what no comparison reads of the kinds of resources that the stack has."""
+    """Return the parts of the stack's resources that no comparison reads."""
     rows = (resource_types.find(step.type) for step in plan.steps if step.new and step.custom)
     return tuple(sorted({row.unread for row in rows if row.unread}))
 
@@ -219,7 +218,7 @@ def _network(plan: Plan) -> DeclaredNetwork | None:
 
 
 def _ended_by_hand(plan: Plan) -> list[ResourceDifference]:
-    """Return declared jobs that a user canceled: ``up`` does not submit them again."""
+    """Return declared jobs that a user cancelled. ``up`` does not submit them again."""
     ended: dict[str, ResourceDifference] = {}
     for step in plan.steps:
         if step.type not in JOBS or step.op != "same" or step.old is None:
@@ -228,8 +227,8 @@ def _ended_by_hand(plan: Plan) -> list[ResourceDifference]:
         if state not in _ENDED_BY_HAND:
             continue
         note = (
-            f"It {_ENDED_BY_HAND[state]}, and `up` submits nothing. To run it again: raise its run "
-            "in the stack file; to leave it as it is: remove it from the stack file."
+            f"The job {_ENDED_BY_HAND[state]}, and `up` does not submit it again. To run the job "
+            "again, raise its run in the stack file. Otherwise remove it from the stack file."
         )
         shown = (PropertyDifference("state", state.removeprefix("JOB_STATE_"), "not cancelled"),)
         ended[step.urn] = ResourceDifference(ENDED, step.name, step.type, step.old.id, shown, note)
@@ -237,23 +236,24 @@ def _ended_by_hand(plan: Plan) -> list[ResourceDifference]:
 
 
 def _rewritten(plan: Plan) -> Iterator[ResourceDifference]:
-    """Yield snapshots whose manifest or record changed after ``up``, which refuses them."""
+    """Yield snapshots with a manifest or record that changed after ``up``, which refuses them."""
     for step in plan.steps:
         if step.type != SNAPSHOT or step.op != "same" or step.old is None:
             continue
         state = str(step.old.outputs.get("state", ""))
         if state != "READY":
             note = (
-                f"Its record in the control bucket names {step.old.outputs.get('manifest')}. `up` "
-                "refuses it, for the tables are not what they were. Restore that generation of "
-                "the manifest or the record, or raise its run in the stack file."
+                "Its record in the control bucket refers to manifest "
+                f"{step.old.outputs.get('manifest')}. `up` refuses the snapshot, because source "
+                "tables may have changed. Restore this generation of the manifest or the record, "
+                "or raise the snapshot's run in the stack file."
             )
             shown = (PropertyDifference("state", state, "READY"),)
             yield ResourceDifference(REWRITTEN, step.name, step.type, step.old.id, shown, note)
 
 
 def _deployed_by_hand(plan: Plan) -> Iterator[ResourceDifference]:
-    """Yield models at endpoints of the stack that it did not deploy: ``up`` never removes one."""
+    """Yield models at endpoints that the stack did not deploy. ``up`` never removes them."""
     for step in plan.steps:
         if step.type != ENDPOINT_TRAFFIC or not (step.old and step.new) or step.op == "refresh":
             continue
@@ -262,19 +262,19 @@ def _deployed_by_hand(plan: Plan) -> Iterator[ResourceDifference]:
         for id_ in map(str, others if isinstance(others, list) else ()):
             resource = f"deployedModels/{id_}"
             note = (
-                "It may answer requests, and `up` leaves it alone. To remove it: `gcloud ai "
-                f"endpoints undeploy-model {place.get('id')} --region {place.get('region')} "
-                f"--deployed-model-id {id_}`; to keep it: list `{resource}` with its reason under "
-                "`drift.allowedResources`."
+                "The model may answer requests, and `up` does not remove it. To undeploy it, run "
+                f"`gcloud ai endpoints undeploy-model {place.get('id')} --region "
+                f"{place.get('region')} --deployed-model-id {id_}`. To keep it, list `{resource}` "
+                "with a reason under `drift.allowedResources`."
             )
             name, type_ = str(place.get("key") or step.name), step.type
             yield ResourceDifference(DEPLOYED, name, type_, id_, (), note, resource=resource)
 
 
 def _never_made(plan: Plan) -> tuple[str, ...]:
-    """Return names of what is declared and was in no state, where the state has other resources.
+    """Return names of declared resources that were never in the state of a deployed stack.
 
-    What the state had and the cloud has no more comes as a refresh first.
+    A resource that was deleted in the cloud has a refresh step first.
     """
     before = {step.urn for step in plan.steps if step.old is not None}
     if not before:
@@ -300,9 +300,11 @@ def _difference(step: Step, was_there: bool) -> ResourceDifference:
     declared = step.new.inputs if step.new else {}
     paths = step.paths
     if not paths and step.op in ("update", "replace"):
-        # A dynamic resource comes without paths: compare its inputs.
+        # A dynamic resource has no paths: compare its inputs.
         cloud = step.old.inputs if step.old else {}
-        if step.old and step.type == ENDPOINT_TRAFFIC:  # a refresh writes what is there into these
+        if (
+            step.old and step.type == ENDPOINT_TRAFFIC
+        ):  # a refresh writes the actual state into these
             cloud = {**cloud, **{key: step.old.outputs.get(key) for key in ("deployed", "split")}}
         keys = {*cloud, *declared}
         paths = tuple(f'["{key}"]' for key in keys if cloud.get(key) != declared.get(key))
@@ -323,7 +325,7 @@ def _difference(step: Step, was_there: bool) -> ResourceDifference:
 
 
 def parts(path: str) -> list[str | int]:
-    """Return keys and indices of a property path as the engine writes it.
+    """Return keys and indices of a property path in the engine's notation.
 
     >>> parts('labels.owner'), parts('rules[0]["a.b"]')
     (['labels', 'owner'], ['rules', 0, 'a.b'])
@@ -335,13 +337,13 @@ def parts(path: str) -> list[str | int]:
 
 
 def _displayed(path: str) -> str:
-    """Return the path as a report has it: a single key without quotes and brackets."""
+    """Return the path for a report: a single key without quotes and brackets."""
     segments = parts(path)
     return str(segments[0]) if len(segments) == 1 else path
 
 
 def _text_at(value: Any, path: str) -> str:
-    """Return the value at ``path`` as a line of text; empty if there is none."""
+    """Return the value at ``path`` as a line of text; empty without a value."""
     for part in parts(path):
         if value == values.SECRET:
             return values.SECRET

@@ -1,9 +1,9 @@
-"""Members of IAM policies that a stack does not declare: finds and removes them.
+"""Find and remove undeclared members of IAM policies.
 
-A refresh reads each binding that the stack made and no other, so it misses what somebody adds.
-Here the whole policy of everything that the stack makes is compared with what it declares, and of
-the policies of its projects the bindings of its own accounts and agents; of the project that it
-deploys to all bindings, if ``drift.projectPolicy`` is ``judged``.
+A refresh reads only bindings that the stack created, so it misses added bindings. This module
+compares the full policies of the stack's resources with the declaration. In the policies of its
+projects only the bindings of the stack's own accounts and agents are compared, or all bindings of
+the stack's project, if ``drift.projectPolicy`` is ``judged``.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ def account_email(inputs: Inputs) -> str:
     return f"{inputs.get('accountId')}@{inputs.get('project')}.iam.gserviceaccount.com"
 
 
-#: What every bucket is given when it is made, for the basic roles of its project:
+#: Default grants of each new bucket, for the basic roles of its project:
 #: https://docs.cloud.google.com/storage/docs/access-control/iam-roles#basic-roles-intrinsic
 CONVENIENCE: Final = ("projectOwner:", "projectEditor:", "projectViewer:")
 LEGACY: Final = "roles/storage.legacy"
-#: Google gives each agent its own role on the project:
+#: Google grants each service agent its own role on the project:
 #: https://docs.cloud.google.com/iam/docs/service-agents
 AGENT_ROLE: Final = "serviceAgent"
-#: What Google gives by itself on a project, to agents that have its number in their address:
+#: Service agents with default grants on a project, with its number in their address:
 #: https://docs.cloud.google.com/iam/docs/service-account-types#service-agents
 _AGENT: Final = re.compile(
     r"serviceAccount:(?:service-(?P<number>\d+)@[a-z0-9.-]+\.iam\.gserviceaccount\.com"
@@ -50,7 +50,7 @@ _AGENT: Final = re.compile(
 
 @dataclass(frozen=True, slots=True, order=True)
 class Membership:
-    """A member of a role; ``localgcp.inventory.store`` names policies so."""
+    """A member of a role. Names of policies are those of ``localgcp.inventory.store``."""
 
     policy: str
     role: str
@@ -65,20 +65,20 @@ class Declared:
 
     memberships: frozenset[Membership]
     policies: tuple[str, ...]
-    """Of what the stack makes: every member counts."""
+    """Policies of resources that the stack creates: all members count."""
     projects: tuple[str, ...]
     """Policies of projects: only the stack's own members count."""
     own: frozenset[str]
     """IAM members that are accounts and agents of the stack."""
     project_number: str = ""
-    """Of the project that is deployed to. Its policy is in ``policies`` if all of it is judged."""
+    """Number of the stack's project. ``policies`` has its policy if all members are judged."""
 
     def with_project(
         self, project: str, number: str, by_neighbours: Iterable[Membership]
     ) -> Declared:
         """Return a copy that judges all members of the project's policy.
 
-        ``by_neighbours`` is what other stacks of the checkout declare there.
+        ``by_neighbours`` are members that other stacks of the checkout declare.
         """
         name = f"projects/{project}"
         return replace(
@@ -89,7 +89,7 @@ class Declared:
         )
 
     def concerns(self, membership: Membership) -> bool:
-        """Return whether a membership is the stack's to declare."""
+        """Return whether the stack must declare a membership."""
         if membership.policy in self.projects and membership.policy not in self.policies:
             is_agents_own = membership.role.endswith(AGENT_ROLE) and "@gcp-sa-" in membership.member
             return (
@@ -102,7 +102,7 @@ class Declared:
         )
 
     def _is_given_by_google(self, membership: Membership) -> bool:
-        """Return True if a member is an agent of this project with the role that Google grants."""
+        """Return True if a member is a service agent of this project with its default role."""
         agent = _AGENT.fullmatch(membership.member)
         if agent is None or membership.condition:
             return False
@@ -145,7 +145,7 @@ def declared(plan: Plan) -> Declared:
             known = (step.old.outputs if step.old else {}).get("email")
             email = account_email(inputs) if step.type == ACCOUNT else known
             own |= {f"serviceAccount:{email}"} if email else set()
-    # A resource that is a whole policy differs by itself when a member is added.
+    # The engine itself reports an added member in a resource for a full policy.
     return Declared(
         frozenset(memberships),
         tuple(sorted(policies - whole)),
@@ -155,7 +155,7 @@ def declared(plan: Plan) -> Declared:
 
 
 def _with_defaults(step: Step, config: Mapping[str, str]) -> Inputs:
-    """Inputs of a resource; what a team leaves to the provider is as it exists, else the stack's.
+    """Return inputs of a resource with the provider's defaults, from its state or the stack.
 
     https://www.pulumi.com/registry/packages/gcp/installation-configuration has these settings.
     """
@@ -189,7 +189,7 @@ def digest_of(memberships: Iterable[Membership]) -> str:
 
 
 def _is_allowed(membership: Membership, entry: AllowedMember) -> bool:
-    """Return whether an exception of the stack file is about this membership."""
+    """Return whether an exception of the stack file matches this membership."""
     return (
         membership.member == entry.member
         and membership.role == entry.role
@@ -198,7 +198,7 @@ def _is_allowed(membership: Membership, entry: AllowedMember) -> bool:
 
 
 def _memberships(step: Step, inputs: Inputs) -> set[Membership]:
-    """Return the members of a resource that declares some; none of one that is a whole policy."""
+    """Return the declared members of a resource; empty for a resource with a full policy."""
     if "policyData" in inputs:
         return set()
     members = inputs.get("members") or [inputs.get("member")]
@@ -210,7 +210,7 @@ def _memberships(step: Step, inputs: Inputs) -> set[Membership]:
 
 
 def _policy_of(step: Step, inputs: Inputs) -> str:
-    """Return the policy that an IAM resource changes; of a kind that is not compared, its URN."""
+    """Return the policy that an IAM resource changes, or its URN if the kind is not compared."""
     row = resource_types.granting(step.type)
     return row.policy_name(inputs) if row.policy and inputs.get(row.named_by) else step.urn
 
@@ -219,11 +219,11 @@ def _is_project(policy: str) -> bool:
     return policy.startswith("projects/") and policy.count("/") == 1
 
 
-#: Services whose ``getIamPolicy`` is a POST. IAM's own takes no body: its options are in the query.
+#: Services with ``getIamPolicy`` by POST. IAM itself expects options in the query, without a body.
 BY_POST: Final = ("cloudresourcemanager.", "//iam.")
 #: Lower versions leave conditions out: https://docs.cloud.google.com/iam/docs/policies
 VERSION: Final = 3
-#: Attempts to write a policy that somebody else writes at the same time.
+#: Attempts to write a policy that changes concurrently.
 ATTEMPTS: Final = 5
 
 
@@ -234,16 +234,16 @@ class GooglePolicies:
         self._client = client
 
     def read(self, policy: str) -> list[Membership] | None:
-        """Return all members of a policy; None if its resource is not there.
+        """Return all members of a policy; None if its resource does not exist.
 
         Raises:
-            CommandError: it cannot be read.
+            CommandError: the policy cannot be read.
         """
         document = self._get(policy)
         return None if document is None else _members_in(policy, document)
 
     def remove(self, memberships: Iterable[Membership]) -> None:
-        """Remove members. What is gone already is left alone.
+        """Remove members. Members that are already removed are ignored.
 
         Raises:
             CommandError: a policy cannot be written.
@@ -257,7 +257,7 @@ class GooglePolicies:
                 if document is None or self._set(policy, _without(document, policy, unwanted)):
                     break
             else:
-                raise CommandError(f"{policy}: its policy changes all the time; nothing removed.")
+                raise CommandError(f"{policy}: {ATTEMPTS} concurrent changes; no member removed.")
 
     def _get(self, policy: str) -> dict[str, Any] | None:
         address = self._address(policy)
@@ -276,7 +276,7 @@ class GooglePolicies:
         return self._call("GET", address, policy)
 
     def _set(self, policy: str, document: dict[str, Any]) -> bool:
-        """Write a policy; False if it is no longer the one that was read (its ``etag``)."""
+        """Write a policy; return False if the policy changed since the read (its ``etag``)."""
         address = self._address(policy)
         if policy.startswith("b/"):
             done = self._call("PUT", f"{address}/iam", policy, json=document, conflict=(409, 412))
@@ -287,13 +287,13 @@ class GooglePolicies:
         return done is not None
 
     def _call(self, method: str, url: str, policy: str, **more: Any) -> dict[str, Any] | None:
-        return self._client.call(method, url, f"{policy}: its IAM policy", **more)
+        return self._client.call(method, url, f"{policy}: IAM policy", **more)
 
     def _address(self, policy: str) -> str:
         for form, base in policy_addresses():
             if form.fullmatch(policy):
                 return base + policy
-        raise CommandError(f"{policy}: no service is known that has its IAM policy")
+        raise CommandError(f"{policy}: the service of its IAM policy is unknown")
 
 
 def _members_in(policy: str, document: dict[str, Any]) -> list[Membership]:
@@ -309,7 +309,7 @@ def _expression(binding: dict[str, Any]) -> str:
 
 
 def _without(document: dict[str, Any], policy: str, unwanted: set[Membership]) -> dict[str, Any]:
-    """Return the policy without some members; its ``etag`` and version stay."""
+    """Return the policy without the unwanted members, with the same ``etag`` and version."""
     bindings = []
     for binding in document.get("bindings", ()):
         role, condition = str(binding.get("role")), _expression(binding)

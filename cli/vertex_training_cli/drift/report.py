@@ -1,4 +1,4 @@
-"""Drift as Markdown, for an issue, and as JSON, for programs. Pure."""
+"""Write drift as Markdown, for an issue, and as JSON, for programs. Pure."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from vertex_training_cli.drift.findings import BEYOND_UP, Drift, DriftOutcome, R
 from vertex_training_cli.engine.values import redact
 from vertex_training_cli.review.escaping import visible
 
-#: Raised when a key changes its meaning or goes away; new keys may come at any time.
+#: Increased when a key changes its meaning or is removed; new keys may come at any time.
 VERSION: Final = 1
 #: GitHub refuses a longer text in an issue or a comment.
 MAX_TEXT: Final = 65_536
-#: Kept free for the rest of the text.
+#: Reserved for the rest of the text.
 ROOM: Final = 4_096
 
 _SPECIAL: Final = re.compile(r"([\\`*_{}\[\]()#+!|<>~@&:])")
@@ -27,26 +27,26 @@ def title(stack: str) -> str:
 
 
 def markdown(drift: Drift) -> str:
-    """Return the report, at most as long as GitHub allows."""
+    """Return the report within GitHub's limit of length."""
     if drift.outcome is DriftOutcome.CLEAN:
-        return f"**{_text(drift.stack)}** is as declared.\n{_not_looked_at(drift)}"
+        return f"Stack **{_text(drift.stack)}** has no drift.\n{_not_looked_at(drift)}"
     if drift.outcome is DriftOutcome.FAILED:
         quoted = "\n".join(f"> {_text(line)}" for error in drift.errors for line in _lines(error))
-        return f"**{_text(drift.stack)}** could not be compared with the cloud:\n\n{quoted}\n"
+        return f"Stack **{_text(drift.stack)}** was not compared with the cloud:\n\n{quoted}\n"
     count = len(drift.differences)
     what = "1 resource differs" if count == 1 else f"{count} resources differ"
-    text = f"In **{_text(drift.stack)}**, {what} from what is declared.\n"
+    text = f"In stack **{_text(drift.stack)}**, {what} from the declaration.\n"
     if drift.never_made:
-        made = ", ".join(_text(name) for name in drift.never_made[:20])
+        names = ", ".join(_text(name) for name in drift.never_made[:20])
         text += (
             f"\n**A deployment did not finish.** {len(drift.never_made)} declared resources were "
-            f"never made: {made}. Deploy again: `make deploy STACK={drift.stack}`.\n"
+            f"never created: {names}. Deploy again: `make deploy STACK={drift.stack}`.\n"
         )
     for number, difference in enumerate(drift.differences):
         part = _difference(difference)
         if len(text) + len(part) > MAX_TEXT - ROOM:
-            left = count - number
-            text += f"\nToo much for one text: {left} more, in the workflow's log.\n"
+            rest = count - number
+            text += f"\nThe workflow's log has {rest} more, which exceed the limit of this text.\n"
             break
         text += part
     if drift.undeclared:
@@ -58,19 +58,19 @@ def markdown(drift: Drift) -> str:
 
 
 def _not_looked_at(drift: Drift) -> str:
-    """Return the folded list of what was not judged, as long as there is room for it."""
+    """Return the folded list of parts that were not judged, cut to the available room."""
     if not drift.not_looked_at:
         return ""
     lines, size = list[str](), 0
     for number, line in enumerate(drift.not_looked_at):
         size += len(part := f"- {_text(line)}\n")
         if size > ROOM // 2:
-            left = len(drift.not_looked_at) - number
-            lines.append(f"- {left} more, in the JSON of this report\n")
+            rest = len(drift.not_looked_at) - number
+            lines.append(f"- {rest} more, in the JSON of this report\n")
             break
         lines.append(part)
     count = len(drift.not_looked_at)
-    head = f"\n<details><summary>Not looked at: {count}</summary>\n\n"
+    head = f"\n<details><summary>Not checked: {count}</summary>\n\n"
     return head + "".join(lines) + "\n</details>\n"
 
 
@@ -88,23 +88,23 @@ def _difference(difference: ResourceDifference) -> str:
 def _remediation(stack: str, is_lost: bool) -> str:
     if is_lost:
         return (
-            "\n**Restore what was deleted before anything else**, as said above: a deployment with "
-            "*refresh* makes it anew, empty, and nothing can be restored under its name then "
-            f"(docs/operations.md). Afterwards compare again: `make drift STACK={stack}`.\n"
+            "\n**Restore deleted resources first**, by the steps above: a deployment with "
+            "*refresh* recreates them without data, and then their data cannot be restored under "
+            f"the same name (docs/operations.md). Then compare again: `make drift STACK={stack}`.\n"
         )
     preview = f"make preview STACK={stack} REFRESH=1"
     return (
-        f"\nTo undo what was changed by hand: `{preview}` shows the plan that does it; run the "
-        "workflow *deploy* by hand with the digest of that report and *refresh*. To keep it, "
-        "declare it in a pull request.\n"
+        f"\nTo undo manual changes, review the plan of `{preview}`, and run the workflow *deploy* "
+        "by hand with the digest of its report and *refresh*. To keep a change, declare it in a "
+        "pull request.\n"
     )
 
 
 def _removal(drift: Drift) -> str:
     command = f"vt drift --stack {drift.stack} --remove {drift.undeclared[:12]}"
     return (
-        f"\nNo deployment removes members that are not declared. `{command}` removes exactly those "
-        "above. To keep one, declare it, or list it with its reason under `drift.allowed`.\n"
+        f"\nDeployments do not remove undeclared members. `{command}` removes exactly the members "
+        "above. To keep a member, declare it, or list it with a reason under `drift.allowed`.\n"
     )
 
 
@@ -113,7 +113,7 @@ def _lines(text: str) -> list[str]:
 
 
 def _text(text: str) -> str:
-    """``text`` as plain text of Markdown: no secret, no markup, no mention, no new cell or line."""
+    """Return ``text`` escaped for a line or a cell of Markdown, with secrets redacted."""
     return _SPECIAL.sub(r"\\\1", visible(redact(text))).replace("\\@", "@\u200b")
 
 

@@ -1,9 +1,9 @@
-"""Find what no state has: parts of the stack's network, and jobs that run as its accounts.
+"""Find network parts, and jobs with the stack's accounts, that are in no state.
 
-A refresh reads what the state has. Somebody else's firewall rule, subnet, route or peering in the
-network is in no state: these are listed, and compared with the ids of the state.
+A refresh only reads resources in the state. This module lists firewall rules, subnets, routes and
+peerings of the network, and compares them with the ids in the state.
 
-https://docs.cloud.google.com/compute/docs/reference/rest/v1/networks has fields and methods.
+https://docs.cloud.google.com/compute/docs/reference/rest/v1/networks describes fields and methods.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from vertex_training.customjob.google.job_service import AnyJob
 
 
-#: What is in a network, by the name of its collection -> its list.
+#: Name of a collection -> request that lists its parts of networks.
 LISTS: Final = {
     "firewalls": rest.FIREWALLS,
     "subnetworks": rest.SUBNETWORKS,
@@ -51,12 +51,12 @@ _GATEWAY: Final = "/gateways/default-internet-gateway"
 def undeclared_parts(
     client: RestClient, network: DeclaredNetwork, ids: Collection[str]
 ) -> tuple[list[ResourceDifference], list[str]]:
-    """Return network parts that no state has, and descriptions of the parts that cannot be read.
+    """Return network parts that are in no state, and lines about parts that cannot be read.
 
-    ``ids`` are those of the state.
+    ``ids`` are the ids in the state.
 
     Raises:
-        CommandError: there is no answer, or another one than a refusal.
+        CommandError: a request failed for a reason other than a missing permission.
     """
     differences, refused = list[ResourceDifference](), list[str]()
     project = network.path.split("/")[1]
@@ -77,7 +77,7 @@ def undeclared_parts(
     except ForbiddenReadError:
         missing = rest.NETWORK.permission
         refused.append(f"network peerings of {network.path}: {missing} is missing")
-    # A peering that a team's extra.py makes has NETWORK/NAME as its id.
+    # A peering from a team's extra.py has the id NETWORK/NAME.
     own = {f"{network.path}/peerings/{name}" for name in network.peerings}
     short = network.path.rpartition("/")[2]
     left = (e for e in differences if e.id not in own and not {e.id, f"{short}/{e.name}"} & {*ids})
@@ -93,15 +93,15 @@ def _difference(collection: str, path: str, facts: Iterable[tuple[str, str]]) ->
     name = path.rpartition("/")[2]
     resource = f"{collection}/{name}"
     note = (
-        "No deployment removes it. Delete it, declare it in `extra.py`, or list "
-        f"`{resource}` with its reason under `drift.allowedResources`."
+        "Deployments do not remove this resource. Delete it, declare it in `extra.py`, or list "
+        f"`{resource}` with a reason under `drift.allowedResources`."
     )
     fields = tuple(PropertyDifference(field, value, "") for field, value in facts)
     return ResourceDifference(ADDED, name, WORDS[collection], path, fields, note, resource=resource)
 
 
 def _is_made_with_network(item: Mapping[str, Any]) -> bool:
-    """Return whether it is a route that comes with a network, a subnet or a peering.
+    """Return whether a route belongs to a network, a subnet or a peering.
 
     https://docs.cloud.google.com/vpc/docs/routes
     """
@@ -129,7 +129,7 @@ def _rule(rule: Mapping[str, Any]) -> str:
 
 
 def _path(link: str) -> str:
-    """Return the path of a full link, from ``projects/`` on."""
+    """Return the path of a full link, starting with ``projects/``."""
     _, path, rest = link.partition("projects/")
     return path + rest
 
@@ -138,7 +138,7 @@ _ACCOUNT: Final = "serviceAccount:"
 
 
 def orphaned_jobs(stack: StackRef, known: Collection[str]) -> list[ResourceDifference]:
-    """Return jobs of the stack that run and that its state, with the ids ``known``, does not have.
+    """Return running jobs of the stack that are not among ``known``, the ids in its state.
 
     Raises:
         CommandError: the local cloud does not run.
@@ -159,8 +159,10 @@ def submitted_by_hand(
     accounts: Collection[str],
     neighbours: Collection[str],
 ) -> tuple[list[ResourceDifference], list[str]]:
-    """Jobs that run as ``accounts`` (IAM members) and that the stack did not submit; and those that
-    say they are of ``neighbours``, other stacks of the checkout, which are not judged.
+    """Return jobs with ``accounts`` (IAM members) that the stack did not submit.
+
+    The second result are lines about jobs with labels of ``neighbours``, other stacks of the
+    checkout. These jobs are not judged.
 
     Raises:
         CommandError: the local cloud does not run.
@@ -184,24 +186,24 @@ def submitted_by_hand(
         labels = labels_of(job)
         submitter = labels.get(STACK_LABEL) if labels.get(REQUEST_ID_LABEL) else None
         if submitter == stack.stack:
-            continue  # an orphaned one
+            continue  # an orphaned job
         if submitter in neighbours:
-            text = f"{job.name} runs as {account} and says that it is of stack {submitter}"
+            text = f"{job.name} runs as {account}; by its label it belongs to stack {submitter}"
             not_judged.append(text)
             continue
         name = f"{kind_of(job).collection}/{job.display_name}"
         advice = (
-            f"To end it: `vt jobs cancel {view.job_id(job)} --stack {stack.stack}`; to keep it: "
-            f"list `{name}` with its reason under `drift.allowedResources`. Who submitted it is in "
-            "the project's audit log."
+            f"To end the job, run `vt jobs cancel {view.job_id(job)} --stack {stack.stack}`. To "
+            f"keep it, list `{name}` with a reason under `drift.allowedResources`. The project's "
+            "audit log shows the submitter."
         )
-        told = _job_difference(SUBMITTED, job.display_name, job, "account", advice)
-        differences.append(dataclasses.replace(told, resource=name))
+        difference = _job_difference(SUBMITTED, job.display_name, job, "account", advice)
+        differences.append(dataclasses.replace(difference, resource=name))
     return differences, not_judged
 
 
 def _trials(jobs: Jobs, live: Collection[AnyJob]) -> Iterator[str]:
-    """Yield names of the CustomJobs that are trials of live tuning jobs; lists leave trials out."""
+    """Yield names of CustomJobs of live tuning jobs, which lists omit."""
     for job in live:
         yield from (trial.custom_job for trial in getattr(jobs.whole(job), "trials", ()))
 

@@ -1,30 +1,30 @@
-"""``vt review``: what a change does, as the page a reviewer reads before saying yes.
+"""``vt review``: a report on a change, for the reviewer who approves it.
 
 ================  ========================================================================
 ``command``       the command line: options, exit codes
 ``report``        plan -> report; the list of kinds of risks; images; the plan's digest
-``jobs``          jobs: what happens to them, what they run on, what they can cost
+``jobs``          jobs: actions, machines, costs
 ``expenses``      schedules, snapshots and reservations, and what they cost
 ``serving``       model versions and endpoints: split, metrics, USD a month; their risks
-``grants``        IAM: bindings and access to data that are gained or lost, and why
-``reachability``  networks, peerings, firewalls, what everybody reaches
-``destroyed``     what is destroyed or renamed, or loses its protection; objects, by folder
-``losses``        data that is lost though its resource stays; keys; what Google refuses
-``guards``        limits that are raised; policies, rules, alerts and other guards that are lowered
-``first_screen``  whether it can be deployed, what remains, and a table of answers
+``grants``        IAM: gained and lost bindings and data access, with reasons
+``reachability``  networks, peerings, firewalls, public access
+``destroyed``     destroyed and renamed resources, removed protection; objects, by folder
+``losses``        lost data of resources that stay; encryption keys; changes that Google refuses
+``guards``        raised limits; lowered policies, rules, alerts and other guards
+``first_screen``  readiness, remaining commands, and a table of answers
 ``headline``      the verdict, and twelve questions of an approver with their answers
-``sections``      the report as titles, tables, lists and a picture, for a comment and a page
-``parts``         findings, kinds of risks, and what a section is made of
-``escaping``      names and values made harmless for Markdown and Mermaid
+``sections``      titles, tables, lists and a picture, for a comment and a page
+``parts``         findings, kinds of risks, parts of a section
+``escaping``      names and values escaped for Markdown and Mermaid
 ``markdown``      for the pull request, within GitHub's limit
-``html``          for a browser: one page, no scripts
+``html``          for a browser: one page without scripts
 ``json_report``   for programs: JSON with a schema version
 ================  ========================================================================
 
-Everything but ``command`` is pure: a plan in, a report out. ``vertex_training_cli.engine`` makes
-the plan of the engine's events.
+All modules except ``command`` are pure: they turn a plan into a report.
+``vertex_training_cli.engine`` builds the plan from the engine's events.
 
-A new kind of risk is a function with ``@risk``, listed in ``report``. One that only compares an
-input is a row of ``watched`` in ``resource_types.yaml``. A new section is a function in
-``sections``, a new question one in ``headline``.
+To add a kind of risk, write a function with ``@risk`` and list it in ``report``; to compare only
+an input, add a row to ``watched`` in ``resource_types.yaml``. Sections are functions in
+``sections``, questions are functions in ``headline``.
 """

@@ -1,4 +1,4 @@
-"""The command line of ``vt review``. The exit code is the outcome; see ``--help``."""
+"""Command line of ``vt review``. The exit code is the outcome; see ``--help``."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 #: A digest, or its first characters.
 DIGEST: Final = re.compile(r"[0-9a-f]{8,64}\Z")
-#: Characters of the engine's first error beside the report, which has all of it.
+#: Characters of the engine's first error on standard error. The report has the full error.
 MAX_WHY: Final = 500
 
 
@@ -168,17 +168,17 @@ def _summary(file: Path, stack: str) -> str:
         document = json.loads(file.read_text(encoding="utf-8"))
         summary, about = str(document["summary"]), str(document["stack"])
     except (ValueError, KeyError, TypeError):
-        text = f"--preflight {file}: it is no report of a preflight."
+        text = f"--preflight {file} is not a report of `vt preflight`."
         raise CommandError(
-            text, f"vt preflight --stack {stack} -o FILE writes FILE.json."
+            text, f"run `vt preflight --stack {stack} -o FILE`; it writes FILE.json."
         ) from None
     if about != stack:
-        raise CommandError(f"--preflight {file}: it is about {about}, and not about {stack}.")
+        raise CommandError(f"--preflight {file} is a report on stack {about}, not on {stack}.")
     return summary
 
 
 def _write_utf8() -> None:
-    """Let this process print any character, whatever the terminal's encoding."""
+    """Print any character, independent of the terminal's encoding."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(encoding="utf-8", errors="backslashreplace")
@@ -189,33 +189,35 @@ def _log(text: str) -> None:
 
 
 def _first_error(plan: Plan) -> str:
-    """Return the first error of a failed preview on one line; empty if it succeeded."""
+    """Return the first error of a failed preview on one line; empty after a success."""
     from vertex_training_cli.review.escaping import cut
 
     return "" if plan.succeeded or not plan.errors else cut(plan.errors[0].message, MAX_WHY)
 
 
 def _formats(files: list[Path], only: ReportFormat) -> dict[Path, ReportFormat]:
-    """Return the format of each file: ``only`` of one file, else that of its ending."""
+    """Return the format of each file: ``only`` for a single file, else by its ending."""
     if len(files) == 1:
         return {files[0]: only}
     endings = [output_format.value for output_format in ReportFormat]
     for file in files:
         if file.suffix[1:] not in endings:
-            raise CommandError(f"-o {file}: of several files, each ends in .{', .'.join(endings)}")
+            raise CommandError(
+                f"-o {file}: with several -o, each must end in .{', .'.join(endings)}"
+            )
     return {file: ReportFormat(file.suffix[1:]) for file in files}
 
 
 def _review(stack: str, expect: str, how: PreviewOptions) -> tuple[ReviewReport, Plan]:
     root = paths.root_of(Path.cwd())
     if root is None:
-        raise CommandError("there is no Pulumi.yaml here or above")
+        raise CommandError("no Pulumi.yaml in this folder or above")
     project_files.file_of(root, stack)
     if how.policy_levels and not how.policy_packs:
-        raise CommandError("--policy-levels is about a --policy-pack.", "add one.")
+        raise CommandError("--policy-levels requires --policy-pack.", "add --policy-pack.")
     if expect and not DIGEST.match(expect):
         raise CommandError(
-            f"--expect takes 8 to 64 hex digits of a plan's digest (got {expect[:80]})"
+            f"--expect must be 8 to 64 hex digits of a plan's digest (got {expect[:80]})"
         )
     ref = stacks.find_unchecked(root, stack)
     plan, source = _plan(ref, how)
@@ -225,17 +227,19 @@ def _review(stack: str, expect: str, how: PreviewOptions) -> tuple[ReviewReport,
     is_offline = how.offline or "offline" in source
     observed = observe.observe_jobs(ref, plan, offline=is_offline)
     problems = () if plan.succeeded else _problems(root, stack)
-    made = report.build(plan, source=source, expected=expect, problems=problems, observed=observed)
-    made = report.with_problems(made, jobs.same_requests(made.jobs))
+    result = report.build(
+        plan, source=source, expected=expect, problems=problems, observed=observed
+    )
+    result = report.with_problems(result, jobs.same_requests(result.jobs))
     if not is_offline:
         pulumi = PulumiCli(root, ref.preview_target(offline=False).env)
         moved = deployed.find_moved_jobs(ref, deployed.planned_from(plan), pulumi)
-        made = report.with_problems(made, moved)
-    return _with_images(made, ref, offline=is_offline), plan
+        result = report.with_problems(result, moved)
+    return _with_images(result, ref, offline=is_offline), plan
 
 
 def _with_images(report: ReviewReport, ref: StackRef, *, offline: bool) -> ReviewReport:
-    """Return the report with what registries say of the images that jobs would run."""
+    """Return the report with the answers of registries about the images of jobs."""
     from vertex_training_cli.images import lookup
     from vertex_training_cli.review.report import with_images
 
@@ -253,7 +257,7 @@ def _with_images(report: ReviewReport, ref: StackRef, *, offline: bool) -> Revie
 
 
 def _plan(ref: StackRef, how: PreviewOptions) -> tuple[Plan, str]:
-    """Return the plan, and the state that it begins with, in words."""
+    """Return the plan, and a description of the state that it starts from."""
     from vertex_training_cli import policy_levels
     from vertex_training_cli.engine.preview import make_plan
 
@@ -271,7 +275,7 @@ def _plan(ref: StackRef, how: PreviewOptions) -> tuple[Plan, str]:
 
 
 def _load_the_rest() -> None:
-    """Load what a report needs while the engine works: a review takes hardly longer than it."""
+    """Load the modules of a report in parallel with the engine, to save time."""
     from vertex_training_cli.review import html, json_report, markdown, report
 
     del json_report, markdown, report
@@ -280,7 +284,7 @@ def _load_the_rest() -> None:
 
 @contextmanager
 def _progress(stack: str) -> Iterator[Callable[[int], None]]:
-    """Show a line that moves while the preview runs; nothing without a terminal."""
+    """Show a progress line during the preview, if there is a terminal."""
     if not sys.stderr.isatty():
         yield lambda _: None
         return
@@ -291,7 +295,7 @@ def _progress(stack: str) -> Iterator[Callable[[int], None]]:
 
 
 def _problems(root: Path, stack: str) -> list[Problem]:
-    """Return the problems in the stack's files; empty if the preview failed otherwise."""
+    """Return the problems in the stack's files; empty if the preview failed for another reason."""
     from vertex_training.stack import load
     from vertex_training_cli.check.checking import shown_from
 
@@ -301,7 +305,7 @@ def _problems(root: Path, stack: str) -> list[Problem]:
     except ConfigError as failed:
         return list(failed.problems)
     except OSError:
-        return []  # the program has reported which file it could not read
+        return []  # the program has reported the unreadable file
     problems = [problem for result in results.values() for problem in result.errors]
     return [*problems, *loaded.exceeded_limits(results)]
 

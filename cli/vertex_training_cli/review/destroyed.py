@@ -1,9 +1,9 @@
-"""Destroyed resources of a plan, lost protection, objects by folder, and renamed entries.
+"""Destroyed resources of a plan, removed protection, objects by folder, and renamed entries.
 
-A folder of the stack file is a resource for each file. A reviewer reads a line a folder.
+A folder in the stack file is a resource for each file. A report has one line for a folder.
 
-A renamed entry keeps what is there by ``formerly``; without it, or with a wrong one, it is made
-anew. An entry that was another team's (``existing``) and is the stack's own begins empty.
+A renamed entry keeps its resource by ``formerly``; without the correct ``formerly`` the resource is
+recreated. An entry that changes from ``existing`` to a resource of the stack starts empty.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ from vertex_training_cli.engine.values import as_mapping, diff_fields
 from vertex_training_cli.review import grants, jobs, serving
 from vertex_training_cli.review.parts import LOST, Finding, Quote, risk
 
-#: Steps after which the resource is gone.
+#: Steps that delete the resource.
 DELETIONS: Final = ("delete", "delete-replaced")
-#: How the component for buckets names its resources.
+#: Prefix of resource names of the component for buckets.
 PREFIX: Final = "storage-"
-#: Characters of a command that is to be copied.
+#: Characters of a command, enough never to shorten it.
 COMMAND: Final = 400
-#: Objects of one folder from which on they are one line.
+#: Number of objects in one folder that are grouped into one line.
 FEW: Final = 2
-#: What a job is in the program: itself, or its schedule.
+#: Resource names of a job in the program: the job, or its schedule.
 _OF_JOBS: Final = ("training-{}", "training-{}-schedule")
-#: Section of the stack file -> names that an entry's resource may have in the program.
+#: Section of the stack file -> possible names of an entry's resource in the program.
 RESOURCES: Final[Mapping[str, tuple[str, ...]]] = {
     "buckets": ("storage-{}",),
     "secrets": ("secrets-{}",),
@@ -42,31 +42,31 @@ RESOURCES: Final[Mapping[str, tuple[str, ...]]] = {
     "jobs": _OF_JOBS,
     "tuning": _OF_JOBS,
 }
-#: Pairs that are compared: a plan of a pull request has as many steps as it likes.
+#: Limit of compared pairs: a pull request decides about the number of steps.
 COMPARED: Final = 10_000
-#: Sections with data: the output of this name has what each key was deployed as.
+#: Sections with data: the output with this name has the deployed name of each key.
 OUTPUTS: Final = ("buckets", "secrets")
-#: The resource of section ``registry``, which has no keys; its output is one text.
+#: The resource of section ``registry``, which has no keys. Its output is one text.
 REGISTRY: Final = "registry-docker"
-#: Rule of the problem of a loss that the stack file does not accept.
+#: Rule of the problem of a loss that is not in ``acceptedLosses``.
 ACCEPTED_LOSS: Final = "accepted-loss"
 
 
 @dataclass(frozen=True, slots=True)
 class DestructiveChange:
-    """A resource that is destroyed, for good or to be made anew."""
+    """A resource that is destroyed or recreated."""
 
     name: str
     type: str
     replaced: bool
     takes: str
-    """Data lost with it; empty if it has no data of users."""
+    """Data lost with the resource; empty without user data."""
     refused: bool = False
-    """True if it is protected: the engine refuses, and the preview fails."""
+    """True if the resource is protected: the engine refuses, and the preview fails."""
 
     @property
     def is_loss(self) -> bool:
-        """True if data without a copy is lost. Files of the stack are copies of its objects."""
+        """True if the only copy of data is lost. Files of the stack are copies of its objects."""
         return bool(self.takes) and not (self.refused or resource_types.find(self.type).copy)
 
 
@@ -75,7 +75,7 @@ class FolderChange:
     """Changes to the objects below one prefix of a bucket."""
 
     name: str
-    """``BUCKET/PREFIX``, by the bucket's key in the stack file."""
+    """``BUCKET/PREFIX`` with the bucket's key in the stack file."""
     added: list[str] = field(default_factory=list)
     """Names of resources."""
     changed: list[str] = field(default_factory=list)
@@ -83,18 +83,18 @@ class FolderChange:
 
     @property
     def counts(self) -> str:
-        """``3 added, 1 changed, 2 removed``; what there is none of is left out."""
+        """Counts without zeros, like ``3 added, 1 changed, 2 removed``."""
         lists = {"added": self.added, "changed": self.changed, "removed": self.removed}
         return ", ".join(f"{len(names)} {word}" for word, names in lists.items() if names)
 
     @property
     def names(self) -> set[str]:
-        """All of them."""
+        """Names of all changed resources."""
         return {*self.added, *self.changed, *self.removed}
 
 
 def destroyed(plan: Plan) -> tuple[DestructiveChange, ...]:
-    """Return what is destroyed, without rights, jobs and folders, which have their own parts."""
+    """Return destroyed resources. Grants, jobs and folders are in other parts of the report."""
     grouped = {name for folder in folder_changes(plan) for name in folder.names}
     changes = [
         DestructiveChange(
@@ -115,13 +115,13 @@ def _is_destructive(step: Step) -> bool:
     if own or grants.grants_alone(step):
         return False
     if step.op == "replace":
-        # An object comes again at once: new content of a file, or a new package of code.
+        # An object is replaced at once: new content of a file, or a new package of code.
         return step.type != OBJECT
     return step.op in DELETIONS and not stays(step)
 
 
 def stays(step: Step) -> bool:
-    """Return whether it is deleted from the state alone, and stays in the cloud."""
+    """Return whether the resource is only deleted from the state, and stays in the cloud."""
     if step.op not in DELETIONS:
         return False
     if step.old is not None and step.old.retained:
@@ -135,16 +135,13 @@ def _remade(finding: Finding, quote: Quote) -> str:
     return f"{name} ({quote(finding.what, COMMAND)})" if finding.what else name
 
 
-def _remade_in_list(finding: Finding, quote: Quote) -> str:
-    return f"made anew, empty, it was deleted in the cloud: {_remade(finding, quote)}"
-
-
-@risk("made anew, empty: it was deleted in the cloud", _remade, "madeAnew", LOST, "destroys",
-      "name restore=what protected=also", in_list=_remade_in_list)  # fmt: skip
+@risk("deleted in the cloud, recreated without data", _remade, "madeAnew", LOST, "destroys",
+      "name restore=what protected=also")  # fmt: skip
 def remade(plan: Plan) -> list[Finding]:
-    """Return resources with data that were deployed and are gone; with what to do about it.
+    """Return deployed resources with data that were deleted in the cloud, with a way to restore.
 
-    A refresh of this preview found it, or one before: then the outputs of the stack still have it.
+    A refresh of this preview, or an earlier one, detected the deletion. After an earlier refresh,
+    only the outputs of the stack still name the resource.
     """
     findings = list[Finding]()
     deployed = set(deployed_names(plan).values())
@@ -159,7 +156,7 @@ def remade(plan: Plan) -> list[Finding]:
 
 
 def refused_losses(plan: Plan) -> tuple[Finding, ...]:
-    """Return protected resources that would be made anew, empty, against the stack file."""
+    """Return protected resources that would be recreated without data, without an accepted loss."""
     accepted = accepted_losses(plan)
     return tuple(
         finding for finding in remade(plan) if finding.also and finding.name not in accepted
@@ -167,34 +164,35 @@ def refused_losses(plan: Plan) -> tuple[Finding, ...]:
 
 
 def accepted_losses(plan: Plan) -> Mapping[str, str]:
-    """Return names of resources, and why each may be made anew, empty."""
+    """Return names of resources with accepted losses, and the reasons."""
     return as_mapping(plan.section("drift").get("acceptedLosses"))
 
 
 def needless_acceptances(plan: Plan) -> tuple[Diagnostic, ...]:
     """Return a warning for each accepted loss of an existing resource."""
-    there = {step.name for step in plan.steps if step.custom and step.old is not None}
+    existing = {step.name for step in plan.steps if step.custom and step.old is not None}
     return tuple(
         Diagnostic(
             "warning",
-            f"drift.acceptedLosses: {name} is there. Remove it, or its next loss is accepted, too.",
+            f"drift.acceptedLosses: {name} exists. Remove the entry: it would accept a later loss.",
         )
         for name in sorted(accepted_losses(plan))
-        if name in there
+        if name in existing
     )
 
 
 def loss_problem(loss: Finding) -> Problem:
-    """Return why nothing may be deployed, and both ways on."""
-    hint = f"{loss.what or 'restore it'}. If it is lost: drift.acceptedLosses in the stack file"
-    what = "is protected, was deleted in the cloud, and would be made anew, empty"
+    """Return the problem that forbids a deployment, with two ways to proceed."""
+    restore = loss.what or "restore the resource"
+    hint = f"{restore}. If its data is lost, add it to drift.acceptedLosses in the stack file"
+    what = "a protected resource was deleted in the cloud and would be recreated without data"
     return Problem(what, loss.name, hint, rule=ACCEPTED_LOSS)
 
 
 @risk("protection removed", "{name}", "unprotected", LOST, "destroys",
       answer="{} loses its protection", in_list="{name} loses its protection")  # fmt: skip
 def unprotected(plan: Plan) -> list[Finding]:
-    """Return resources that stay, and lose their protection."""
+    """Return resources that stay and lose their protection."""
     both = (step for step in plan.steps if step.custom and step.old and step.new)
     return sorted(
         Finding(s.name) for s in both if s.old and s.old.protect and s.new and not s.new.protect
@@ -207,7 +205,7 @@ def protected(plan: Plan) -> tuple[str, ...]:
 
 
 def folder_changes(plan: Plan) -> tuple[FolderChange, ...]:
-    """Return folders of which several objects change, by name."""
+    """Return folders with several changed objects, by name."""
     prefixes, folders = _prefixes(plan), dict[str, FolderChange]()
     for step in plan.changed:
         if step.type == OBJECT and step.name.startswith(PREFIX):
@@ -222,14 +220,14 @@ def _add(folder: FolderChange, step: Step) -> None:
 
 
 def _folder(name: str, prefixes: list[str]) -> str:
-    """Return the folder of an object in the stack file; guess one that was removed."""
+    """Return the folder of an object in the stack file, or guess a removed folder."""
     known = next((prefix for prefix in prefixes if name.startswith(f"{prefix}/")), "")
     bucket, _, path = name.partition("/")
     return known or (f"{bucket}/{path.partition('/')[0]}" if "/" in path else bucket)
 
 
 def _prefixes(plan: Plan) -> list[str]:
-    """Return ``BUCKET/PREFIX`` of each folder in the stack file, longer ones first."""
+    """Return ``BUCKET/PREFIX`` of each folder in the stack file, longer prefixes first."""
     prefixes = [
         f"{key}/{prefix_of(str(name))}".rstrip("/")
         for key, bucket in plan.section("buckets").items()
@@ -239,29 +237,29 @@ def _prefixes(plan: Plan) -> list[str]:
 
 
 def fate(change: DestructiveChange) -> str:
-    """Return what happens to a destroyed resource."""
-    verb = "destroyed and made anew" if change.replaced else "destroyed"
-    return f"refused, it is protected; otherwise {verb}" if change.refused else verb
+    """Return the effect on a destroyed resource."""
+    verb = "destroyed and recreated" if change.replaced else "destroyed"
+    return f"refused because protected, otherwise {verb}" if change.refused else verb
 
 
 def _rename(finding: Finding, quote: Quote) -> str:
     formerly, entry = f"formerly: {finding.old}", f"{finding.name}.{finding.new}"
-    kept = f"({quote(formerly)} in {quote(entry)} keeps what is"
-    return f"{quote(finding.old)} → {quote(finding.new)} {kept} there)"
+    fix = f"{quote(formerly)} in {quote(entry)} keeps the resource"
+    return f"{quote(finding.old)} → {quote(finding.new)} ({fix})"
 
 
 @risk("renamed without formerly", _rename, "renames", LOST, fields="section=name old new")
 def renames(plan: Plan) -> list[Finding]:
-    """Return entries that are made anew, and differ by their names alone from ones that go."""
+    """Return created entries that differ from deleted entries only by their names."""
     gone = {step.name: step for step in plan.changed if step.op == "delete"}
-    made = {step.name: step for step in plan.changed if step.op == "create"}
+    created = {step.name: step for step in plan.changed if step.op == "create"}
     pairs = (
         (Finding(section, "", old, key), gone[template.format(old)], new)
         for section, templates in RESOURCES.items()
         for template in templates
         for olds in (_keys_of(template, gone),)
         for key in sorted(plan.section(section))
-        if (new := made.get(template.format(key)))
+        if (new := created.get(template.format(key)))
         for old in olds
     )
     some = itertools.islice(pairs, COMPARED)
@@ -279,7 +277,7 @@ def _keys_of(template: str, steps: Mapping[str, Step]) -> list[str]:
 
 
 def _differ_by_name(old: Step, new: Step, before: str, after: str) -> bool:
-    """Return whether ``new`` is ``old`` with the one key in place of the other."""
+    """Return whether ``new`` equals ``old`` after replacing the key."""
     if old.type != new.type or old.old is None or new.new is None:
         return False
     if old.type in WITH_REQUEST:
@@ -295,7 +293,7 @@ def _differ_by_name(old: Step, new: Step, before: str, after: str) -> bool:
 
 
 def deployed_names(plan: Plan) -> dict[str, str]:
-    """Return resources with data by their names in the program, as they were deployed."""
+    """Return the deployed names of resources with data, by their names in the program."""
     names = {
         template.format(key): str(deployed)
         for section in OUTPUTS
@@ -307,77 +305,76 @@ def deployed_names(plan: Plan) -> dict[str, str]:
     return names
 
 
-@risk("new and empty in place of another", "{name} (until now {old})", "substitutes", LOST,
+@risk("replaced by a new, empty resource", "{name} (before: {old})", "substitutes", LOST,
       "destroys", "path=name old new")  # fmt: skip
 def substitutes(plan: Plan) -> Iterator[Finding]:
-    """Yield resources with data that are new and empty, with what the entry was until now."""
+    """Yield new, empty resources with the previous resource of the same entry."""
     before = deployed_names(plan)
     for step in plan.changed:
         if step.op != "create" or step.name not in before:
             continue
         old, new = before[step.name], resource_types.find(step.type).output_of(step.inputs)
         if old != new:
-            # Of most the last part says it; a repository has its project before that.
+            # The last part of a name is enough, except for a repository in another project.
             short = old if step.name == REGISTRY else old.rpartition("/")[2]
             yield Finding(step.name, old=short, new=new)
 
 
 def unknown_first_names(plan: Plan) -> tuple[Diagnostic, ...]:
-    """Return a warning for each unknown ``formerly``; none for a stack that is all new."""
+    """Return a warning for each unknown ``formerly``; empty for a first deployment."""
     created = {step.name for step in plan.steps if step.op == "create"}
     if not any(step.old is not None for step in plan.steps if step.custom):
         return ()
     return tuple(
         Diagnostic(
             "warning",
-            f"{section}.{key}: formerly: {former} names nothing that is deployed, so it is made "
-            f"anew. Was it {key} already, or another name? Read what is destroyed below.",
+            f"{section}.{key}: formerly: {former} matches no deployed resource, so a new resource "
+            "is created. Correct or remove formerly, and check the destroyed resources below.",
         )
         for section, templates in RESOURCES.items()
-        for key, former in _given(plan, section)
+        for key, former in _former_names(plan, section)
         if any(template.format(former) in created for template in templates)
     )
 
 
-def _given(plan: Plan, section: str) -> Iterator[tuple[str, str]]:
-    """Yield (key, ``formerly``) of the entries that have one."""
+def _former_names(plan: Plan, section: str) -> Iterator[tuple[str, str]]:
+    """Yield (key, ``formerly``) of the entries with ``formerly``."""
     for key, entry in plan.section(section).items():
         if isinstance(entry, Mapping) and isinstance(entry.get("formerly"), str):
             yield str(key), entry["formerly"]
 
 
 def _with_data(change: DestructiveChange, quote: Quote) -> str:
-    return f"{quote(change.name)} ({'made anew, empty' if change.replaced else 'destroyed'})"
+    return f"{quote(change.name)} ({'recreated without data' if change.replaced else 'destroyed'})"
 
 
 @risk("data is lost", _with_data, "", LOST, "destroys", answer="{}", in_list="")
 def lost_with_resource(plan: Plan) -> list[DestructiveChange]:
-    """Return what is destroyed with data."""
+    """Return destroyed resources with data."""
     return [change for change in destroyed(plan) if change.is_loss]
 
 
-@risk("refused, it is protected", "{name}", "", "", "destroys", in_list="")
+@risk("refused because protected", "{name}", "", "", "destroys", in_list="")
 def refused(plan: Plan) -> list[DestructiveChange]:
-    """Return what the engine refuses to destroy."""
+    """Return resources that the engine refuses to destroy."""
     return [change for change in destroyed(plan) if change.refused]
 
 
 def _removed(folder: FolderChange, quote: Quote) -> str:
-    return f"{len(folder.removed)} objects below {quote(folder.name)}, files of the stack"
+    return f"{len(folder.removed)} objects below {quote(folder.name)} (files of the stack)"
 
 
 @risk("", _removed, "", LOST, "destroys", answer="{}", in_list="")
 def removed_objects(plan: Plan) -> list[FolderChange]:
-    """Return folders that lose objects."""
+    """Return folders with removed objects."""
     return [folder for folder in folder_changes(plan) if folder.removed]
 
 
 def _without_data(change: DestructiveChange, quote: Quote) -> str:
-    name = quote(change.name)
-    return f"refused, it is protected: {name}" if change.refused else f"{name} ({fate(change)})"
+    return f"{quote(change.name)} ({fate(change)})"
 
 
 @risk("", _without_data, "", LOST, "destroys", answer="{}", in_list="")
 def destroyed_without_data(plan: Plan) -> list[DestructiveChange]:
-    """Return what is destroyed without data."""
+    """Return destroyed resources without data."""
     return [change for change in destroyed(plan) if not change.is_loss]

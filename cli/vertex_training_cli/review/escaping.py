@@ -1,4 +1,4 @@
-"""Names and values made harmless: none becomes markup, a link, a mention or a hidden character."""
+"""Escape names and values: no markup, links, mentions or hidden characters remain."""
 
 from __future__ import annotations
 
@@ -7,22 +7,22 @@ from typing import Final
 
 from vertex_training_cli.console import is_seen
 
-#: Longer values are cut; the field diff of the JSON report has them in full.
+#: Longer values are cut; the field diff of the JSON report has the full values.
 MAX_SHOWN: Final = 160
 
-#: What reports add to names themselves.
+#: Characters that reports add to names.
 OWN: Final = "…→"
-#: What is before and after a word.
+#: Characters before and after a word.
 _EDGES: Final = re.compile(r"\A\W+|\W+\Z")
-#: Scripts without blanks between words: a sentence is one word, and no letter is like a Latin one.
+#: Scripts without blanks between words: a sentence is one word, no letter resembles a Latin one.
 _EAST_ASIAN: Final = re.compile(r"[\u3041-\u30ff\u3400-\u9fff\uac00-\ud7a3]+")
 
 
 def visible(value: str) -> str:
-    """Return ``value`` on one line, with invisible characters spelt out, and names in ASCII.
+    """Return ``value`` on one line, with invisible characters spelled out, and names in ASCII.
 
-    Names of Google Cloud, of Pulumi and of people are ASCII, so another letter in one only looks
-    like it. A single word is a name, and so is one that mixes ASCII with other than Latin letters.
+    Names in Google Cloud and Pulumi are ASCII, so another letter in a name is a look-alike. A
+    single word is a name, and so is a word that mixes ASCII with letters other than Latin.
 
     >>> visible("a\\n b\\u202e"), visible("of b\\u0430nk")
     ('a b\\\\u202e', 'of b\\\\u0430nk')
@@ -48,22 +48,22 @@ def _visible_word(word: str, *, is_name: bool) -> str:
 
 
 def _is_prose(word: str) -> bool:
-    """Return whether a word is all of another script, or of Latin letters with accents."""
+    """Return whether a word consists of another script alone, or of Latin letters with accents."""
     latin = (char in "-'\u2019" or (char.isalpha() and char <= "\u024f") for char in word)
     return not any(map(str.isascii, word)) or all(latin)
 
 
 def cut(value: str, length: int = MAX_SHOWN) -> str:
-    """Return ``value`` as :func:``visible`` does, cut to ``length`` characters."""
+    """Return ``visible(value)``, cut to ``length`` characters."""
     line = visible(value)
     return line if len(line) <= length else line[: length - 1] + "…"
 
 
 def code(value: str, length: int = MAX_SHOWN) -> str:
-    """Return ``value`` as code in Markdown, also inside of a table.
+    """Return ``value`` as code in Markdown, also inside a table.
 
-    In code nothing is a mention, a link or an emoji. A pipe would end a table's cell and a
-    backtick the code, whatever stands before it; with either in it, HTML's entities do it.
+    Code has no mentions, links or emoji. A pipe would end a table's cell and a backtick the code,
+    even after a backslash; values with either are written as HTML entities.
     """
     line = cut(value, length)
     if not line:
@@ -75,7 +75,7 @@ def code(value: str, length: int = MAX_SHOWN) -> str:
 
 
 def block(value: str) -> str:
-    """Return several lines as a block of code in Markdown."""
+    """Return lines as a block of code in Markdown."""
     lines = [visible(line) for line in value.splitlines()]
     longest = max((len(run) for run in re.findall("`+", value)), default=0)
     fence = "`" * max(3, longest + 1)

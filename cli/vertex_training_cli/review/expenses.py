@@ -1,9 +1,9 @@
-"""Schedules, snapshots and reservations of a plan: what costs something beside jobs and endpoints.
+"""Schedules, snapshots and reservations of a plan: costs beside those of jobs and endpoints.
 
-What a query of a snapshot reads, or what is there already, is among its inputs (``resolved``): the
-provider asked during the review's preview. A reservation is paid for whether it is used or not.
-Machines that it gives back are sold to whoever asks first; one that is made anew, for example with
-other GPUs or in another zone, is deleted first, since both have one name.
+The provider estimates the query of a snapshot during the review's preview, and puts the result into
+its inputs (``resolved``). A reservation costs money, used or not. Machines that a reservation
+releases may go to another customer. A reservation that is recreated, for example with other GPUs or
+in another zone, is deleted first, because both have the same name.
 """
 
 from __future__ import annotations
@@ -28,19 +28,19 @@ from vertex_training_cli.review.parts import LOST, READABLE, Finding, Quote, fir
 
 SCHEDULE_ACTIONS: Final = {"create": "begin", "update": "change", "delete": "end"}
 SCHEDULE_FATES: Final = {
-    "begin": "begins: the first slot after the deployment is the first that is submitted",
-    "change": "changes: the next slot is submitted as it is then",
-    "end": "ends: nothing is submitted any more, and the job of a slot that runs is cancelled",
+    "begin": "starts: submits jobs from the first slot after the deployment",
+    "change": "changes from the next slot",
+    "end": "ends: submits no more jobs, and its running job is cancelled",
     "keep": "unchanged",
 }
-#: Slots that a report names.
+#: Number of slots in a report.
 SLOTS: Final = 5
-#: What nobody submits is no slot: said where a schedule is.
+#: Note below the table of schedules.
 TIMER: Final = (
-    "`vt jobs advance` submits slots, whenever a timer runs it: without one, nothing runs. Slots "
-    "are named in UTC, as seen from when this was written."
+    "A timer must run `vt jobs advance`, which submits the due slots. Slots are in UTC, counted "
+    "from the time of this report."
 )
-#: What a step means for a snapshot. Nothing of one is ever deleted.
+#: Step -> action on a snapshot. The stack never deletes files of a snapshot.
 SNAPSHOT_ACTIONS: Final = {
     "create": "query",
     "replace": "query",
@@ -49,55 +49,59 @@ SNAPSHOT_ACTIONS: Final = {
 }
 SNAPSHOT_FATES: Final = {
     "query": "queried",
-    "take": "taken as it is there",
-    "change": "its bound changes, nothing is queried",
-    "leave": "leaves the stack, its files stay",
+    "take": "adopted: the snapshot exists, no query runs",
+    "change": "changed bound, no query runs",
+    "leave": "removed from the stack, files stay",
     "keep": "unchanged",
 }
-#: What no plan has of a snapshot that it queries.
-NOT_ASKED: Final = "not asked"
+#: Estimate of a snapshot in a plan without an answer of BigQuery.
+NOT_ASKED: Final = "not estimated"
 SNAPSHOT_PRICES: Final = (
-    "Prices: on demand by location, the free TiB of each month not deducted; the highest that is "
-    "known where a location's is unknown. The bound is what the query may be billed for; BigQuery "
-    "refuses more without a charge. Files of snapshots, of those before as well, stay "
+    "Prices are on-demand prices by location, without the free TiB a month, and the highest known "
+    "price for an unknown location. The bound is the most that the query may bill: BigQuery "
+    "refuses a larger query without a charge. Files of all snapshots, also earlier ones, stay "
     "until `vt data snapshots delete`."
 )
 
 
 @dataclass(frozen=True, slots=True)
 class ScheduleChange:
-    """A schedule after the plan; before it, if it ends."""
+    """A schedule after the plan (before it, if it ends)."""
 
     name: str
     """The job's name in the stack."""
     action: str
     """A key of ``SCHEDULE_FATES``."""
     words: str
-    """When, in words."""
+    """The calendar in words."""
     paused: bool
     missed: str
     """Handling of missed slots: latest, skip or all."""
     slots: tuple[str, ...]
-    """The next ones; none while it is paused, or after its end."""
+    """The next slots; empty while the schedule is paused, or if it ends."""
     most_a_month: int
     worst_month_usd: float | None
-    """Of slots that all run until their timeout; None without a price."""
+    """Cost of a month if all slots run until their timeout; None without a price."""
     account: str
     images: tuple[str, ...]
     differences: tuple[FieldDifference, ...]
     dropped: tuple[str, ...] = ()
-    """Slots that are due, were not submitted, and are not made up for."""
+    """Due slots that were not submitted and never will be."""
 
     @property
     def cost(self) -> str:
-        """Return what a month of it can cost, in words."""
-        if self.paused:
-            return f"nothing while it is paused, {usd(self.worst_month_usd)} a month afterwards"
-        return f"at most {usd(self.worst_month_usd)} a month ({self.most_a_month} slots)"
+        """Return the maximum cost of a month as text."""
+        usd_a_month = self.worst_month_usd
+        price = "price unknown" if usd_a_month is None else f"at most {usd(usd_a_month)} a month"
+        return (
+            f"$0 while paused, then {price}"
+            if self.paused
+            else f"{price} ({self.most_a_month} slots)"
+        )
 
 
 def schedule_changes(plan: Plan, now: datetime | None = None) -> tuple[ScheduleChange, ...]:
-    """Return all schedules of a plan by name; their next slots are those after ``now``."""
+    """Return all schedules of a plan by name, with their next slots after ``now``."""
     moment = now or datetime.now(UTC)
     changes = (_schedule(step, moment) for step in plan.steps if step.type == SCHEDULE)
     return tuple(sorted(changes, key=lambda change: change.name))
@@ -117,7 +121,7 @@ def _schedule(step: Step, now: datetime) -> ScheduleChange:
     return ScheduleChange(
         name=job_name(step),
         action=action,
-        words=calendar.words if calendar else "no cron line",
+        words=calendar.words if calendar else "no valid cron line",
         paused=paused,
         missed=str(schedule.get("missed", "")),
         slots=tuple(f"{slot:%Y-%m-%d %H:%M}" for slot in slots),
@@ -130,13 +134,13 @@ def _schedule(step: Step, now: datetime) -> ScheduleChange:
 
 
 def _calendar(schedule: Mapping[str, Any]) -> cron.Calendar | None:
-    """Return the calendar of inputs; None if they are in no order."""
+    """Return the calendar of inputs; None if they are invalid."""
     line, zone = str(schedule.get("cron", "")), str(schedule.get("timeZone", ""))
     return None if cron.problem(line) or zone not in cron.zones() else cron.Calendar(line, zone)
 
 
 def _differences(step: Step) -> list[FieldDifference]:
-    """Return what changes in the calendar, then in what every slot submits."""
+    """Return the differences in the calendar, then in the job of a slot."""
     if step.old is None or step.new is None or not step.changes:
         return []
     both = (as_mapping(state.inputs.get("schedule")) for state in (step.old, step.new))
@@ -144,25 +148,25 @@ def _differences(step: Step) -> list[FieldDifference]:
 
 
 def costs_in_words(changes: Sequence[ScheduleChange], quote: Quote) -> list[str]:
-    """Return what schedules that begin or change can cost."""
+    """Return the maximum costs of new and changed schedules."""
     changed = (change for change in changes if change.action in ("begin", "change"))
     return [f"schedule {quote(change.name)}: {change.cost}" for change in changed]
 
 
 def ends_in_words(changes: Sequence[ScheduleChange], quote: Quote) -> list[str]:
-    """Return schedules that end."""
+    """Return phrases about schedules that end."""
     return [f"schedule {quote(change.name)} ends" for change in changes if change.action == "end"]
 
 
 def drops_in_words(changes: Sequence[ScheduleChange], quote: Quote) -> list[str]:
-    """Return slots that are due, and that a changed schedule drops."""
+    """Return due slots that a changed schedule drops."""
     dropped = ((change, first([quote(slot) for slot in change.dropped])) for change in changes)
     return [f"{quote(change.name)} {slots}" for change, slots in dropped if slots]
 
 
 @dataclass(frozen=True, slots=True)
 class SnapshotChange:
-    """A snapshot after the plan; before it, if it leaves the stack."""
+    """A snapshot after the plan (before it, if removed from the stack)."""
 
     name: str
     action: str
@@ -171,26 +175,26 @@ class SnapshotChange:
     folder: str
     bound_bytes: int
     bound_usd: float
-    """The price of that on demand."""
+    """The on-demand price of ``bound_bytes``."""
     reads_bytes: int | None
-    """Bytes that its query would read; None without an estimate."""
+    """Bytes that the query would read; None without an estimate."""
     at_least: bool
-    """True if it may read more than that."""
+    """True if the query may read more than ``reads_bytes``."""
     usd: float | None
-    """The price of what it reads on demand; None without one."""
+    """The on-demand price of ``reads_bytes``; None without a price."""
     rows: int | None
-    """Of one that is there; None of others."""
+    """Number of rows of an existing snapshot, else None."""
     bytes: int | None
     queried_at: str
     sources: tuple[str, ...]
     changed: tuple[str, ...]
-    """Sources that changed after the query, and when. That is no change of the snapshot."""
+    """Source tables that changed after the query, with times. The snapshot itself is unchanged."""
     personal: tuple[str, ...]
-    """Columns that look like data about people."""
+    """Columns that look like personal data."""
     readers: tuple[str, ...]
-    """Jobs after the plan whose requests name its folder."""
+    """Jobs after the plan with the snapshot's folder in their requests."""
     told: str
-    """All of this in a line."""
+    """The estimate in a line."""
 
 
 def snapshot_changes(plan: Plan) -> tuple[SnapshotChange, ...]:
@@ -205,14 +209,16 @@ def _snapshot(step: Step, jobs: Mapping[str, str]) -> SnapshotChange:
     inputs = step.inputs
     identity, options = (as_mapping(inputs.get(key)) for key in ("snapshot", "options"))
     resolved, action = (
-        _known(as_mapping(inputs.get(RESOLVED))),
+        _estimate(as_mapping(inputs.get(RESOLVED))),
         SNAPSHOT_ACTIONS.get(step.op, "keep"),
     )
     rows, bound = resolved.get("rows"), _whole(options.get("maxBytesBilled")) or 0
     reads, name = resolved.get("processed"), str(identity.get("name") or step.name)
     bucket, stack = identity.get("bucket"), identity.get("stack")
     place = f"{bucket}/{SNAPSHOTS}/{stack}/{name}/{inputs.get('requestId')}"
-    location = str(value_at(inputs, "request.location") or "")  # none: priced as an unknown one
+    location = str(
+        value_at(inputs, "request.location") or ""
+    )  # empty: priced as an unknown location
     at_least = bool(resolved.get("atLeast"))
     unpriced = reads is None or at_least or resolved.get("capacity")
     price = None if reads is None or unpriced else estimate.usd(reads, location)
@@ -240,8 +246,8 @@ def _snapshot(step: Step, jobs: Mapping[str, str]) -> SnapshotChange:
     )
 
 
-def _known(resolved: Mapping[str, object]) -> dict[str, Any]:
-    """Return what the provider found, by the types that it writes; a plan is not trusted."""
+def _estimate(resolved: Mapping[str, object]) -> dict[str, Any]:
+    """Return the provider's estimate with checked types, because a plan is not trusted."""
     if not resolved:
         return {}
     return {
@@ -253,9 +259,9 @@ def _known(resolved: Mapping[str, object]) -> dict[str, Any]:
 
 
 def _whole(value: object) -> int | None:
-    """Return a whole number that the engine wrote as a float or a text; None if it is none."""
+    """Return an integer that the engine wrote as a float or a text; None for other values."""
     try:
-        return int(value)  # pyright: ignore[reportArgumentType] - whatever it is, or an error
+        return int(value)  # pyright: ignore[reportArgumentType] - any value, or an error
     except (TypeError, ValueError, OverflowError):
         return None
 
@@ -265,14 +271,14 @@ def _texts(value: object) -> tuple[str, ...]:
 
 
 def queried(changes: Sequence[SnapshotChange]) -> list[SnapshotChange]:
-    """Return the snapshots whose query runs."""
+    """Return the snapshots with a query in this plan."""
     return [change for change in changes if change.action == "query"]
 
 
 def query_cost(change: SnapshotChange, quote: Quote) -> str:
-    """Return what the query of a snapshot costs, and at most."""
+    """Return the estimated and the maximum cost of a snapshot's query."""
     most = f"at most ${change.bound_usd:,.2f}"
-    price = NOT_ASKED if change.reads_bytes is None else "no price: capacity"
+    price = NOT_ASKED if change.reads_bytes is None else "no price: billed by capacity"
     if change.at_least:
         price = f"no price: at least {change.reads_bytes:,} bytes"
     if change.usd is not None:
@@ -284,66 +290,67 @@ def _columns(finding: Finding, quote: Quote) -> str:
     return f"{quote(finding.name)} ({', '.join(map(quote, finding.what))})"
 
 
-@risk("may copy data about people", _columns, "personalData", READABLE,
+@risk("possible personal data in snapshots", _columns, "personalData", READABLE,
       fields="name columns=what")  # fmt: skip
 def personal_data(plan: Plan) -> list[Finding]:
-    """Return snapshots that a plan makes and that look like data about people."""
+    """Return queried snapshots with columns that look like personal data."""
     changes = queried(snapshot_changes(plan))
     return [Finding(change.name, change.personal) for change in changes if change.personal]
 
 
 @dataclass(frozen=True, slots=True)
 class ReservationCost:
-    """Machines that are kept, and paid for, from creation until the reservation is deleted."""
+    """Reserved machines, which cost money until the reservation is deleted."""
 
     name: str
     zone: str
     machine_type: str
     machines: int
-    """Number of; 0 if that is not known yet."""
+    """Number of machines; 0 if not known yet."""
     rate: Rate | None
-    """Of one machine, without Vertex AI's fee; None if no source has a price."""
+    """Price of one machine without Vertex AI's fee; None if unknown."""
 
     @property
     def hourly(self) -> float | None:
-        """USD an hour of all machines; None without a price or a number of machines."""
+        """Cost of all machines in USD an hour; None without a price or a number."""
         return self.rate.usd * self.machines if self.rate and self.machines else None
 
 
 @dataclass(frozen=True, slots=True)
 class ReservationChange:
-    """A reservation before and after the plan; None where there is none."""
+    """A reservation before and after the plan; None if it does not exist."""
 
     old: ReservationCost | None
     new: ReservationCost | None
 
     @property
     def either(self) -> ReservationCost:
-        """The reservation after the plan, or before it if it is deleted."""
+        """The reservation after the plan (before it, if deleted)."""
         reservation = self.new or self.old
         assert reservation is not None  # a step has a state on one side at least
         return reservation
 
     @property
     def monthly(self) -> float | None:
-        """USD a month that it costs more than before; None without a price or a number."""
+        """Additional cost in USD a month; None without a price or a number."""
         sides = [reservation.hourly if reservation else 0.0 for reservation in (self.old, self.new)]
         old, new = sides
         return None if old is None or new is None else (new - old) * costs.HOURS_A_MONTH
 
 
-def _given_back(finding: Finding, quote: Quote) -> str:
+def _released(finding: Finding, quote: Quote) -> str:
     number = f"{finding.new or 'an unknown number'} x {quote(finding.what)}"
-    anew = ", made anew" if finding.also else ""
-    return f"{quote(finding.name)} ({number} in {quote(finding.old)}{anew})"
+    recreated = ", recreated" if finding.also else ""
+    return f"{quote(finding.name)} ({number} in {quote(finding.old)}{recreated})"
 
 
-@risk("machines given back, and may not be had again", _given_back, "returnedMachines", LOST,
+@risk("reserved machines released", _released, "returnedMachines", LOST,
       "destroys", "name machineType=what zone=old machines?=new replaced=also")  # fmt: skip
 def returned_machines(plan: Plan) -> list[Finding]:
-    """Return what deleted, replaced and reduced reservations give back; none that is refused.
+    """Return machines that deleted, replaced and reduced reservations release.
 
-    ``what`` is the type of the machines, ``old`` their zone, ``new`` how many, 0 if unknown.
+    ``what`` is the machine type, ``old`` the zone, ``new`` the number (0 if unknown). Refused
+    deletions of protected reservations are omitted.
     """
     steps = (step for step in plan.changed if step.type == RESERVATION)
     return sorted(finding for step in steps for finding in _returned(step))
@@ -354,18 +361,18 @@ def _returned(step: Step) -> Iterator[Finding]:
         return
     old, replaced = _reserved(step, step.old.inputs), step.op == "replace"
     machines = old.machines
-    if step.new is not None and not replaced:  # no protection keeps it from shrinking
-        left = _reserved(step, step.new.inputs).machines
-        if not left or left >= machines:
+    if step.new is not None and not replaced:  # protection does not prevent a reduction
+        remaining = _reserved(step, step.new.inputs).machines
+        if not remaining or remaining >= machines:
             return
-        machines -= left
+        machines -= remaining
     elif step.is_protected:
         return
     yield Finding(old.name, old.machine_type, old.zone, machines, replaced)
 
 
 def reservation_changes(plan: Plan) -> list[ReservationChange]:
-    """Return reservations with other machines, place or number, by name."""
+    """Return reservations with changed machines, zone or number, by name."""
     steps = (step for step in plan.changed if step.type == RESERVATION)
     changes = (
         ReservationChange(
@@ -394,7 +401,7 @@ def _reserved(step: Step, inputs: Mapping[str, Any]) -> ReservationCost:
 
 
 def _accelerator(machine: Mapping[str, Any]) -> tuple[str, int]:
-    """Return the GPUs that are added to a machine, as jobs name them."""
+    """Return type and number of a machine's GPUs, with the type's name in Vertex AI."""
     for accelerator in machine.get("guestAccelerators") or ():
         # Compute Engine's nvidia-tesla-t4 is Vertex AI's NVIDIA_TESLA_T4.
         name = str(accelerator.get("acceleratorType", "")).rpartition("/")[2]
@@ -403,7 +410,7 @@ def _accelerator(machine: Mapping[str, Any]) -> tuple[str, int]:
 
 
 def reservations_cost(reservations: Sequence[ReservationChange], quote: Quote) -> str:
-    """Return what machines that are kept cost more or less a month, and which."""
+    """Return the change of the monthly cost of reservations, with their names."""
     changes = [reservation.monthly for reservation in reservations]
     prices = [change for change in changes if change is not None]
     missing = len(changes) - len(prices)
@@ -413,11 +420,11 @@ def reservations_cost(reservations: Sequence[ReservationChange], quote: Quote) -
     price = f"{'-' if total < 0 else '+'}{usd(abs(total))} a month" if prices else ""
     what = " and ".join(part for part in (price, more) if part)
     named = first([_reserved_machines(reservation, quote) for reservation in reservations])
-    return f"reservations, used or not: {what} ({named})"
+    return f"reservations (also when idle): {what} ({named})"
 
 
 def _reserved_machines(change: ReservationChange, quote: Quote) -> str:
-    """Return a reservation's machines and price an hour, before and after."""
+    """Return a reservation's machines and hourly price, before and after."""
     old, new, kind = change.old, change.new, quote(change.either.machine_type)
     if old and new and (old.machine_type, old.zone) != (new.machine_type, new.zone):
         before, after = (
@@ -431,5 +438,5 @@ def _reserved_machines(change: ReservationChange, quote: Quote) -> str:
 
 
 def _number(reservation: ReservationCost | None) -> str:
-    """Return how many machines a reservation keeps."""
+    """Return the number of reserved machines as text."""
     return "0" if reservation is None else str(reservation.machines or "an unknown number")

@@ -1,6 +1,6 @@
-"""The first screen of a report: whether it can be deployed, what remains, and a table of answers.
+"""First screen of a report: readiness, remaining commands, and a table of answers.
 
-Markdown and the page show the same rows. The heads of the rows are nouns; JSON has the questions.
+Markdown and the page show the same rows. The heads of rows are nouns; JSON has questions.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ from vertex_training_cli.review.report import ReviewOutcome, ReviewReport
 CREATED: Final = "Created"
 PEOPLE: Final = "Grants to people"
 MACHINES: Final = "Grants to machines"
-#: Members that are no person: accounts, and workloads that sign in by another issuer.
+#: Prefixes of members other than people: service accounts, and identities of other issuers.
 _MACHINES: Final = ("serviceAccount:", "principal:", "principalSet:")
 
 
 @dataclass(frozen=True, slots=True)
 class SummaryRow:
-    """A row of the table: a noun, and lines whose names and values are quoted."""
+    """A row of the table: a noun, and lines with quoted names and values."""
 
     head: str
     lines: tuple[str, ...]
@@ -40,15 +40,15 @@ class SummaryRow:
 
 
 def subject(report: ReviewReport, quote: Quote) -> str:
-    """Return the title after "Review of stack": the name, and whether it is deployed already."""
+    """Return the title after "Review of stack": the name, and a note on a first deployment."""
     name = quote(report.stack)
     return f"{name}: first deployment" if report.is_first else name
 
 
 def readiness(report: ReviewReport) -> tuple[str, str]:
-    """Return whether the plan can be deployed, and the reason or the next command."""
+    """Return the readiness for a deployment, and the reason or the next step."""
     images = unbuilt_images(report)
-    offline = "the preview began with an empty state, so everything looks new"
+    offline = "the preview started from an empty state, so every resource looks new"
     if report.outcome is not ReviewOutcome.CLEAN:
         return "Not ready", failure(report)
     if images:
@@ -57,12 +57,12 @@ def readiness(report: ReviewReport) -> tuple[str, str]:
     if report.is_offline:
         return "Not compared with the cloud", offline
     if report.nothing:
-        return "Ready", "there is nothing to deploy"
-    return "Ready", "deploy it by the commands below, or by a merge where CI deploys"
+        return "Ready", "nothing to deploy"
+    return "Ready", "run the commands below, or merge if CI deploys"
 
 
 def commands(report: ReviewReport) -> list[str]:
-    """Return the commands that remain until the stack is deployed."""
+    """Return the remaining commands until the stack is deployed."""
     stack = report.stack
     if report.outcome is not ReviewOutcome.CLEAN:
         return []
@@ -73,19 +73,19 @@ def commands(report: ReviewReport) -> list[str]:
         ]
     if report.is_offline or report.nothing:
         return []
-    asked = [] if report.preflight else [f"vt preflight --stack {stack}"]
-    return [*asked, f"vt up --stack {stack}"]
+    preflight = [] if report.preflight else [f"vt preflight --stack {stack}"]
+    return [*preflight, f"vt up --stack {stack}"]
 
 
 def without_row(report: ReviewReport, quote: Quote) -> str:
-    """Return the heads of questions without an answer, after what that means."""
+    """Return a sentence that lists the heads of questions without an answer."""
     heads = [HEADS[answer.question] for answer in answers(report, quote) if not answer.phrases]
-    word = "Not known" if is_partial(report) else "Nothing"
+    word = "Unknown" if is_partial(report) else "No entries"
     return f"{word}: {', '.join(heads)}." if heads else ""
 
 
 def rows(report: ReviewReport, quote: Quote) -> list[SummaryRow]:
-    """Return the rows: what is created, then an answer to each question that has one."""
+    """Return the rows: created resources, then the answers."""
     summary = [SummaryRow(CREATED, (created,))] if (created := _created(report)) else []
     for answer in answers(report, quote):
         if answer.question == RIGHTS:
@@ -99,7 +99,7 @@ def rows(report: ReviewReport, quote: Quote) -> list[SummaryRow]:
 
 
 def _created(report: ReviewReport) -> str:
-    """Return how many resources of each type are created."""
+    """Return the number of created resources by type."""
     counts = Counter(_word(type_) for type_ in report.created)
     return ", ".join(f"{number} {_plural(word, number)}" for word, number in counts.items())
 
@@ -121,7 +121,7 @@ def _plural(word: str, number: int) -> str:
 
 
 def _grants(report: ReviewReport, answer: HeadlineAnswer, quote: Quote) -> Iterator[SummaryRow]:
-    """Yield the grants of people and of machines, a principal a line, and other rights."""
+    """Yield grants to people, grants to machines, and other rights, one principal a line."""
     for head, of_machines in ((PEOPLE, False), (MACHINES, True)):
         lines = _by_principal(
             (quote(grants.short_member(grant)), grants.right(grant, quote))
@@ -150,7 +150,7 @@ def _by_principal(pairs: Iterable[tuple[str, str]]) -> list[str]:
 
 
 def _shown(lines: Iterable[str]) -> tuple[str, ...]:
-    """Return the first lines, and how many more there are."""
+    """Return the first lines, and the number of the rest."""
     every = tuple(lines)
     left = len(every) - SHOWN
     return (*every[:SHOWN], *([f"and {left} more"] if left > 0 else []))

@@ -1,7 +1,7 @@
-"""IAM in a plan: the grants that members gain or lose, and why the stack makes them.
+"""IAM in a plan: grants that members gain or lose, with reasons.
 
-A binding names an account and a bucket. Whoever may act as the account reaches the bucket as well;
-that is in no single binding, so ``access_changes`` computes it over all of them.
+A binding names a member and a resource. A user who may act as an account also has the account's
+access. ``access_changes`` computes this from all bindings.
 """
 
 from __future__ import annotations
@@ -28,20 +28,20 @@ from vertex_training_cli.engine.plan import Plan, ResourceState, Step
 from vertex_training_cli.engine.values import UNKNOWN, as_mapping
 from vertex_training_cli.review.parts import RIGHTS, Finding, Quote, risk
 
-#: Inputs that say what is granted. The others say on what.
+#: Inputs with the granted role and its members. Other inputs name the resource.
 GRANT_INPUTS: Final = ("role", "member", "members", "policyData", "condition", "etag")
-#: Domains where everybody gets an address.
+#: Domains with addresses for everybody.
 PUBLIC_MAIL: Final = frozenset({"gmail.com", "googlemail.com"})
-#: Keys of the config with the stack's project and its number.
+#: Configuration keys of the stack's project and project number.
 PROJECT_KEYS: Final = ("gcp:project", "vertex-training:projectNumber")
-#: Why there is a grant that the program does not make.
-BY_A_TEAM: Final = "a team's own code grants it"
-#: Roles of a project's or an organization's own, by type.
+#: Reason for a grant from outside the program.
+BY_A_TEAM: Final = "granted by a team's own code"
+#: Types of custom roles of a project or an organization.
 CUSTOM_ROLES: Final = (
     resource_types.CUSTOM_ROLE,
     "gcp:organizations/iAMCustomRole:IAMCustomRole",
 )
-#: Inputs that only say where the resource is.
+#: Inputs with the resource's location.
 LOCATION_INPUTS: Final = ("project", "location", "region")
 
 
@@ -56,72 +56,72 @@ class IamBinding:
     target: str
     condition: str = ""
     reason: str = field(default="", compare=False)
-    """Reason why it is granted; empty if the program does not say."""
+    """Reason for the grant; empty if the program has none."""
     is_derived: bool = field(default=False, compare=False)
-    """True if the program makes it by itself, and nobody asked for it by name."""
+    """True if the program adds the grant, without an entry in a file."""
 
     @property
     def is_public(self) -> bool:
-        """Return whether the member includes everybody."""
+        """Return whether the grant is to everybody."""
         return self.member in PUBLIC_MEMBERS
 
 
 def short_member(binding: IamBinding | Access) -> str:
-    """Return the member of a binding; a service account by its address alone."""
+    """Return the member of a binding; of a service account only its address."""
     return binding.member.removeprefix("serviceAccount:")
 
 
 def short_target(binding: IamBinding | Access) -> str:
-    """Return the last part of the resource's name; of an object ``bucket/name``."""
+    """Return the last part of the resource's name; for an object ``bucket/name``."""
     return binding.target if binding.kind == "object" else binding.target.rpartition("/")[2]
 
 
 def place(binding: IamBinding | Access, quote: Quote) -> str:
-    """Return the kind and the name of the resource that a binding is on."""
+    """Return kind and name of a binding's resource."""
     words = binding.kind.replace(" ", "")
     kind = binding.kind if words.isascii() and words.isalpha() else quote(binding.kind)
     return f"{kind} {quote(short_target(binding))}"
 
 
 def verb(access: Access, quote: Quote) -> str:
-    """Return what an access allows: a word, or the role."""
+    """Return the verb of an access, or its role."""
     return access.verb if access.verb in VERBS.values() else quote(access.verb)
 
 
 def right(binding: IamBinding, quote: Quote) -> str:
-    """Return a binding without its member: the role, on what, and under which condition."""
+    """Return role, resource and condition of a binding."""
     condition = f", only if {quote(binding.condition)}" if binding.condition else ""
     return f"{quote(binding.role)} on {place(binding, quote)}{condition}"
 
 
 def reach(access: Access, quote: Quote) -> str:
-    """Return an access without its member: what it does with which data, and as whom."""
+    """Return verb, data and acting account of an access."""
     acting = f" as {quote(through(access))}" if access.through else ""
     return f"{verb(access, quote)} {place(access, quote)}{acting}"
 
 
 def people_first(accesses: Iterable[Access]) -> list[Access]:
-    """Return people first, then accounts of jobs, which are the rule."""
+    """Return access of people first, then access of service accounts."""
     return sorted(accesses, key=lambda binding: (binding.member[:15] == "serviceAccount:", binding))
 
 
 def through(access: Access) -> str:
-    """Return the accounts that the member acts as, in their order."""
+    """Return the chain of accounts that the member acts as."""
     return " then ".join(account.partition("@")[0] for account in access.through)
 
 
 def is_iam(step: Step) -> bool:
-    """Return whether a step is about IAM."""
+    """Return whether a step changes an IAM resource."""
     return resource_types.iam_kind(step.type) is not None
 
 
 def grants_alone(step: Step) -> bool:
-    """Return whether a step is about rights alone: IAM, or an access list of its own."""
+    """Return whether a step changes only grants: an IAM resource or an access list."""
     return is_iam(step) or type_grants_alone(step.type)
 
 
 def gained(plan: Plan) -> list[IamBinding]:
-    """Return the bindings that are new."""
+    """Return the new bindings."""
     return sorted(_all(plan, "new") - _all(plan, "old"))
 
 
@@ -141,7 +141,7 @@ def held(plan: Plan) -> list[IamBinding]:
 
 
 def bindings_of(step: Step, state: ResourceState | None) -> Iterator[IamBinding]:
-    """Yield the bindings that a resource makes in one of its states."""
+    """Yield the bindings of a resource in one of its states."""
     if state is None:
         return
     inputs = state.inputs
@@ -152,7 +152,7 @@ def bindings_of(step: Step, state: ResourceState | None) -> Iterator[IamBinding]
             kind=listed.kind,
             target=_target(step, listed.target),
             condition=listed.condition,
-            reason=BY_A_TEAM,  # the program grants by IAM alone
+            reason=BY_A_TEAM,  # the program grants only by IAM
         )
     if not is_iam(step):
         return
@@ -160,8 +160,8 @@ def bindings_of(step: Step, state: ResourceState | None) -> Iterator[IamBinding]
     kind = resource_types.words_of_inputs().get(key, key)
     target = _target(step, str(inputs.get(key, "")))
     for binding in bindings_in(inputs):
-        role = str(binding.get("role") or "a whole policy")
-        members = binding.get("members") or [binding.get("member") or "everybody named in it"]
+        role = str(binding.get("role") or "all roles of a policy")
+        members = binding.get("members") or [binding.get("member") or "all members of the policy"]
         condition, is_derived = as_mapping(binding.get("condition")), _is_derived(step)
         for member in members if isinstance(members, list) else [members]:
             yield IamBinding(
@@ -176,12 +176,12 @@ def bindings_of(step: Step, state: ResourceState | None) -> Iterator[IamBinding]
 
 
 def _target(step: Step, name: str) -> str:
-    """Return the target of a grant; of a new resource, the name of the grant."""
-    return f"new, see {step.name}" if UNKNOWN in name else name
+    """Return the target of a grant; for a new resource, the name of the grant."""
+    return f"new (grant {step.name})" if UNKNOWN in name else name
 
 
 def bindings_in(inputs: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """Return the bindings of a whole policy, or the one binding of other inputs."""
+    """Return the bindings of a policy, or the single binding of other inputs."""
     try:
         bindings = as_mapping(json.loads(inputs["policyData"])).get("bindings")
     except (KeyError, TypeError, json.JSONDecodeError):
@@ -194,25 +194,25 @@ def bindings_in(inputs: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 
 def _is_derived(step: Step) -> bool:
-    """Return whether the program makes a grant that no file asks for by name."""
+    """Return whether the program adds a grant without an entry in a file."""
     return step.is_own and EXTRA_GRANTS not in step.urn
 
 
 def _why(step: Step, role: str) -> str:
     if _is_derived(step):
         return reason(step.type, role)
-    return "the stack file asks for it by name" if step.is_own else BY_A_TEAM
+    return "listed in the stack file" if step.is_own else BY_A_TEAM
 
 
 def _granted(binding: IamBinding, quote: Quote) -> str:
     return f"{quote(short_member(binding))} {quote(binding.role)} on {place(binding, quote)}"
 
 
-@risk("administrators' roles", _granted, "", "", in_list="")
+@risk("administrator roles", _granted, "", "", in_list="")
 def administrators(plan: Plan) -> list[IamBinding]:
-    """Return bindings that are new and let a member administer, or be, what they are on.
+    """Return new bindings with roles to administer or impersonate a resource.
 
-    None that the program makes by itself: Google's agents need some; nor of a project's owners.
+    Bindings that the program adds for service agents, and those of project owners, are omitted.
     """
     asked_for = (binding for binding in gained(plan) if not binding.is_derived)
     others = (binding for binding in asked_for if not binding.member.startswith("projectOwner:"))
@@ -227,10 +227,10 @@ def _administers(role: str) -> bool:
 
 @risk("members of other domains", "{member}", "membersOfOtherDomains", "", in_list="")
 def strangers(plan: Plan) -> list[IamBinding]:
-    """Return new bindings of members of a domain that had none before, one for each member.
+    """Return the first new binding of each member of a new domain.
 
-    The stack's project and the domains of its limits have some. A stack that is all new tells of
-    public mail alone: every domain is new to it.
+    The stack's project and the domains in its limits are known. In a first deployment every domain
+    is new, so that only public mail domains are reported.
     """
     before, limits = _all(plan, "old"), plan.section("limits")
     project, number = (plan.config.get(key, "") for key in PROJECT_KEYS)
@@ -255,10 +255,10 @@ def _condition_change(finding: Finding, quote: Quote) -> str:
     return f"{_granted(finding.also, quote)} ({old} → {new})"
 
 
-@risk("conditions of grants change", _condition_change, "changedConditions", "", in_list="",
+@risk("changed conditions of grants", _condition_change, "changedConditions", "", in_list="",
       fields="member=name role=what before=old condition=new")  # fmt: skip
 def changed_conditions(plan: Plan) -> list[Finding]:
-    """Return grants that stay, under another condition or none."""
+    """Return grants that stay with another condition or none."""
     before = {replace(binding, condition=""): binding.condition for binding in lost(plan)}
     changed = ((before.get(replace(binding, condition="")), binding) for binding in gained(plan))
     return [
@@ -269,7 +269,7 @@ def changed_conditions(plan: Plan) -> list[Finding]:
 
 
 def access_changes(plan: Plan) -> tuple[tuple[Access, ...], tuple[Access, ...]]:
-    """Return access to data that members gain, and that they lose."""
+    """Return gained and lost access of members to data."""
     before, after = _access(plan, "old"), _access(plan, "new")
     gained = [after[key] for key in after.keys() - before.keys()]
     lost = [before[key] for key in before.keys() - after.keys()]
@@ -277,13 +277,13 @@ def access_changes(plan: Plan) -> tuple[tuple[Access, ...], tuple[Access, ...]]:
 
 
 def _access(plan: Plan, side: str) -> dict[tuple[str, str, str, str], Access]:
-    """Return all access of one side, by who may do what with what."""
+    """Return all access of one side by member, verb, kind and target."""
     bindings = (Binding(b.member, b.role, b.kind, b.target) for b in _all(plan, side))
     return {(a.member, a.verb, a.kind, a.target): a for a in reachable(bindings)}
 
 
 def _all(plan: Plan, side: str) -> set[IamBinding]:
-    # Unchanged steps count on both sides: a binding that only moves to another resource stays.
+    # Unchanged steps count on both sides, so that a moved binding is neither gained nor lost.
     states = ((s, s.new if side == "new" else s.old) for s in plan.steps)
     return {binding for step, state in states for binding in bindings_of(step, state)}
 
@@ -294,19 +294,19 @@ def _retained(plan: Plan) -> set[IamBinding]:
 
 
 def target_input(inputs: Mapping[str, Any]) -> str:
-    """Return the input that names the resource of the grant; empty if none does."""
+    """Return the input with the grant's resource; empty without one."""
     named = {key: value for key, value in inputs.items() if key not in GRANT_INPUTS and value}
     narrow = [key for key in named if key not in LOCATION_INPUTS] or list(named)
     known = (key for key in resource_types.words_of_inputs() if key in narrow)
     return next(known, narrow[0] if narrow else "")
 
 
-@risk("custom roles get permissions", "{name} ({what})", "widenedRoles", RIGHTS,
+@risk("custom roles with new permissions", "{name} ({what})", "widenedRoles", RIGHTS,
       fields="name permissions=what")  # fmt: skip
 def widened(plan: Plan) -> list[Finding]:
-    """Return custom roles with more permissions than before, and new ones.
+    """Return new custom roles, and custom roles with more permissions than before.
 
-    Everybody who holds such a role gains them, by no new grant.
+    All members with such a role gain the permissions without a new grant.
     """
     findings = list[Finding]()
     for step, old, new in plan.inputs_of(*CUSTOM_ROLES):
@@ -316,7 +316,7 @@ def widened(plan: Plan) -> list[Finding]:
 
 
 def _permissions(role: Mapping[str, Any]) -> set[str]:
-    """Return the permissions of a custom role; none of one that is switched off."""
+    """Return the permissions of a custom role; empty if the role is disabled."""
     return set() if role.get("stage") == "DISABLED" else set(_strings(role, "permissions"))
 
 
@@ -324,10 +324,10 @@ def _is_key(step: Step, state: ResourceState) -> bool:
     return resource_types.account_key(step.type, state.inputs) != ""
 
 
-@risk("whoever has the key is the account", "{what} of {name}", "accountKeys", RIGHTS,
+@risk("new account keys", "{what} of {name}", "accountKeys", RIGHTS,
       fields="account=name name=what")  # fmt: skip
 def account_keys(plan: Plan) -> list[Finding]:
-    """Return keys of accounts that are made, also anew: whoever has one is the account."""
+    """Return new and recreated keys. A key allows any user to act as the account."""
     inputs = (
         (step.name, step.new.inputs)
         for step in plan.changed
@@ -340,14 +340,14 @@ def account_keys(plan: Plan) -> list[Finding]:
     )
 
 
-#: What a deny policy keeps a principal from: principal, permission, condition; and the exceptions.
+#: Denials of a policy: (principal, permission, condition) -> exceptions.
 _Denials = dict[tuple[str, str, str], set[str]]
 
 
-@risk("no longer denied to", "{name} ({what})", "liftedDenials", RIGHTS,
+@risk("denials lifted for", "{name} ({what})", "liftedDenials", RIGHTS,
       fields="principal=name permissions=what")  # fmt: skip
 def lifted(plan: Plan) -> list[Finding]:
-    """Return principals that deny policies no longer keep from permissions."""
+    """Return principals with permissions that a deny policy no longer denies."""
     before, after = _denials(plan, "old"), _denials(plan, "new")
     by_name = dict[str, set[str]]()
     for key, exceptions in before.items():
@@ -359,7 +359,7 @@ def lifted(plan: Plan) -> list[Finding]:
 def _denials(plan: Plan, side: str) -> _Denials:
     denials: _Denials = {}
     for step in plan.steps:
-        # One that leaves the stack and stays in the cloud denies as before.
+        # A policy that leaves the stack and stays in the cloud still denies.
         stays = side == "new" and step.new is None and step.old and step.old.retained
         state = step.new if side == "new" and not stays else step.old
         if step.type == resource_types.DENY_POLICY and state:
@@ -379,7 +379,7 @@ def _add_denials(denials: _Denials, rule: Mapping[str, Any]) -> None:
 
 
 def _strings(inputs: Mapping[str, Any], key: str) -> list[str]:
-    """Return a list of strings among inputs; of an unknown one, its sign alone."""
+    """Return a list of strings among inputs; for an unknown value, its placeholder."""
     strings = inputs.get(key)
     return (
         list(map(str, strings)) if isinstance(strings, list) else [str(strings)] if strings else []

@@ -1,8 +1,8 @@
-"""Settings that lower a guard and change no right: limits, levels, exceptions, tags, teams; alerts.
+"""Lowered guards without a change of grants: limits, levels, exceptions, tags, teams, alerts.
 
-What was before comes from the outputs of the deployed stack, or from the resource. Of alerts,
-channels, budgets and dashboards all are reported, those of a team's own as well. A channel that the
-plan makes has no name yet, so what an alert newly names may be known by number alone.
+Previous settings come from the outputs of the deployed stack, or from the resource. Alerts,
+channels, budgets and dashboards are all reported, including those of a team's own program. A new
+channel has no name in the plan yet.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from vertex_training_cli.engine.values import UNKNOWN, as_mapping
 from vertex_training_cli.review.parts import LOST, POLICIES, Finding, risk
 
 Inputs = Mapping[str, Any]
-#: Sections of a stack file that lower guards; the digest covers them, and outputs have them.
+#: Sections of a stack file that lower guards. Digest and outputs include them.
 SECTIONS: Final = ("allowedSecrets", "drift", "rules")
-#: Stands for the value that an included file has.
+#: Text for the value of an included file.
 AS_INCLUDED: Final = "as included"
-#: Levels of rules, from the least.
+#: Levels of rules, ascending.
 RULE_LEVELS: Final = ("note", "warning", "error")
-#: Limits in USD: more, or none, is a raise.
+#: Limits in USD. A higher limit or no limit is a raise.
 USD: Final = (
     "maxUsdPerJob",
     "maxUsdPerEnvironment",
@@ -37,46 +37,46 @@ USD: Final = (
     "maxUsdPerMonth",
     "maxUsdPerMonthInTotal",
 )
-#: Limits by a list: an entry more, or no list, is a raise.
+#: Limits by a list. An additional entry or no list is a raise.
 LISTS: Final = ("regions", "machineTypes", "strategies", "memberDomains")
-#: Stands for no limit.
+#: Text for a missing limit.
 NONE: Final = "no limit"
-#: The level of a policy that nobody gives another one.
+#: Default level of a policy.
 DEFAULT: Final = "mandatory"
-#: Levels of policies, from what is not even looked at to what stops a deployment.
+#: Levels of policies, ascending.
 POLICY_LEVELS: Final = ("disabled", "advisory", "remediate", DEFAULT)
-#: Type -> what it is called; each is told here.
+#: Type -> noun. This module reports these types.
 WATCHING: Final = {CHANNEL: "channel", ALERT: "alert", BUDGET: "budget", DASHBOARD: "dashboard"}
-#: Kind of a condition of an alert -> words, and fields that it may lack.
+#: Kind of a condition of an alert -> template, and defaults of its fields.
 _CONDITIONS: Final[Mapping[str, tuple[str, Inputs]]] = {
     "conditionPrometheusQueryLanguage": ("{query} for {duration}", {"duration": "0s"}),
     "conditionMonitoringQueryLanguage": ("{query} for {duration}", {"duration": "0s"}),
-    "conditionSql": ("the query finds rows: {query}", {}),
+    "conditionSql": ("the query returns rows: {query}", {}),
     "conditionAbsent": ("{filter} has no data for {duration}", {}),
-    "conditionMatchedLog": ("a log entry has {filter}", {}),
+    "conditionMatchedLog": ("a log entry matches {filter}", {}),
     "conditionThreshold": ("{filter} is {sign} {thresholdValue} for {duration}",
                            {"thresholdValue": 0}),
 }  # fmt: skip
 _SIGNS: Final = {"COMPARISON_LT": "below", "COMPARISON_GT": "above"}
-#: What stands below the table.
+#: Notes below the table.
 OF_ALERTS: Final = (
-    "Alerts are about every job of the project: neither logs nor metrics of a job say which stack "
-    "sent it. Nothing tells how long a job is queued."
+    "Alerts cover all jobs of the project, because logs and metrics of a job do not name its "
+    "stack. No alert reports the time that a job waits in a queue."
 )
 OF_BUDGETS: Final = (
-    "A budget stops nothing: it sends mail, up to a day after the cost. Limits of the stack file "
-    "and timeouts of jobs stay the bounds."
+    "A budget stops no job: it sends mail, up to a day after the cost. Only limits in the stack "
+    "file and timeouts of jobs bound the cost."
 )
-#: Words of a setting with another value, and its fields in JSON.
+#: Template for a setting with another value, and its fields in JSON.
 _LOWER: Final = "{name} {old} → {new}"
 _CHANGED: Final = "path=name old new"
-#: What stands for more than itself in a pattern.
+#: Special characters in a pattern.
 _WILDCARD: Final = re.compile(r"[*?\[\]]")
 
 
 @dataclass(frozen=True, slots=True)
 class WatchChange:
-    """A channel, alert, budget or dashboard after the plan; before it, if it leaves."""
+    """A channel, alert, budget or dashboard after the plan (before it, if removed)."""
 
     kind: str
     name: str
@@ -91,7 +91,7 @@ class WatchChange:
 def _new_ones(
     plan: Plan, section: str, read: Callable[[Inputs], Inputs] = lambda values: values
 ) -> list[Finding]:
-    """Return what a section of the stack file has, and had not when the stack was deployed."""
+    """Return entries of a section that differ from the deployed stack."""
     if not plan.is_compared:
         return []
     before = read(plan.deployed_output(section) or {})
@@ -102,21 +102,23 @@ def _new_ones(
     ]
 
 
-@risk("drift is not reported", "{new}", "driftExceptions", fields=_CHANGED)
+@risk("drift no longer reported", "{new}", "driftExceptions", fields=_CHANGED)
 def drift_exceptions(plan: Plan) -> list[Finding]:
-    """Return what ``vt drift`` reports no longer, and did when the stack was deployed."""
+    """Return new exceptions of ``vt drift``."""
     return _new_ones(plan, "drift", _exceptions)
 
 
 @risk("loss accepted", "{name} ({new})", "acceptedLosses", fields=_CHANGED)
 def new_acceptances(plan: Plan) -> list[Finding]:
-    """Return losses of protected resources that the stack file newly accepts."""
+    """Return newly accepted losses of protected resources."""
     return _new_ones(plan, "drift", lambda drift: as_mapping(drift.get("acceptedLosses")))
 
 
-@risk("a file may leave with a secret", "{name} ({new})", "allowedSecrets", fields=_CHANGED)
+@risk(
+    "upload allowed despite a possible secret", "{name} ({new})", "allowedSecrets", fields=_CHANGED
+)
 def allowed_secrets(plan: Plan) -> list[Finding]:
-    """Return files that may newly leave with what looks like a secret."""
+    """Return files that may newly be uploaded despite a possible secret."""
     return _new_ones(plan, "allowedSecrets")
 
 
@@ -126,7 +128,7 @@ def _exceptions(drift: Inputs) -> dict[str, str]:
         ("allowedResources", "{resource}"),
     )
     not_judged = drift.get("projectPolicy") != "judged"
-    exceptions = {"drift.projectPolicy": "members of the project that others added"}
+    exceptions = {"drift.projectPolicy": "members of the project from outside the stack"}
     return (exceptions if not_judged else {}) | {
         f"drift.{section}.{key}": words.format_map(defaultdict(str, exception))
         for section, words in sections
@@ -136,9 +138,9 @@ def _exceptions(drift: Inputs) -> dict[str, str]:
 
 
 @risk("", "{name}", "overrides", "", fields=_CHANGED,
-      in_list="exception of this stack from what it includes: {name}: {old} → {new}")  # fmt: skip
+      in_list="override of an included file: {name}: {old} → {new}")  # fmt: skip
 def changed_overrides(plan: Plan) -> Iterator[Finding]:
-    """Yield what the stack has otherwise than its included files, and had not when deployed."""
+    """Yield new or changed overrides of included files."""
     overrides = (plan.deployed_output("overrides") or {}, plan.section("overrides"))
     before, now = (
         {path: json.dumps(override[path]) for path in override} for override in overrides
@@ -151,7 +153,7 @@ def changed_overrides(plan: Plan) -> Iterator[Finding]:
 
 @risk("rules lowered", _LOWER, "loweredRules", fields=_CHANGED)
 def lowered_rules(plan: Plan) -> Iterator[Finding]:
-    """Yield rules of job files whose level is lower than in the deployed stack."""
+    """Yield rules of job files with a lower level than in the deployed stack."""
     before, now = plan.deployed_output("rules") or {}, plan.section("rules")
     if before == now or not plan.is_compared:
         return
@@ -166,13 +168,13 @@ def lowered_rules(plan: Plan) -> Iterator[Finding]:
 
 @risk("guards lowered", "{name} ({what})", "loweredGuards", fields="name what")
 def lowered_guards(plan: Plan) -> list[Finding]:
-    """Return resources that stay and are guarded less, in words."""
+    """Return descriptions of lowered guards of resources that stay."""
     return sorted(finding for finding, is_repair in _lowered_guards(plan) if not is_repair)
 
 
-@risk("back as deployed", "{name} ({what})", "repaired", LOST, fields="name what", in_list="")
+@risk("restored as deployed", "{name} ({what})", "repaired", LOST, fields="name what", in_list="")
 def repaired(plan: Plan) -> list[Finding]:
-    """Return guards and notices that somebody raised by hand since they were deployed."""
+    """Return lowered guards and notices that undo a manual change since the deployment."""
     both = (*_lowered_guards(plan), *_told_less(plan))
     return sorted(finding for finding, is_repair in both if is_repair)
 
@@ -187,7 +189,7 @@ def _lowered_guards(plan: Plan) -> Iterator[tuple[Finding, bool]]:
 def _findings(
     step: Step, name: str, compare: Callable[[Step, Inputs], Iterator[str]]
 ) -> Iterator[tuple[Finding, bool]]:
-    """Yield what a resource protects less, and whether it is then as it was deployed."""
+    """Yield lowered protections of a resource, and whether they restore the deployed state."""
     assert step.old is not None
     is_repair = step.deployed is not None and not any(compare(step, step.deployed.inputs))
     yield from ((Finding(name, what), is_repair) for what in compare(step, step.old.inputs))
@@ -198,12 +200,12 @@ def _lowered(step: Step, old: Inputs, teams: Inputs) -> Iterator[str]:
     yield from _lowered_inputs("guard", step.type, old, new)
     before, after = (as_mapping(value.get("labels")).get("team") for value in (old, new))
     if before in teams and before != after:
-        whom = f"team {after}" if after else "every team"
-        yield f"accounts of {whom} may name it, not of {before} alone"
+        team = f"team {after}" if after else "every team"
+        yield f"accounts of {team} may use it, before: only team {before}"
 
 
 def _lowered_inputs(of: str, type_: str, old: Inputs, new: Inputs) -> list[str]:
-    """Return words of watched inputs that protect less than before."""
+    """Return descriptions of watched inputs that protect less than before."""
     watched = (guard for guard in resource_types.find(type_).watched if guard.of == of)
     return [guard.words for guard in watched if guard.is_lowered(old, new)]
 
@@ -219,9 +221,9 @@ def limits_of(plan: Plan) -> dict[str, Inputs]:
 @risk("limits raised", _LOWER, "raisedLimits", fields=_CHANGED, answer="{}",
       in_list="limit {name}: {old} → {new}")  # fmt: skip
 def raised_limits(plan: Plan) -> list[Finding]:
-    """Return limits of the deployed stack that the files raise or remove, old and new.
+    """Return raised and removed limits of the deployed stack, old and new.
 
-    None of a stack that was never deployed, or by a program that had no such output.
+    The result is empty for a first deployment, and if the deployed stack has no such output.
     """
     before, now = plan.deployed_output("limits") or {}, limits_of(plan)
     return [
@@ -232,7 +234,7 @@ def raised_limits(plan: Plan) -> list[Finding]:
 
 
 def policy_levels(plan: Plan) -> dict[str, str]:
-    """Return levels of policies by name: those of the stack file, then of the command."""
+    """Return levels of policies by name. Levels of the command override the stack file."""
     own = plan.section("policyLevels")
     levels = {str(name): str(level) for name, level in own.items()} | dict(plan.levels)
     return dict(sorted(levels.items()))
@@ -241,7 +243,7 @@ def policy_levels(plan: Plan) -> dict[str, str]:
 @risk("policies lowered", _LOWER, "policies.lowered", POLICIES, fields=_CHANGED,
       answer="lowered: {}", in_list="")  # fmt: skip
 def lowered_levels(plan: Plan) -> list[Finding]:
-    """Return policies whose level is lower than in the deployed stack, old and new."""
+    """Return policies with a lower level than in the deployed stack, old and new."""
     if not plan.is_compared:
         return []
     before = plan.deployed_output("policyLevels") or {}
@@ -263,21 +265,21 @@ def _raised(before: Inputs, now: Inputs) -> Iterator[tuple[str, str, str]]:
             yield key, _words(listed), NONE
         elif isinstance(listed, list) and isinstance(allowed, list) and _widens(listed, allowed):
             yield key, _words(listed), _words(allowed)
-    # In quotes, yes and 1 are true to the program as well.
+    # The program also accepts a quoted yes or 1 as true.
     if now.get("allowUnpriced", False) is not False and before.get("allowUnpriced") is not True:
         yield "allowUnpriced", "false", "true"
 
 
 def _widens(listed: list[Any], allowed: list[Any]) -> bool:
-    """Return whether something is allowed that no earlier entry, like ``n1-*``, allowed."""
+    """Return whether an entry allows a value that no earlier entry, like ``n1-*``, allowed."""
     return not all(any(_covers(str(old), str(new)) for old in listed) for new in allowed)
 
 
 def _covers(old: str, new: str) -> bool:
-    """Return whether all that ``new`` matches is certain to match ``old``.
+    """Return whether ``old`` certainly matches everything that ``new`` matches.
 
-    Of two patterns that is certain if they are alike, or if ``old`` has one ``*`` and ``new`` has
-    what stands before and after it.
+    For two patterns that is certain if they are equal, or if ``old`` has one ``*`` and ``new``
+    begins and ends like ``old``.
     """
     first, *_ = parts = _WILDCARD.split(new)
     if old == new or len(parts) == 1:
@@ -300,7 +302,7 @@ def _rank(level: object, levels: Sequence[str]) -> int:
 
 
 def watch_changes(plan: Plan) -> tuple[WatchChange, ...]:
-    """Return all alerts, channels, budgets and dashboards that change, by kind and name."""
+    """Return all changed alerts, channels, budgets and dashboards, by kind and name."""
     names = _channel_names(plan)
     changes = [
         WatchChange(
@@ -317,9 +319,9 @@ def watch_changes(plan: Plan) -> tuple[WatchChange, ...]:
     return tuple(sorted(changes, key=lambda change: (change.kind, change.name)))
 
 
-@risk("no longer told", "{name} ({what})", "lessTold", LOST, "destroys", "name what")
+@risk("notifications reduced", "{name} ({what})", "lessTold", LOST, "destroys", "name what")
 def less_told(plan: Plan) -> list[Finding]:
-    """Return what is no longer reported, or to one channel less, by resource."""
+    """Return reduced notifications by resource."""
     return sorted(finding for finding, is_repair in _told_less(plan) if not is_repair)
 
 
@@ -332,28 +334,28 @@ def _told_less(plan: Plan) -> Iterator[tuple[Finding, bool]]:
 
 def _less(step: Step, old: Inputs, names: Mapping[str, str]) -> Iterator[str]:
     if step.new is None:
-        about = "" if step.type == ALERT else f": {_about(step.type, old)}"  # its title says it
-        yield f"{WATCHING[step.type]} is removed{about}"
+        about = "" if step.type == ALERT else f": {_about(step.type, old)}"  # has a clear title
+        yield f"{WATCHING[step.type]} removed{about}"
         return
     new = step.new.inputs
     yield from _lowered_inputs("notice", step.type, old, new)
     if step.type == CHANNEL and _about(CHANNEL, old) != _about(CHANNEL, new):
-        yield f"no longer to {_about(CHANNEL, old)}, but to {_about(CHANNEL, new)}"
+        yield f"recipient changed: {_about(CHANNEL, old)} → {_about(CHANNEL, new)}"
     if step.type == ALERT:
         yield from _less_of_alert(old, new)
     if step.type == BUDGET:
         yield from _less_of_budget(old, new)
     for channel in _channels(step.type, old):
         if channel not in _channels(step.type, new):
-            yield f"no longer to {names.get(channel, channel)}"
+            yield f"recipient removed: {names.get(channel, channel)}"
 
 
 def _less_of_alert(old: Inputs, new: Inputs) -> Iterator[str]:
     before, now = _about(ALERT, old), _about(ALERT, new)
     if before != now:
-        yield f"no longer when {before}, but when {now}"
-    elif _conditions(old) != _conditions(new):  # as how a metric is aggregated
-        yield f"when {now}, but judged in another way"
+        yield f"condition changed: {before} → {now}"
+    elif _conditions(old) != _conditions(new):  # for example another aggregation of a metric
+        yield f"condition evaluated differently: {now}"
 
 
 def _conditions(inputs: Inputs) -> list[Inputs]:
@@ -373,9 +375,9 @@ def _mappings(inputs: Inputs, key: str) -> list[Inputs]:
 def _less_of_budget(old: Inputs, new: Inputs) -> Iterator[str]:
     before, now = _amount(old), _amount(new)
     if before != now and not (_sum(now) <= _sum(before)):
-        yield f"of {now} a month, not of {before}"
+        yield f"amount raised: {before} → {now} a month"
     if gone := [threshold for threshold in _thresholds(old) if threshold not in _thresholds(new)]:
-        yield f"no longer at {', '.join(gone)}"
+        yield f"thresholds removed: {', '.join(gone)}"
 
 
 def _title(step: Step) -> str:
@@ -392,7 +394,7 @@ def _about(type_: str, inputs: Inputs) -> str:
     if type_ == DASHBOARD:
         return "charts"
     word = " and " if str(inputs.get("combiner")).startswith("AND") else " or "
-    return word.join(map(_condition, _mappings(inputs, "conditions"))) or "nothing"
+    return word.join(map(_condition, _mappings(inputs, "conditions"))) or "no condition"
 
 
 def _condition(condition: Inputs) -> str:
@@ -408,7 +410,7 @@ def _told(type_: str, state: ResourceState | None, names: Mapping[str, str]) -> 
     if state is None or type_ in (CHANNEL, DASHBOARD):
         return ()
     channels = [
-        "a channel of this change" if channel == UNKNOWN else names.get(channel, channel)
+        "a new channel" if channel == UNKNOWN else names.get(channel, channel)
         for channel in _channels(type_, state.inputs)
     ]
     by_default = value_at(state.inputs, "allUpdatesRule.disableDefaultIamRecipients")
@@ -425,7 +427,7 @@ def _channels(type_: str, inputs: Inputs) -> list[str]:
 
 
 def _channel_names(plan: Plan) -> dict[str, str]:
-    """Return the address of each channel that was deployed, by its name in the cloud."""
+    """Return the addresses of deployed channels by their names in the cloud."""
     return {
         step.old.id: f"{_title(step)}, {_about(CHANNEL, step.old.inputs)}"
         for step in plan.steps
@@ -439,7 +441,7 @@ def _amount(inputs: Inputs) -> str:
 
 
 def _sum(amount: str) -> float:
-    """Return the number of an amount; infinity if it is none, so that it counts as raised."""
+    """Return the number of an amount; infinity for another text, which counts as raised."""
     try:
         return float(amount.split()[0])
     except (ValueError, IndexError):

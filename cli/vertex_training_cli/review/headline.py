@@ -1,7 +1,6 @@
-"""Start of a report: the verdict, a summary in one line, and answers to twelve questions.
+"""Verdict of a report in one line, and answers to twelve questions of an approver.
 
-A question without an answer is a question whose answer is "nothing": it is listed as such, never
-left out.
+The report also lists the questions without an answer.
 """
 
 from __future__ import annotations
@@ -43,22 +42,22 @@ from vertex_training_cli.review.report import ReviewOutcome, ReviewReport
 
 #: Parts of the verdict; more are counted.
 PARTS: Final = 12
-#: What stands against a plan that the engine made: rules of the problems, words.
+#: Problems that forbid a plan although its preview succeeded: rules, noun, verb.
 BESIDE_THE_PLAN: Final = (
-    (("image-missing", "image-platform"), "image", "cannot be run"),
-    (("job-changes-stacks",), "running job", "would change stacks"),
+    (("image-missing", "image-platform"), "image", "cannot run"),
+    (("job-changes-stacks",), "running job", "would move to another stack"),
     ((SAME_REQUEST,), "job", "cannot be replaced by the same request"),
 )
-#: Why nothing may be deployed though no policy forbids it.
-REFUSED: Final = "refused: what is protected would be made anew, empty"
+#: Reason for a refusal without a policy violation.
+REFUSED: Final = "refused: a protected resource would be recreated without its data"
 #: Phrases of one answer; more are counted.
 SHOWN: Final = 12
 
 
 def verdict(report: ReviewReport, quote: Quote = cut) -> str:
-    """Return the report in one line: what stops it, jobs, costs, losses, what is opened.
+    """Return the report in one line: obstacles, jobs, costs, losses, new access.
 
-    ``quote`` makes names and values harmless for where the line stands.
+    ``quote`` escapes names and values for the format of the report.
     """
     parts = [failure(report)] if report.outcome is not ReviewOutcome.CLEAN else []
     if report.nothing:
@@ -87,7 +86,7 @@ def verdict(report: ReviewReport, quote: Quote = cut) -> str:
     if report.reservations:
         parts.append(expenses.reservations_cost(report.reservations, quote))
     if report.gained or report.lost:
-        parts.append(f"{_count(len(report.gained), 'right')} gained, {len(report.lost)} lost")
+        parts.append(f"{_count(len(report.gained), 'grant')} gained, {len(report.lost)} lost")
     parts += [f"{what}: {first(names)}" for what, names in _overlooked(report, quote) if names]
     destroyed = _count(len(report.destroyed), "resource") if report.destroyed else "nothing"
     parts.append(f"{destroyed} destroyed")
@@ -100,7 +99,7 @@ def verdict(report: ReviewReport, quote: Quote = cut) -> str:
 
 
 def _jobs(report: ReviewReport) -> str:
-    """Return how many jobs are submitted, replaced, cancelled or left alone."""
+    """Return the numbers of submitted, replaced, cancelled and other jobs."""
     stated = report.outcome is ReviewOutcome.FAILED and _beside_the_plan(report)
     refused = [job for job in report.jobs if job.refused and not (stated and job.same_request)]
     leaving = [job for job in report.jobs if job.action == "cancel" and not job.refused]
@@ -114,18 +113,15 @@ def _jobs(report: ReviewReport) -> str:
         (report.count("adopt"), "adopted"),
         (sum(job.action == "replace" and job.submits for job in report.jobs), "replaced"),
         (cancelled, "cancelled"),
-        (going_on, "left running without the stack"),
-        (
-            ended,
-            "that had ended leaves the stack" if ended == 1 else "that had ended leave the stack",
-        ),
+        (going_on, "left running outside the stack"),
+        (ended, "removed from the stack (already ended)"),
     ]
     phrases = [f"{_count(number, 'job')} {word}" for number, word in counts if number]
-    return ", ".join(phrases) or "no job is submitted"
+    return ", ".join(phrases) or "no job submitted"
 
 
 def _risks(report: ReviewReport, quote: Quote) -> list[str]:
-    """Return what endangers data or opens something, the worst first."""
+    """Return the risks, the worst first."""
     named: dict[str, list[str]] = {}
     kinds = sorted(report.risks.items(), key=lambda item: item[0].danger != "destroys")
     for kind, findings in kinds:
@@ -137,18 +133,18 @@ def _risks(report: ReviewReport, quote: Quote) -> list[str]:
 
 
 def failure(report: ReviewReport) -> str:
-    """Return why nothing may be deployed."""
+    """Return the reason why the plan must not be deployed."""
     violations = _count(len(report.forbidding), "policy violation")
     return {
         ReviewOutcome.FAILED: _beside_the_plan(report) or "the preview failed",
         ReviewOutcome.FORBIDDEN: f"forbidden by {violations}" if report.forbidding else REFUSED,
-        ReviewOutcome.OVER_LIMIT: "forbidden by the environment's limits",
-        ReviewOutcome.DIFFERENT: "this is not the plan that was approved",
+        ReviewOutcome.OVER_LIMIT: "the environment's limits are exceeded",
+        ReviewOutcome.DIFFERENT: "the plan differs from the approved plan",
     }[report.outcome]
 
 
 def _beside_the_plan(report: ReviewReport) -> str:
-    """Return what forbids a plan that the engine made; empty if it made none."""
+    """Return the problems that forbid a complete plan; empty if the preview failed."""
     counts = [
         (sum(problem.rule in rules for problem in report.problems), noun, verb)
         for rules, noun, verb in BESIDE_THE_PLAN
@@ -159,7 +155,7 @@ def _beside_the_plan(report: ReviewReport) -> str:
 
 
 def is_partial(report: ReviewReport) -> bool:
-    """Return whether the preview failed: a question without an answer is then an open one."""
+    """Return whether the preview failed, so that answers may be incomplete."""
     beside = {rule for rules, *_ in BESIDE_THE_PLAN for rule in rules} | {ACCEPTED_LOSS}
     if report.problems and not report.errors:
         return any(problem.rule not in beside for problem in report.problems)
@@ -168,7 +164,7 @@ def is_partial(report: ReviewReport) -> bool:
 
 
 def unbuilt_images(report: ReviewReport) -> list[str]:
-    """Return images that jobs or models would run, and of which none was built."""
+    """Return images of jobs and models that are not built."""
     jobs = (*report.submitted, *(e for e in report.schedules if e.action in ("begin", "change")))
     used = [uri for job in jobs for uri in job.images]
     used += [model.image for model in report.models if model.action in ("upload", "replace")]
@@ -177,16 +173,16 @@ def unbuilt_images(report: ReviewReport) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class HeadlineAnswer:
-    """One question and its answer, in phrases whose names and values are quoted."""
+    """One question and its answer, in phrases with quoted names and values."""
 
     question: str
     phrases: tuple[str, ...]
-    """Empty: nothing."""
+    """Phrases of the answer; empty if there is nothing to report."""
     danger: Danger = "plain"
 
     @property
     def text(self) -> str:
-        """The first phrases, and how many more there are."""
+        """The first phrases, and the number of the rest."""
         left = len(self.phrases) - SHOWN
         return "; ".join(self.phrases[:SHOWN]) + (f"; and {left} more" if left > 0 else "")
 
@@ -202,17 +198,17 @@ def answers(report: ReviewReport, quote: Quote) -> list[HeadlineAnswer]:
 
 
 def _found(question: str, report: ReviewReport, quote: Quote) -> Iterator[str]:
-    """Yield the findings of the kinds of risks that answer a question."""
+    """Yield the risks that answer a question."""
     for kind, findings in report.risks.items():
         if kind.question == question:
             yield from (kind.answer.format(kind.name(finding, quote)) for finding in findings)
 
 
 def _overlooked(report: ReviewReport, quote: Quote) -> list[tuple[str, list[str]]]:
-    """Return losses that records of submissions show, and no plan: what, and names."""
+    """Return losses that only the records of submissions show: description and names."""
     return [
-        ("slots due and never submitted", expenses.drops_in_words(report.schedules, quote)),
-        ("again in the folder of an earlier job", repeats_in_words(report.jobs, quote)),
+        ("due slots never submitted", expenses.drops_in_words(report.schedules, quote)),
+        ("written into the folder of an earlier job", repeats_in_words(report.jobs, quote)),
     ]
 
 
@@ -221,7 +217,7 @@ def _losses(report: ReviewReport, quote: Quote) -> Iterator[str]:
 
 
 def _nothing_more(_report: ReviewReport, _quote: Quote) -> Iterable[str]:
-    """Return nothing: kinds of risks alone answer the question."""
+    """Return no phrases: only kinds of risks answer the question."""
     return ()
 
 
@@ -233,7 +229,7 @@ def _runs(report: ReviewReport, quote: Quote) -> Iterator[str]:
                 machines = f"{' and '.join(map(quote, job.machines_before))} → {machines}"
             if job.strategy_before not in ("", job.strategy):
                 machines += f", {quote(job.strategy_before)} → {quote(job.strategy)}"
-            later = ", when the running one has ended" if job.action == "defer" else ""
+            later = ", after the end of the running job" if job.action == "defer" else ""
             yield f"{quote(job.name)} on {machines}{later}"
     for schedule in report.schedules:
         if schedule.action in ("begin", "change"):
@@ -242,7 +238,7 @@ def _runs(report: ReviewReport, quote: Quote) -> Iterator[str]:
 
 
 def _traffic(report: ReviewReport, quote: Quote) -> list[str]:
-    """Return endpoints whose split changes, before and after."""
+    """Return endpoints with a changed split, before and after."""
     return [
         f"traffic of {quote(endpoint.name)}: {quote(serving.split_change(endpoint))}"
         for endpoint in report.endpoints
@@ -254,7 +250,7 @@ def _costs(report: ReviewReport, quote: Quote) -> Iterator[str]:
     if report.submitted:
         yield f"{_cost(report)}{_by_service(report)}"
     if deferred := [job for job in report.jobs if job.action == "defer"]:
-        yield f"later: {', '.join(usd(job.cost.worst_case) for job in deferred[:NAMED])}"
+        yield f"submitted later: {', '.join(usd(job.cost.worst_case) for job in deferred[:NAMED])}"
     if report.reservations:
         yield expenses.reservations_cost(report.reservations, quote)
     yield from expenses.costs_in_words(report.schedules, quote)
@@ -262,10 +258,10 @@ def _costs(report: ReviewReport, quote: Quote) -> Iterator[str]:
         yield expenses.query_cost(query, quote)
     for change in report.watching:
         if change.kind == "budget" and change.action != "delete":
-            yield f"{quote(change.name)}: mail at {quote(change.when)}; it stops nothing"
+            yield f"budget {quote(change.name)}: mail at {quote(change.when)}; it stops no job"
     for endpoint in report.endpoints:
         if endpoint.cost_before != endpoint.cost:
-            yield f"endpoint {quote(endpoint.name)}, used or not: {serving.cost_text(endpoint)}"
+            yield f"endpoint {quote(endpoint.name)} (also when idle): {serving.cost_text(endpoint)}"
 
 
 def _gains(report: ReviewReport, quote: Quote) -> Iterator[str]:
@@ -281,9 +277,9 @@ def _stops(report: ReviewReport, quote: Quote) -> Iterator[str]:
 
 
 def _so_far(job: JobChange) -> str:
-    """Return how long a cancelled job has run, if it was observed."""
+    """Return the run time and cost of a cancelled job, if observed."""
     if not (job.now and job.now.seconds):
-        return " (state not known now)" if job.now is None else ""
+        return " (current state unknown)" if job.now is None else ""
     return f" after {format_duration(job.now.seconds)}, {usd(job.now.cost)} so far"
 
 
@@ -294,7 +290,7 @@ def _replaced(report: ReviewReport, quote: Quote) -> Iterator[str]:
 
 def _policies(report: ReviewReport, quote: Quote) -> Iterator[str]:
     if not report.packs:
-        yield "no policy pack checked this"
+        yield "no policy pack checked the plan"
     for violation in report.violations:
         word = "forbidden by" if violation.is_mandatory else "warning of"
         yield f"{word} {quote(violation.policy)} for {quote(violation.urn.rpartition('::')[2])}"
@@ -307,9 +303,9 @@ def _readable(report: ReviewReport, quote: Quote) -> Iterator[str]:
 
 def _unseen(report: ReviewReport, quote: Quote) -> Iterator[str]:
     if is_partial(report):
-        yield "what comes after the point where the preview failed"
+        yield "steps after the error of the preview"
     if report.not_observed:
-        yield f"jobs as they are now: {quote(report.not_observed)}"
+        yield f"current states of jobs: {quote(report.not_observed)}"
     for model in report.models:
         if model.unanswered and model.action in ("upload", "replace"):
             yield f"run {quote(model.run)} of model {quote(model.model)}: {quote(model.unanswered)}"
@@ -317,32 +313,30 @@ def _unseen(report: ReviewReport, quote: Quote) -> Iterator[str]:
         if expenses.NOT_ASKED in snapshot.told:
             yield f"snapshot {quote(snapshot.name)}: {quote(snapshot.told)}"
     for type_ in report.unjudged:
-        yield f"what a {quote(type_)} opens or grants"
+        yield f"access that a {quote(type_)} grants"
     if report.is_offline:
-        yield "what is deployed: the preview began with an empty state"
+        yield "deployed resources: the preview started from an empty state"
 
 
 def _binds(report: ReviewReport, quote: Quote) -> Iterator[str]:
-    what = "resources before and after, protection, limits, policies and levels, the outcome"
-    yield f"{quote(report.digest[:12])}: {what}"
+    what = "resources, protection, limits, policies, policy levels or the outcome change"
+    yield f"{quote(report.digest[:12])} (void if {what})"
 
 
 def _cost(report: ReviewReport) -> str:
-    """Return what submitted jobs can cost together, and what the replaced ones could."""
+    """Return the maximum cost of all submitted jobs, after that of the replaced jobs."""
     missing, old = report.unpriced, [job.cost_before for job in report.submitted if job.cost_before]
     prices = [cost.worst_case for cost in old]
     was = usd(None if None in prices else math.fsum(price or 0 for price in prices))
     total = usd(report.worst_case)
     if len(missing) == len(report.submitted):
-        return "no price is known" + (
-            f", at most {was} before" if old and None not in prices else ""
-        )
+        return "price unknown" + (f", at most {was} before" if old and None not in prices else "")
     more = f" and {_count(len(missing), 'job')} without a price" if missing else ""
     return f"at most {f'{was} → ' if old and was != total else ''}{total}{more}"
 
 
 def _by_service(report: ReviewReport) -> str:
-    """Return which service that is on, and the cost on the other one where it takes all jobs."""
+    """Return the service of the jobs, and the cost on the other service if it can run all."""
     offers = [job.offers for job in report.submitted]
     services = {own.backend for own, _ in offers}
     if len(services) > 1 or report.unpriced:
@@ -356,7 +350,7 @@ def _by_service(report: ReviewReport) -> str:
 
 
 def _thrown_away(jobs: Sequence[JobObservation]) -> str:
-    """Return how long cancelled jobs have run, and what they have cost."""
+    """Return the longest run time of cancelled jobs, and their cost."""
     longest = format_duration(max(job.seconds for job in jobs))
     cost = math.fsum(job.cost or 0 for job in jobs)
     how_long = longest if len(jobs) == 1 else f"up to {longest}"
@@ -364,11 +358,11 @@ def _thrown_away(jobs: Sequence[JobObservation]) -> str:
 
 
 def _deferred(jobs: Sequence[JobChange]) -> str:
-    """Return how many jobs a later ``up`` submits, and what they can cost."""
+    """Return the number of jobs that a later ``up`` submits, and their maximum cost."""
     prices = [job.cost.worst_case for job in jobs]
     known = math.fsum(price for price in prices if price is not None)
-    cost = "at a price not known" if None in prices else f"at most {usd(known)}"
-    return f"{_count(len(jobs), 'job')} submitted later, when the running one has ended ({cost})"
+    cost = "price unknown" if None in prices else f"at most {usd(known)}"
+    return f"{_count(len(jobs), 'job')} submitted after the end of the running job ({cost})"
 
 
 def _count(number: int, noun: str) -> str:
@@ -377,14 +371,14 @@ def _count(number: int, noun: str) -> str:
 
 
 def totals(report: ReviewReport) -> str:
-    """Return how many other resources are created, updated, …"""
+    """Return the numbers of other resources that are created, updated, …"""
     counts = Counter(change.op for change in report.changes)
     for folder in report.folders:
         for op, names in (("create", folder.added), ("replace", folder.changed)):
             counts.update({op: len(names)} if names else {})
         counts.update({"delete": len(folder.removed)} if folder.removed else {})
     words = {"create": "created", "update": "updated", "replace": "replaced", "delete": "deleted"}
-    words["forget"] = "left as it is in the cloud"
+    words["forget"] = "removed from the stack only"
     order = [*words, *(op for op in sorted(counts) if op not in words)]
     parts = [f"{counts[op]} {words.get(op, op)}" for op in order if counts[op]]
     return ", ".join(parts) or "none"

@@ -1,4 +1,4 @@
-"""The report as one HTML page: no script, no request to anywhere, light and dark."""
+"""Write the report as one HTML page without scripts and requests, for light and dark mode."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from vertex_training_cli.review.headline import verdict
 from vertex_training_cli.review.report import ReviewReport
 from vertex_training_cli.review.sections import sections
 
-#: Characters around values and strong words -> their tags. They are of Unicode's private use, so
-#: ``visible`` spells them out wherever a value has one, and no value makes a tag.
+#: Characters around values and strong words -> their tags. They are private-use characters of
+#: Unicode: ``visible`` spells them out in values, so that no value creates a tag.
 TAGS: Final = {"\ue000": "<code>", "\ue001": "</code>", "\ue002": "<strong>", "\ue003": "</strong>"}
 
 
 def render(report: ReviewReport) -> str:
-    """Return the page. The template engine escapes every value, and nothing is left out."""
+    """Return the complete report as a page. The template engine escapes every value."""
     return template().render(
         report=report,
         verdict=verdict(report, _quoted),
@@ -39,12 +39,12 @@ def _quoted(value: str, _length: int = 0) -> str:
 
 
 def _tagged(text: str) -> Markup:
-    """Return escaped words with tags around values and strong words."""
+    """Return escaped text with tags around values and strong words."""
     return Markup(str(escape(text)).translate(str.maketrans(TAGS)))
 
 
 def _untagged(text: str) -> str:
-    """Return the words without tags, for an attribute."""
+    """Return the text without tags, for an attribute."""
     return text.translate(dict.fromkeys(map(ord, TAGS)))
 
 

@@ -1,4 +1,4 @@
-"""Jobs of a plan: what happens to each, what it runs on, and what it can cost."""
+"""Jobs of a plan: actions, machines and maximum costs."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from vertex_training_cli.engine.values import FieldDifference, as_mapping, diff_
 from vertex_training_cli.review.parts import RUNS, Finding, Quote, risk
 
 Action = Literal["submit", "adopt", "replace", "cancel", "change", "defer", "keep"]
-#: What a step means for a job. An update reaches labels and options only: nothing is submitted.
+#: Step -> action on the job. An update changes only labels and options, without a submission.
 ACTIONS: Final[Mapping[str, Action]] = {
     "create": "submit",
     "replace": "replace",
@@ -45,16 +45,16 @@ ACTIONS: Final[Mapping[str, Action]] = {
     "update": "change",
     "same": "keep",
 }
-#: Of the problem of a job that its own request replaces; a headline knows it.
+#: Rule of the problem of a job that is replaced by the same request.
 SAME_REQUEST: Final = "job-same-request"
 _STATE: Final = re.compile(r"[A-Z_]{1,60}")
-#: States after which there is nothing to cancel: google-cloud-aiplatform 2.7.0, types/job_state.py.
+#: Final states of jobs: google-cloud-aiplatform 2.7.0, types/job_state.py.
 ENDED: Final = ("SUCCEEDED", "FAILED", "CANCELLED", "EXPIRED", "PARTIALLY_SUCCEEDED")
 
 
 @dataclass(frozen=True, slots=True)
 class RungRequest:
-    """One rung of a job's ladder, from 1. At most one of them runs at a time."""
+    """One rung of a job's ladder. At most one rung runs at a time."""
 
     number: int
     what: str
@@ -69,7 +69,7 @@ class RungRequest:
         return _machines(self.cost)
 
     def __str__(self) -> str:
-        """Return machines, strategy and the worst case in a line."""
+        """Return machines, strategy and maximum cost in a line."""
         parts = (*self.machines, self.strategy, self.reservation)
         price = f"at most {usd(self.cost.worst_case)}{self.cost.elsewhere}"
         return ", ".join([*(part for part in parts if part), price])
@@ -77,61 +77,61 @@ class RungRequest:
 
 @dataclass(frozen=True, slots=True)
 class JobChange:
-    """One job: what happens to it, and what it is after that (before it, if it is cancelled)."""
+    """The change of one job, with its properties after the plan (before it, if removed)."""
 
     name: str
     action: Action
     region: str
     strategy: str
     reservation: str
-    """Names of reservations, or the kind of affinity; empty if it asks for none."""
+    """Names of reservations, or the kind of affinity; empty without one."""
     account: str
     network: str
-    """The peered network or the attachment; empty if it has none."""
+    """The peered network or the attachment; empty without one."""
     images: tuple[str, ...]
     """Distinct images of the worker pools."""
     starts: tuple[str, ...]
-    """Nodes and processes that its launchers start."""
+    """Nodes and processes that the job's launchers start."""
     cost: JobCost
     offers: tuple[Offer, Offer]
-    """Of the service that runs it, with the same cost, then of the other one."""
+    """Offer of the job's service, with the same cost, then of the other service."""
     differences: tuple[FieldDifference, ...]
     previous_state: str
-    """State of the job before, as it was last seen; empty if there was none."""
+    """Last seen state of the deployed job; empty without one."""
     filled_in: tuple[str, ...] = ()
-    """Fields that the stack's ``jobDefaults`` gave, like ``serviceAccount``."""
+    """Fields from the stack's ``jobDefaults``, like ``serviceAccount``."""
     now: JobObservation | None = None
-    """The job before as it is now; None if it was not looked at, or there is none."""
+    """Current state of the deployed job; None if not observed, or without one."""
     cost_before: JobCost | None = None
-    """Of the job that another request takes the place of; None if there is none."""
+    """Cost of the replaced job; None without one."""
     strategy_before: str = ""
-    """The same job's strategy."""
+    """Strategy of the replaced job."""
     ladder: tuple[RungRequest, ...] = ()
-    """The rungs, the file's request first; empty without one. ``cost`` is that of the dearest."""
+    """The rungs, the file's request first; empty without a ladder. ``cost`` is the highest."""
     idle_stop: str = ""
-    """When it is cancelled because its accelerators do nothing; empty if it never is."""
+    """Condition of a cancellation because of idle accelerators; empty without one."""
     idle_stop_before: str = ""
-    """The same before."""
+    """The same condition before the plan."""
     memory: tuple[str, ...] = ()
     """Predicted peaks of its ``model`` beside the memory of its GPUs."""
     same_request: bool = False
-    """True if its own request replaces it, and `up` neither adopts nor submits anything."""
+    """True if the same request replaces the job, which `up` refuses."""
     retained: bool = False
-    """True if the job before is left as it is (``retain_on_delete`` of a ``TrainingJob``)."""
+    """True if the deployed job stays unchanged (``retain_on_delete`` of a ``TrainingJob``)."""
 
     repeats: str = ""
-    """The earlier job of the same request, into whose folder it writes; empty without one."""
+    """The earlier job of the same request, which wrote into the same folder; empty without one."""
     protected: bool = False
     """True if the engine refuses to delete or replace it."""
 
     @property
     def refused(self) -> bool:
-        """Return whether `up` refuses to replace it, or to let it leave the stack."""
+        """Return whether `up` refuses to replace or to remove the job."""
         return self.protected or self.same_request
 
     @property
     def submits(self) -> bool:
-        """Return whether something is sent to the service."""
+        """Return whether a request is sent to the service."""
         return self.action in ("submit", "replace") and not self.refused
 
     @property
@@ -141,47 +141,46 @@ class JobChange:
 
     @property
     def machines(self) -> tuple[str, ...]:
-        """Return what each pool runs on, like ``4 x a3-megagpu-8g (8 NVIDIA_H100_MEGA_80GB)``."""
+        """Return the machines by pool, like ``4 x a3-megagpu-8g (8 NVIDIA_H100_MEGA_80GB)``."""
         return self.ladder[0].machines if self.ladder else _machines(self.cost)
 
     @property
     def machines_before(self) -> tuple[str, ...]:
-        """The same of the job before; empty if there is none."""
+        """Machines of the replaced job; empty without one."""
         return _machines(self.cost_before) if self.cost_before else ()
 
     @property
     def trials(self) -> str:
-        """Of a tuning job, its trials, and the quota that they need; empty of others."""
+        """Trials of a tuning job, and the quota that they need; empty for other jobs."""
         if self.cost.trials is None:
             return ""
-        at_once = (
-            f"{self.cost.parallel} at once, which takes quota for {self.cost.parallel} of each"
-        )
-        return f"{self.cost.trials} trials, {at_once}"
+        parallel = self.cost.parallel
+        quota = f"{parallel} in parallel, with quota for {parallel} times these machines"
+        return f"{self.cost.trials} trials, {quota}"
 
     @property
     def cancels(self) -> bool:
-        """Return whether a job that may still run is cancelled."""
+        """Return whether the plan cancels a job that may still run."""
         return self.leaves_a_live_one and not (self.retained or self.refused)
 
     @property
     def goes_on(self) -> bool:
-        """Return whether a job that may still run leaves the stack, and nothing cancels it."""
+        """Return whether a job that may still run leaves the stack without a cancellation."""
         return self.leaves_a_live_one and self.retained and not self.refused
 
     @property
     def leaves_a_live_one(self) -> bool:
-        """Return whether the job before, which leaves the stack, may still run."""
+        """Return whether the replaced or removed job may still run."""
         return self.action in ("replace", "cancel") and self._state not in (*ENDED, RECORD_DELETED)
 
     @property
     def end(self) -> str:
-        """Return how the job before ended, in words after its name."""
+        """Return a predicate about the end of the deployed job."""
         return "has not ended" if self.leaves_a_live_one else f"is {self._state}"
 
     @property
     def _state(self) -> str:
-        """Of the job before, as it was seen last."""
+        """Last known state of the deployed job."""
         return self.now.state if self.now else self.previous_state
 
 
@@ -194,7 +193,7 @@ def _machines(cost: JobCost) -> tuple[str, ...]:
 
 
 def job_changes(plan: Plan, observed: Observations = NOTHING_OBSERVED) -> list[JobChange]:
-    """Return all jobs of the plan by name, also those that do not change."""
+    """Return all jobs of the plan by name, including unchanged jobs."""
     steps = [step for step in plan.steps if step.type in JOBS and step.op in ACTIONS]
     subnet = bool(plan.section("network").get("subnet"))
     changes = [_job(step, observed, subnet=subnet) for step in steps]
@@ -202,7 +201,7 @@ def job_changes(plan: Plan, observed: Observations = NOTHING_OBSERVED) -> list[J
 
 
 def request(inputs: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the message among a job's inputs; empty if it is not known yet."""
+    """Return the message among a job's inputs; empty if not known yet."""
     try:
         message = json.loads(inputs["request"])
     except (KeyError, TypeError, json.JSONDecodeError):
@@ -223,9 +222,9 @@ def _job(step: Step, observed: Observations, *, subnet: bool) -> JobChange:
     state = str(step.old.outputs.get("state") or "") if step.old else ""
     now = observed.jobs.get(step.old.id) if step.old else None
     action = "defer" if _is_deferred(step) else ACTIONS[step.op]
-    is_there = action == "submit" and inputs.get("requestId") in observed.adopted
+    exists = action == "submit" and inputs.get("requestId") in observed.adopted
     again = not step.is_protected and step.adopts_again(now.whole_state if now else "")
-    if is_there or again:
+    if exists or again:
         action = "adopt"
     before = step.old.inputs if step.old and action in ("replace", "defer") else None
     return JobChange(
@@ -240,7 +239,7 @@ def _job(step: Step, observed: Observations, *, subnet: bool) -> JobChange:
         starts=started_processes(Job({"jobSpec": spec}).pools),
         cost=_cost(inputs),
         differences=tuple(differences(step)),
-        # A word of the API: it stands in a report as it is.
+        # A report shows the API's spelling without escaping.
         previous_state=state.removeprefix("JOB_STATE_") if _STATE.fullmatch(state) else "",
         filled_in=_filled_in(inputs),
         now=now,
@@ -260,10 +259,10 @@ def _job(step: Step, observed: Observations, *, subnet: bool) -> JobChange:
     )
 
 
-@risk("another service runs it", "{name} ({old} → {new})", "movedServices", RUNS, in_list="",
+@risk("moved to another service", "{name} ({old} → {new})", "movedServices", RUNS, in_list="",
       fields="name before=old after=new")  # fmt: skip
 def moved_services(plan: Plan) -> list[Finding]:
-    """Return jobs and schedules that go from Vertex AI to Batch, or back."""
+    """Return jobs and schedules that move from Vertex AI to Batch, or back."""
     both = plan.inputs_of(*WITH_REQUEST)
     return sorted(
         Finding(job_name(step), "", *(SERVICES[backend_of(inputs)] for inputs in (old, new)))
@@ -273,11 +272,11 @@ def moved_services(plan: Plan) -> list[Finding]:
 
 
 def same_requests(jobs: Sequence[JobChange]) -> list[Problem]:
-    """Return a problem for each job that its own request replaces, which ``up`` refuses."""
+    """Return a problem for each job that the same request replaces, which ``up`` refuses."""
     return [
         Problem(
-            f"job {job.name} is replaced by its own request, and {job.end}: `up` refuses that, and "
-            f"{'cancels' if job.leaves_a_live_one else 'submits'} nothing",
+            f"job {job.name} {job.end} and would be replaced by the same request: `up` refuses, "
+            f"and {'cancels' if job.leaves_a_live_one else 'submits'} no job",
             hint=REPEATED_HINT,
             rule=SAME_REQUEST,
         )
@@ -287,14 +286,14 @@ def same_requests(jobs: Sequence[JobChange]) -> list[Problem]:
 
 
 def _repeated(inputs: Mapping[str, Any], observed: Observations) -> str:
-    """Return the number of the earlier job of a request, or of a rung's."""
+    """Return the number of the earlier job of the same request or rung."""
     ids = (str(rung.get("requestId")) for rung in rungs(inputs))
     names = (observed.repeated[id_] for id_ in ids if id_ in observed.repeated)
     return next(names, "").rpartition("/")[2]
 
 
 def repeats_in_words(changes: Sequence[JobChange], quote: Quote) -> list[str]:
-    """Return jobs whose request was sent before, with the job that has written to the folder."""
+    """Return jobs with an already sent request, with the job that wrote to the folder."""
     return [f"{quote(job.name)} ({quote(job.repeats)})" for job in changes if job.repeats]
 
 
@@ -339,7 +338,7 @@ def backend_of(inputs: Mapping[str, Any]) -> str:
 
 
 def _of_one_service(inputs: Mapping[str, Any]) -> str:
-    """Return the option of a job that its service alone has; empty if there is none."""
+    """Return an option of a job that only one service supports; empty without one."""
     options = inputs.get("options") or {}
     return next((name for name in (IDLE_STOP, "notifications") if options.get(name)), "")
 
@@ -354,7 +353,7 @@ def _filled_in(inputs: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def _is_deferred(step: Step) -> bool:
-    """Return whether the job goes on, and an ``up`` after its end submits the new request."""
+    """Return whether the job continues, and an ``up`` after its end submits the new request."""
     if step.op not in ("update", "same") or step.old is None or step.new is None:
         return False
     running = step.old.outputs.get("requestId")
@@ -362,7 +361,7 @@ def _is_deferred(step: Step) -> bool:
 
 
 def differences(step: Step) -> list[FieldDifference]:
-    """Return what changes in a job: the request field by field, then run, labels, options."""
+    """Return the changes in a job: fields of the request, then run, labels, options."""
     if step.old is None or step.new is None or not step.changes:
         return []
     places = [_submission(state.inputs) for state in (step.old, step.new)]
@@ -375,7 +374,7 @@ def differences(step: Step) -> list[FieldDifference]:
 
 
 def _options(inputs: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the options; of each rung, its differences in words."""
+    """Return the options. A rung is described by its differences."""
     options = dict(inputs.get("options") or {})
     if LADDER in options:
         options[LADDER] = [str(rung.get("words", "")) for rung in rungs(inputs)[1:]]
@@ -393,7 +392,7 @@ def _submission(inputs: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _named(inputs: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the request as its file has it, without its id."""
+    """Return the request as in the job file, with a reference instead of its id."""
     text, id_ = str(inputs.get("request")), str(inputs.get("requestId", ""))
     return request({"request": text.replace(id_, "${job.requestId}") if id_ else text})
 
@@ -418,7 +417,7 @@ def _network(spec: Mapping[str, Any]) -> str:
 
 
 def images_of(spec: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the images of the worker pools of a spec, each once."""
+    """Return the distinct images of the worker pools of a spec."""
     images: dict[str, None] = {}
     for pool in spec.get("workerPoolSpecs", ()):
         image = pool.get("containerSpec", {}).get("imageUri")
@@ -429,28 +428,30 @@ def images_of(spec: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def fate(job: JobChange) -> str:
-    """Return what happens to a job, and to the one before it."""
+    """Return the action on a job, and on the deployed job."""
     done = {
         "submit": "submitted",
-        "adopt": "adopted: it was submitted before, and nothing is sent",
-        "replace": "submitted anew",
-        "cancel": "leaves the stack",
-        "change": "labels or options change, nothing is submitted",
-        "defer": "submitted by the first up after the running job has ended",
+        "adopt": "adopted: already submitted, not sent again",
+        "replace": "submitted again",
+        "cancel": "removed from the stack",
+        "change": "labels or options changed, not submitted",
+        "defer": "submitted by the first up after the end of the running job",
         "keep": "unchanged",
     }[job.action]
     if job.action not in ("replace", "cancel"):
         return done
     if job.refused:
-        why = f"it is protected; otherwise {done}"
-        return f"refused, {why if job.protected else 'its own request replaces it'}"
+        why = "replaced by the same request"
+        return f"refused: {f'protected (otherwise {done})' if job.protected else why}"
+    deployed = "previous job" if job.action == "replace" else "job"
     if not job.leaves_a_live_one:
-        return f"{done}; the old one {progress(job.now) if job.now else job.previous_state.lower()}"
-    seen = f" ({job.previous_state.lower()} when last seen)" if job.previous_state else ""
+        state = progress(job.now) if job.now else job.previous_state.lower()
+        return f"{done}; {deployed} {state}"
+    seen = f" (last seen {job.previous_state.lower()})" if job.previous_state else ""
     if job.now:
         seen = f" ({progress(job.now)})"
-    ends = "is cancelled" if job.cancels else "goes on without the stack"
-    return f"{done}; the old one {ends}{seen}"
+    ends = "cancelled" if job.cancels else "continues outside the stack"
+    return f"{done}; {deployed} {ends}{seen}"
 
 
 def progress(now: JobObservation) -> str:
@@ -465,7 +466,7 @@ def progress(now: JobObservation) -> str:
 
 
 def checkpoint(observation: CheckpointObservation) -> str:
-    """Return the age of a job's last checkpoint: a cancellation loses the work since then."""
+    """Return the age of a job's last checkpoint. A cancellation loses the work since then."""
     if observation.seconds is None:
         return "no checkpoint"
     bound = "at most " if observation.at_most else ""
@@ -473,7 +474,7 @@ def checkpoint(observation: CheckpointObservation) -> str:
 
 
 def at_most(job: JobChange) -> tuple[str, str]:
-    """Return the worst case on the job's service, then on the other one."""
+    """Return the maximum cost on the job's service, then on the other service."""
     here, other = job.offers
     default = ", no timeout set" if job.cost.default_timeout else ""
     own = here.text(f"{default}{job.cost.elsewhere}")
@@ -481,7 +482,7 @@ def at_most(job: JobChange) -> tuple[str, str]:
 
 
 def shown_image(name: str) -> str:
-    """Return an image without its registry, its digest cut to twelve digits."""
+    """Return an image without registry, with a digest of twelve digits."""
     short, _, digest = name.rpartition("/")[2].partition("@sha256:")
     return f"{short}@sha256:{digest[:12]}" if digest else short
 

@@ -1,6 +1,6 @@
-"""The report for programs: JSON with a schema version.
+"""Write the report as JSON with a schema version, for programs.
 
-A value is written with its fields, in camel case; ``KEYS`` has what is written otherwise.
+A value is written with its fields, in camel case; ``KEYS`` lists the exceptions.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from vertex_training_cli.review.parts import Finding
 from vertex_training_cli.review.report import ReviewReport
 from vertex_training_cli.review.serving import EndpointChange
 
-#: Raised when a key changes its meaning or goes away; new keys may come at any time.
+#: Increased when a key changes its meaning or is removed; new keys may come at any time.
 VERSION: Final = 1
-#: Keys of a class that are not all of its fields: ``key=path`` where the value is elsewhere,
-#: ``key?`` where nothing is null.
+#: Keys of a class, if different from its fields: ``key=path`` for another path of the value,
+#: ``key?`` if an empty value is null.
 KEYS: Final[Mapping[type, str]] = {
     ReviewReport: (
         "stack project region source digest expected? jobs unseenImages=unseen_images images "
@@ -71,7 +71,7 @@ def render(report: ReviewReport) -> str:
 
 
 def document(report: ReviewReport) -> dict[str, Any]:
-    """Return the report as plain data. Money is USD; null stands for an unknown price."""
+    """Return the report as plain data. Money is in USD; null means an unknown price."""
     json_document = {
         "version": VERSION,
         "verdict": verdict(report),
@@ -107,7 +107,7 @@ def document(report: ReviewReport) -> dict[str, Any]:
 
 
 def _plain(value: Any, keys: str = "") -> Any:
-    """Return a value of the report as JSON has it, with ``keys`` or those of its class."""
+    """Return a value of the report as JSON data, with ``keys`` or the keys of its class."""
     if isinstance(value, list | tuple | set):
         return [_plain(item) for item in value]
     if isinstance(value, Diagnostic):
@@ -130,13 +130,13 @@ def _plain(value: Any, keys: str = "") -> Any:
         inner = _plain(_at(value, path or name))
         plain[name] = None if key != name and not inner else inner
     if isinstance(value, JobChange) and value.cost.trials is not None:
-        # ``hourlyUsd`` is of all trials that run at once.
+        # ``hourlyUsd`` covers all parallel trials.
         plain["trials"] = {"max": value.cost.trials, "parallel": value.cost.parallel}
     return plain
 
 
 def _at(value: Any, path: str) -> Any:
-    """Return the value at a path below ``value``; None where there is nothing on the way."""
+    """Return the value at a path below ``value``; None if a part of the path is missing."""
     for name in path.split("."):
         value = getattr(value, name) if value is not None else None
     return value
@@ -147,7 +147,7 @@ def _camel(name: str) -> str:
 
 
 def _reservation(change: ReservationChange) -> dict[str, Any]:
-    """Return the reservation as it is afterwards, or as it was, and its costs before."""
+    """Return the reservation after the plan (a deleted one before it), and its costs before."""
     return {
         **_plain(change.either),
         "deleted": change.new is None,

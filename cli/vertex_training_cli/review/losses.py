@@ -1,9 +1,8 @@
-"""Data that a plan loses, or no longer keeps from being lost, without destroying its resource.
+"""Data that a plan loses or exposes to loss without destroying its resource.
 
-The report lists what is destroyed. Here is what it would not show: a shorter time to restore, a
-lifecycle rule that deletes, a clean-up that takes images; other keys, reads that are paid for; and
-changes that Google refuses half-way, or that change nothing, which only old and new together show.
-Inputs that only need to be compared are ``watched`` in ``resource_types.yaml``.
+These losses are not visible in the list of destroyed resources: shorter retention, lifecycle rules
+and clean-ups that delete, other encryption keys, retrieval fees, and changes that Google refuses
+half-way or ignores. Inputs that only need a comparison are ``watched`` in ``resource_types.yaml``.
 """
 
 from __future__ import annotations
@@ -37,19 +36,19 @@ from vertex_training_cli.review.parts import COSTS, LOST, Finding, Quote, first,
 
 Inputs = Mapping[str, Any]
 DAY: Final = 24 * 3600
-#: Stands for what no rule limits.
+#: Amount without a limit.
 UNLIMITED: Final = float("inf")
 #: Conditions of a lifecycle rule that hold for noncurrent versions only:
 #: https://docs.cloud.google.com/storage/docs/lifecycle#conditions
 NONCURRENT: Final = ("daysSinceNoncurrentTime", "numNewerVersions", "noncurrentTimeBefore")
-#: Types of what names images: jobs, schedules of jobs, versions of models.
+#: Types with images: jobs, schedules of jobs, versions of models.
 _WITH_IMAGES: Final = WITH_REQUEST | {MODEL_VERSION}
-#: Inputs with the key that encrypts a resource.
+#: Inputs with the encryption key of a resource.
 KEYS: Final = ("kmsKeyName", "defaultKmsKeyName")
-#: USD a GB read of each class; none for STANDARD, which has no retrieval fee:
+#: Retrieval fee of each class in USD a GB. STANDARD has none:
 #: https://cloud.google.com/storage/pricing#retrieval-pricing
 RETRIEVAL: Final = {"NEARLINE": 0.01, "COLDLINE": 0.02, "ARCHIVE": 0.05}
-#: Words for what a plan keeps less of.
+#: Template for data that is kept for less time or in smaller numbers.
 _LESS: Final = "{name} ({what!s}: {old!s} → {new!s})"
 _FIELDS: Final = "name what old new putBack=also"
 
@@ -57,13 +56,13 @@ _FIELDS: Final = "name what old new putBack=also"
 @risk("data is lost", _LESS, "dataLosses", LOST, "destroys", _FIELDS, answer="{}",
       in_list="data of {name}, {what!s}: {old!s} → {new!s}")  # fmt: skip
 def data_losses(plan: Plan) -> list[Finding]:
-    """Return what is kept less, by resource; without what is destroyed or loses its protection."""
+    """Return reduced retention by resource, without destroyed and unprotected resources."""
     return sorted([*_kept_less(plan, put_back=False), *_pinned_images(plan)])
 
 
-@risk("back as deployed", _LESS, "putBack", LOST, fields=_FIELDS, in_list="")
+@risk("restored as deployed", _LESS, "putBack", LOST, fields=_FIELDS, in_list="")
 def put_back(plan: Plan) -> list[Finding]:
-    """Return what is kept less because somebody changed it by hand since it was deployed."""
+    """Return reduced retention that undoes a manual change since the deployment."""
     return sorted(_kept_less(plan, put_back=True))
 
 
@@ -76,14 +75,14 @@ def _kept_less(plan: Plan, *, put_back: bool) -> Iterator[Finding]:
         for words, amount, shown in (*measures, *_COMPUTED.get(step.type, ())):
             old, new = amount(step.old.inputs), amount(step.new.inputs)
             deployed = amount(step.deployed.inputs) if step.deployed else math.nan
-            # Where somebody changed it by hand, what was deployed is what was approved.
+            # After a manual change, the deployed amount is the approved one.
             before = deployed if deployed > new else old
             if new < before and (deployed <= new) == put_back:
                 yield Finding(step.name, words, shown(before), shown(new), put_back)
 
 
 def _pinned_images(plan: Plan) -> Iterator[Finding]:
-    """Yield images in use that a clean-up takes, or may take, and did not before."""
+    """Yield images in use that a clean-up newly deletes or may delete."""
     users = [step.new.inputs for step in plan.steps if step.type in _WITH_IMAGES and step.new]
     text = json.dumps(users, default=str)
     for step, old, new in plan.inputs_of(REPOSITORY):
@@ -95,7 +94,7 @@ def _pinned_images(plan: Plan) -> Iterator[Finding]:
         before, after = (cleanup.parse(_policies(inputs)) for inputs in (old, new))
         for package, digest in cleanup.endangered(before, after, sorted(named)):
             name = f"{package}@{digest[: len('sha256:') + 12]}"
-            what = f"clean-up of {name}, which is in use"
+            what = f"image {name}, in use by the stack"
             yield Finding(step.name, what, "kept", "not kept", also=False)
 
 
@@ -103,10 +102,10 @@ def _policies(inputs: Inputs) -> object:
     return [] if inputs.get("cleanupPolicyDryRun") is True else inputs.get("cleanupPolicies")
 
 
-@risk("locked for good", "{name} (nothing in it can be deleted for {new:g} days; never undone)",
+@risk("retention locked permanently", "{name} (objects cannot be deleted for {new:g} days)",
       "locks", LOST, "destroys", "name days=new")  # fmt: skip
 def retention_locks(plan: Plan) -> list[Finding]:
-    """Return new locks, and locked retentions that grow: nothing ever shortens one."""
+    """Return new locks of retention, and longer locked retentions. A lock is permanent."""
     days = [(s.name, *map(_locked_days, both)) for s, *both in plan.inputs_of(BUCKET)]
     return sorted(Finding(name, new=new) for name, old, new in days if new > old)
 
@@ -122,7 +121,7 @@ def _is_locked(inputs: Inputs) -> bool:
 
 
 def _deletions(inputs: Inputs, states: tuple[str, ...]) -> Iterator[Inputs]:
-    """Yield conditions of the lifecycle rules that delete objects in one of these states."""
+    """Yield conditions of lifecycle rules that delete objects in one of these states."""
     for rule in _objects(inputs.get("lifecycleRules")):
         condition = as_mapping(rule.get("condition"))
         deletes = as_mapping(rule.get("action")).get("type") == "Delete"
@@ -131,16 +130,16 @@ def _deletions(inputs: Inputs, states: tuple[str, ...]) -> Iterator[Inputs]:
 
 
 def _live_objects(inputs: Inputs) -> float:
-    """Return the days until the first lifecycle rule deletes an object that is in use."""
+    """Return the days until the first lifecycle rule deletes a live object."""
     rules = _deletions(inputs, ("LIVE", "ANY"))
     days = (as_number(rule.get("age")) for rule in rules if not any(map(rule.get, NONCURRENT)))
     return min(days, default=UNLIMITED)
 
 
 def _old_versions(inputs: Inputs) -> float:
-    """Return the days until the first lifecycle rule deletes an old version of an object.
+    """Return the days until the first lifecycle rule deletes a noncurrent version.
 
-    Without versions there is nothing to compare: not a number, which is less than no other.
+    Return NaN without versioning: a comparison with NaN is false.
     """
     if value_at(inputs, "versioning.enabled") is not True:
         return math.nan
@@ -152,12 +151,12 @@ def _old_versions(inputs: Inputs) -> float:
 
 
 def _clean_ups(inputs: Inputs) -> list[Inputs]:
-    """Return the clean-up rules of a repository that delete images; none while rehearsed."""
+    """Return the clean-up rules of a repository that delete images; empty in a dry run."""
     return [rule for rule in _objects(_policies(inputs)) if rule.get("action") == "DELETE"]
 
 
 def _kept_images(inputs: Inputs) -> float:
-    """Return how many newest versions of each image no clean-up takes; all if none deletes."""
+    """Return the number of newest versions per image that clean-ups keep."""
     if not _clean_ups(inputs):
         return UNLIMITED
     kept = (
@@ -174,7 +173,7 @@ def _image_age(inputs: Inputs) -> float:
 
 
 def _tagged_images(inputs: Inputs) -> float:
-    """Return 0 where a clean-up takes images that have a tag, else 1."""
+    """Return 0 if a clean-up deletes tagged images, else 1."""
     states = (value_at(policy, "condition.tagState") for policy in _clean_ups(inputs))
     return float(all(state == "UNTAGGED" for state in states))
 
@@ -187,16 +186,16 @@ def _counted(unit: str) -> Callable[[float], str]:
     return lambda amount: "never deleted" if amount == UNLIMITED else f"{amount:g} {unit}"
 
 
-#: What keeps data by more than one input: words, how much it keeps, and that in words.
+#: Retention that depends on several inputs: description, amount, amount as text.
 _COMPUTED: Final[Mapping[str, tuple[tuple[str, Callable[..., float], Callable[..., str]], ...]]] = {
     BUCKET: (
-        ("old versions are deleted after", _old_versions, _counted("days")),
-        ("objects are deleted after", _live_objects, _counted("days")),
+        ("lifetime of old versions", _old_versions, _counted("days")),
+        ("lifetime of objects", _live_objects, _counted("days")),
     ),
     REPOSITORY: (
-        ("newest versions kept of an image", _kept_images, _counted("versions")),
-        ("images are deleted after", _image_age, _counted("days")),
-        ("images with a tag are kept", _tagged_images, lambda kept: "on" if kept else "off"),
+        ("versions kept per image", _kept_images, _counted("versions")),
+        ("lifetime of images", _image_age, _counted("days")),
+        ("tagged images kept", _tagged_images, lambda kept: "on" if kept else "off"),
     ),
 }
 
@@ -211,13 +210,13 @@ def _key_change(finding: Finding, quote: Quote) -> str:
 @risk("no longer encrypted with your key", _key_change, "keysGone", LOST, "destroys",
       "old new names=what")  # fmt: skip
 def unencrypted(plan: Plan) -> list[Finding]:
-    """Return keys that no longer encrypt new data of resources that stay: Google's does."""
+    """Return keys that Google's key replaces for new data of resources that stay."""
     return [change for change in _key_changes(plan) if not change.new]
 
 
 @risk("encrypted with another key", _key_change, "keysChanged", fields="old new names=what")
 def other_keys(plan: Plan) -> list[Finding]:
-    """Return keys in whose place another one encrypts new data of resources that stay."""
+    """Return keys that another key replaces for new data of resources that stay."""
     return [change for change in _key_changes(plan) if change.new]
 
 
@@ -232,7 +231,7 @@ def _key_changes(plan: Plan) -> list[Finding]:
 
 
 def _keys(type_: str, inputs: Inputs) -> Iterator[str]:
-    """Yield keys that are named at any depth of a resource's inputs."""
+    """Yield encryption keys at any depth of a resource's inputs."""
     pending: list[Any] = [request(inputs) if type_ in WITH_REQUEST else inputs]
     while pending:
         value = pending.pop()
@@ -248,9 +247,9 @@ def _cold(finding: Finding, quote: Quote) -> str:
     return f"{quote(finding.name)} ({before}{quote(finding.new)}, ${_fee(finding.new):.2f} a GB)"
 
 
-@risk("reads are paid for", _cold, "coldBuckets", COSTS, fields="name old new")
+@risk("retrieval fees", _cold, "coldBuckets", COSTS, fields="name old new")
 def cold_buckets(plan: Plan) -> list[Finding]:
-    """Return buckets of which reads cost more than before, and that accounts or people read."""
+    """Return buckets with readers and a higher retrieval fee than before."""
     reads = {holding.target for holding in grants.held(plan) if holding.role in VERBS}
     findings = [
         Finding(step.name, old=_class(old) if step.old else "", new=_class(new))
@@ -268,10 +267,10 @@ def _fee(storage_class: str) -> float:
     return RETRIEVAL.get(storage_class, 0.0)
 
 
-@risk("not possible like this", "{name}", "refusals", "", "destroys", "name what",
-      in_list="not possible like this: {name} {what!s}")  # fmt: skip
+@risk("refused by Google or without effect", "{name}", "refusals", "", "destroys", "name what",
+      in_list="refused by Google or without effect: {name} {what!s}")  # fmt: skip
 def refusals(plan: Plan) -> list[Finding]:
-    """Return changes that Google refuses half-way, or without effect, with what to do instead."""
+    """Return changes that Google refuses half-way or ignores, with an alternative."""
     now = datetime.now(tz=UTC)
     findings = [
         finding for step in plan.steps if step.type == RESERVATION for finding in _end(step, now)
@@ -288,7 +287,7 @@ def refusals(plan: Plan) -> list[Finding]:
 
 
 def _end(step: Step, now: datetime) -> Iterator[Finding]:
-    """Yield an end that the stack file lacks now: Google keeps it, and the plugin sends nothing."""
+    """Yield an end that the stack file no longer has: the plugin does not send its removal."""
     if step.old is None or step.new is None or step.op == "replace":
         return
     if step.new.inputs.get("deleteAtTime") or step.new.inputs.get("deleteAfterDuration"):
@@ -297,14 +296,14 @@ def _end(step: Step, now: datetime) -> Iterator[Finding]:
     if ends and ends > now:
         yield Finding(
             str(step.new.inputs.get("name") or step.name),
-            f"is still deleted by Google at {ends.isoformat()}: to take the end out of the stack "
-            "file changes nothing. A later deleteAtTime makes it anew; without an end, `pulumi up "
-            "--replace` with its URN does. Both give its machines back first",
+            f"will still be deleted at {ends.isoformat()}: removing the end from the stack file "
+            "has no effect. To move the end, set a later deleteAtTime. To remove the end, run "
+            "`pulumi up --replace URN`. Both recreate the reservation, and release machines first",
         )
 
 
 def _locked(step: Step) -> Iterator[Finding]:
-    """Yield a locked retention that would be shorter or gone, or its bucket, which has objects."""
+    """Yield a locked retention that would be shortened or removed, or whose bucket is replaced."""
     if step.old is None or not _is_locked(step.old.inputs):
         return
     name, before = str(step.old.inputs.get("name") or step.name), _locked_days(step.old.inputs)
@@ -312,30 +311,30 @@ def _locked(step: Step) -> Iterator[Finding]:
     if not _is_locked(after) or _locked_days(after) < before:
         yield Finding(
             name,
-            f"has a locked retention of {before:g} days, and Google shortens and removes none: no "
-            f"object can be deleted before it is {before:g} days old, and the bucket only without "
-            "objects. Put the retention back into the stack file",
+            f"has a locked retention of {before:g} days, which cannot be shortened or removed: "
+            f"objects can be deleted after {before:g} days, and the bucket only without objects. "
+            "Put the retention back into the stack file",
         )
     elif step.op == "replace":
         yield Finding(
             name,
-            f"is made anew, and its retention of {before:g} days is locked: Google deletes the "
-            "bucket only without objects. Put back what makes it anew, or give the new bucket "
-            "another key in the stack file",
+            f"would be recreated, but its retention of {before:g} days is locked: Google deletes "
+            "the bucket only without objects. Revert the change that recreates the bucket, or give "
+            "the new bucket another key in the stack file",
         )
 
 
 def _moved(step: Step, before: Inputs, after: Inputs) -> Iterator[Finding]:
-    """Yield other addresses of an attachment's subnet: in use, it cannot be deleted."""
+    """Yield changed addresses of an attachment's subnet, which cannot be deleted while in use."""
     old, new = _block(before), _block(after)
     if old is None or new is None or old.subnet_of(new):
         return
     yield Finding(
         str(after.get("name") or step.name),
-        f"{old} → {new} makes the subnet anew, and Google refuses to delete it while its network "
-        "attachment uses it: the deployment would stop there. Deploy twice: without the section "
-        "network, and without it in the job files; then with the new range. A range that contains "
-        "the old one is changed in place",
+        f"{old} → {new} recreates the subnet, but Google does not delete a subnet in use by a "
+        "network attachment, so the deployment would stop. Deploy twice: first without section "
+        "network in the stack file and without network in the job files, then with the new "
+        "range. A range that contains the old range is changed in place",
     )
 
 
@@ -347,7 +346,7 @@ def _block(inputs: Inputs) -> ipaddress.IPv4Network | None:
 
 
 def _time(text: object) -> datetime | None:
-    """Return a time as the API spells it; None if it is none."""
+    """Return a time in the API's spelling; None for any other text."""
     try:
         at = datetime.fromisoformat(str(text))
     except ValueError:

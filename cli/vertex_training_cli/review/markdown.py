@@ -1,7 +1,7 @@
-"""The report as Markdown for a pull request: what matters first, the rest folded.
+"""Write the report as Markdown for a pull request, with details folded.
 
-GitHub takes 65,536 characters a comment. A longer report is folded harder, level by level, until
-it fits; jobs are never left out.
+GitHub accepts 65,536 characters a comment. A longer report is shortened level by level until it
+fits. It always lists all jobs.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from vertex_training_cli.review.parts import (
 from vertex_training_cli.review.report import ReviewReport
 from vertex_training_cli.review.sections import sections
 
-#: Of a comment, with room for what a workflow puts around it.
+#: Bytes of a comment, with room for the text that a workflow adds.
 LIMIT: Final = 64_000
 #: Mermaid's brackets around a node's label, by kind.
 SHAPES: Final = {"bucket": ('[("', '")]'), "secret": ('[/"', '"/]'), "account": ('(["', '"])')}
@@ -37,20 +37,20 @@ SHAPES: Final = {"bucket": ('[("', '")]'), "secret": ('[/"', '"/]'), "account": 
 
 @dataclass(frozen=True, slots=True)
 class Verbosity:
-    """Level of detail of a report. ``LEVELS`` go from the most to the least."""
+    """Level of detail of a report. ``LEVELS`` are in descending order."""
 
     fields: int
-    """Fields shown of one changed resource or job; what is beyond is counted."""
+    """Number of fields shown of a changed resource or job; the rest is counted."""
     others: int
-    """Other changes that are listed by name."""
+    """Number of other changes listed by name."""
     draw: bool
-    """True if there is a picture."""
+    """True if the report has a graph."""
     shorter: int = 0
-    """True if jobs have a table, or (1) a line each, or (2) only their names."""
+    """Jobs have a table (0), a line each (1), or only their names (2)."""
 
     @property
     def items(self) -> int:
-        """Entries of any list that is not of jobs."""
+        """Number of entries of a list without jobs."""
         return max(20, self.others)
 
 
@@ -65,16 +65,16 @@ LEVELS: Final = (
 
 
 def render(report: ReviewReport, limit: int = LIMIT) -> str:
-    """Return the report in at most ``limit`` bytes, so that it has at most as many characters."""
+    """Return the report in at most ``limit`` bytes."""
     text = ""
     report_sections = sections(report, code, lambda words: f"**{words}**")
     for verbosity in LEVELS:
         text = "\n".join(_lines(report, report_sections, verbosity)) + "\n"
         if len(text.encode()) <= limit:
             return text
-    # Thousands of jobs or of mistakes: what comes first is what matters most.
+    # Thousands of jobs or mistakes: the most important lines come first.
     head = text.encode()[: limit - 100].decode(errors="ignore").rpartition("\n")[0]
-    return f"{head}\n\nThe rest does not fit; see `--format html`.\n"
+    return f"{head}\n\nCut at the limit of a comment. `--format html` writes the full report.\n"
 
 
 def _lines(
@@ -95,7 +95,7 @@ def _lines(
     for section in report_sections:
         yield from _section(section, verbosity)
     if verbosity is not LEVELS[0]:
-        yield "Shortened to fit into a comment; `--format html` and `--format json` have all of it."
+        yield "Shortened to the limit of a comment; `--format html` writes the full report."
         yield ""
     where = f"project {code(report.project)}, {code(report.region)}; " if report.project else ""
     yield f"<sub>{where}{report.source}. Plan {code(report.digest)}</sub>"
@@ -112,7 +112,7 @@ def _section(section: ReportSection, verbosity: Verbosity) -> Iterator[str]:
 
 
 def _part(part: Part, verbosity: Verbosity) -> Iterator[str]:
-    """Yield a part and the empty line after it; nothing of what is left out."""
+    """Yield the lines of a part and an empty line; no lines if the part is omitted."""
     match part:
         case Paragraph():
             yield from (_words(part, verbosity), "")
@@ -178,7 +178,7 @@ def _fields(fields: Sequence[FieldDifference], most: int) -> Iterator[str]:
 
 
 def _some(lines: Sequence[str], most: int) -> list[str]:
-    """Return the first of these lines, and how many more there are."""
+    """Return the first lines, and the number of the rest."""
     left = len(lines) - most
     return [*lines[:most], *([f"and {left} more"] if left > 0 else [])]
 
@@ -188,7 +188,7 @@ def _more(left: int) -> list[str]:
 
 
 def _folded(summary: str, lines: Iterable[str]) -> Iterator[str]:
-    # The empty lines make GitHub read what is inside as Markdown.
+    # GitHub renders the content as Markdown only between empty lines.
     body = list(lines)
     if body[-1:] == [""]:
         body.pop()

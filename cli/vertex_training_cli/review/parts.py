@@ -1,7 +1,7 @@
 """Elements of a report: findings, kinds of risks with their texts, and parts of sections.
 
-A module that finds a kind of risk declares it; ``report.RISKS`` lists all. Verdict, answers,
-sections and JSON are written from that list.
+A kind of risk is declared beside the function that detects it. ``report.RISKS`` lists all kinds;
+verdict, answers, sections and JSON are written from that list.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ HEADS: Final = {
     LIMITS: "Limits and guards",
     POLICIES: "Policies",
     READABLE: "Data access",
-    UNSEEN: "Not looked at",
+    UNSEEN: "Not checked",
     BINDS: "Approval",
 }
 #: Names in one part of a sentence; more are counted.
@@ -49,21 +49,21 @@ SENTENCE: Final = 400
 #: Kind of a member that includes everybody.
 EVERYBODY: Final = "everybody"
 _ATTRIBUTES: Final = re.compile(r"\{(\w+)")
-#: What something means for who approves it; the page colours it: nothing, amber, red.
+#: Meaning of an entry for an approver. The page shows "opens" in amber, "destroys" in red.
 Danger = Literal["plain", "opens", "destroys"]
 
 
 class Quote(Protocol):
-    """Makes a name or a value harmless for where it is shown."""
+    """Function that escapes a name or a value for a format."""
 
     def __call__(self, value: str, length: int = ..., /) -> str:
-        """Return ``value``, cut to ``length`` where space is short."""
+        """Return ``value`` escaped, cut to ``length`` in formats with a limit."""
         ...
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class Finding:
-    """One thing that a review reports of a resource, a setting or a member."""
+    """One result of a review about a resource, a setting or a member."""
 
     name: str
     what: Any = ""
@@ -71,7 +71,7 @@ class Finding:
     old: Any = ""
     new: Any = ""
     also: Any = ""
-    """A further fact, which JSON has."""
+    """A further value, for JSON."""
 
 
 #: Words for a finding: a template of its attributes, or a function where a template is not enough.
@@ -102,7 +102,7 @@ class RiskKind:
     """Fields of a finding in JSON, as in ``json_report.KEYS``; its name alone if empty."""
 
     def __call__(self, plan: Plan) -> tuple[Any, ...]:
-        """Return what is found in a plan."""
+        """Return the findings in a plan."""
         return tuple(self.find(plan))
 
     def name(self, finding: Any, quote: Quote) -> str:
@@ -141,7 +141,7 @@ def risk(
 
 
 class _Shown:
-    """An attribute of a finding in a template."""
+    """Value of a finding's attribute in a template."""
 
     def __init__(self, value: Any, quote: Quote) -> None:
         self.value, self.quote = value, quote
@@ -165,14 +165,14 @@ def _worded(words: Words, finding: Any, quote: Quote) -> str:
 
 
 def first(names: Sequence[str]) -> str:
-    """Return the first of these names, and how many more there are."""
+    """Return the first names, and the number of the rest."""
     left = len(names) - NAMED
     return ", ".join(names[:NAMED]) + (f" and {left} more" if left > 0 else "")
 
 
 @dataclass(frozen=True, slots=True)
 class Paragraph:
-    """Words; ``names``, of which a comment has the first ones; and what ends them."""
+    """Words before names, the names, and an end. A comment has only the first names."""
 
     words: str
     names: tuple[str, ...] = ()
@@ -183,7 +183,7 @@ class Paragraph:
 
 @dataclass(frozen=True, slots=True)
 class Verbatim:
-    """Lines of a text that is shown as it is. They are not quoted yet."""
+    """Lines of a text without markup. They are not quoted yet."""
 
     lines: tuple[str, ...]
 
@@ -194,29 +194,29 @@ class Entry:
 
     text: str
     lead: str = ""
-    """Stands out before it."""
+    """Emphasized words before the text."""
     danger: Danger = "plain"
     name: str = ""
-    """Whose fields follow. Not quoted yet, nor are they."""
+    """Name of the resource with the fields. Name and fields are not quoted yet."""
     fields: tuple[FieldDifference, ...] = ()
     in_comment: bool = True
-    """True if a comment has the fields, too."""
+    """True if a comment also shows the fields."""
     note: str = ""
-    """A line below it."""
+    """A line below the entry."""
 
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """Entries in groups; a comment shortens each group by itself."""
+    """Entries in groups. A comment shortens each group separately."""
 
     groups: tuple[tuple[Entry, ...], ...]
     minor: bool = False
-    """True if a comment shortens it before anything else."""
+    """True if a comment shortens this list first."""
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """Cells, each of lines; the first cell is coloured."""
+    """Cells of one or more lines. The page colors the first cell by ``danger``."""
 
     cells: tuple[tuple[str, ...], ...]
     danger: Danger = "plain"
@@ -224,21 +224,21 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Rows below columns."""
+    """Table with a caption."""
 
     caption: str
     columns: tuple[str, ...]
     rows: tuple[Row, ...]
     spaced: bool = False
-    """True if one more empty line follows in a comment."""
+    """True if a comment has an additional empty line after the table."""
     shorter: tuple[Listing, ...] = ()
-    """Replacements in a comment with little space, and with very little: all
-    of the rows, at any length. Without these, a comment shows as many rows as entries of a list."""
+    """Two shorter replacements for comments with little space. They list all rows.
+    Without replacements, a comment shows as many rows as entries of a list."""
 
 
 @dataclass(frozen=True, slots=True)
 class Differences:
-    """Fields that differ below a line. They are not quoted yet."""
+    """Different fields below a summary. They are not quoted yet."""
 
     summary: str
     fields: tuple[FieldDifference, ...]
@@ -246,7 +246,7 @@ class Differences:
 
 @dataclass(frozen=True, slots=True)
 class Fold:
-    """Parts that are hidden until somebody asks for them."""
+    """Parts behind a summary, hidden until a reader opens it."""
 
     summary: str
     parts: tuple[Part, ...]
@@ -263,23 +263,23 @@ class Node:
 
     @property
     def text(self) -> str:
-        """Return what stands in its box."""
+        """Return the text in the node's box."""
         return f"{self.kind} {self.name}"
 
 
 @dataclass(frozen=True, slots=True)
 class Edge:
-    """Relation of one node to the other."""
+    """Relation between two nodes."""
 
     one: Node
     other: Node
     verb: str
     new: bool
-    """True if the change brings it."""
+    """True if the change adds the relation."""
 
     @property
     def is_public(self) -> bool:
-        """Return whether everybody does it."""
+        """Return whether the subject is everybody."""
         return self.one.kind == EVERYBODY
 
     @property
@@ -290,23 +290,23 @@ class Edge:
 
 @dataclass(slots=True)
 class Graph:
-    """Nodes in the order in which they are met, and their edges."""
+    """Nodes in order of appearance, and their edges."""
 
     nodes: dict[Node, None] = field(default_factory=dict)
     edges: list[Edge] = field(default_factory=list)
     left: int = 0
-    """Rights that are not drawn."""
+    """Number of grants without an edge."""
     endpoints_left: int = 0
-    """Endpoints that are not drawn."""
+    """Number of endpoints without a node."""
 
     @property
     def undrawn(self) -> str:
-        """Return what is not drawn, in words; empty if all is."""
-        counted = ((self.left, "rights"), (self.endpoints_left, "endpoints"))
+        """Return the numbers of missing grants and endpoints; empty if the graph is complete."""
+        counted = ((self.left, "grants"), (self.endpoints_left, "endpoints"))
         return " and ".join(f"{count} more {what}" for count, what in counted if count)
 
     def add(self, one: Node, other: Node, verb: str, *, new: bool) -> None:
-        """Add an edge, and its ends."""
+        """Add an edge with its nodes."""
         self.nodes |= {one: None, other: None}
         self.edges.append(Edge(one, other, verb, new))
 
@@ -339,7 +339,7 @@ def to_tables(
     spaced: bool = False,
     shorter: tuple[Listing, ...] = (),
 ) -> tuple[Table, ...]:
-    """Return a table with a row for each item; none without items."""
+    """Return a table with a row for each item; empty without items."""
 
     def row(item: T) -> Row:
         cells = (column(item) for column in columns.values())
@@ -350,7 +350,7 @@ def to_tables(
 
 
 def to_listings(*groups: Iterable[str | Entry]) -> tuple[Listing, ...]:
-    """Return a list for each group that has entries."""
+    """Return a list for each group with entries."""
     entries = (
         tuple(Entry(row) if isinstance(row, str) else row for row in group) for group in groups
     )

@@ -1,6 +1,6 @@
-"""Reachability changes in a plan: networks, peerings, firewalls, public access.
+"""Changes of reachability in a plan: networks, peerings, firewalls, public access.
 
-Also what a plan opens to everybody, and what it lets reach anywhere.
+The module also reports public access and egress to any address.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from vertex_training_cli.review.parts import PUBLIC, RIGHTS, UNSEEN, Danger, Fin
 Inputs = Mapping[str, Any]
 IDENTITY_PROVIDER: Final = "gcp:iam/workloadIdentityPoolProvider:WorkloadIdentityPoolProvider"
 CONDITION: Final = "attributeCondition"
-#: Inputs of an identity provider that decide whose tokens are accepted, and as whom.
+#: Inputs of an identity provider that decide about accepted tokens and their identities.
 SIGN_IN: Final = (CONDITION, "attributeMapping", "oidc", "aws", "saml", "x509", "disabled")
-#: Inputs of any type by which data or messages leave, or others come in. No table judges them.
+#: Inputs of any type that send data or messages out, or grant access, and that no table judges.
 OUTWARD: Final = (
     *("topics", "cors", "websites", "website", "logging", "notificationConfigs", "pushConfig"),
     *("bigqueryConfig", "cloudStorageConfig", "peeredProjects", "exportPolicy"),
@@ -36,28 +36,28 @@ OUTWARD: Final = (
 
 @dataclass(frozen=True, slots=True)
 class ReachabilityChange:
-    """One change to what can reach what."""
+    """One change of reachability."""
 
     verb: str
     """opens, closes, changes."""
     what: str
-    """A sentence without its verb, like ``a peering of network x with Google's services``."""
+    """Object of the verb, like ``a peering of network x with Google's services``."""
     resource: str
-    """Its name in the program."""
+    """The resource's name in the program."""
     differences: tuple[FieldDifference, ...] = ()
     public: bool = False
-    """True if it opens something to everybody."""
+    """True if the change opens something to everybody."""
 
     @property
     def danger(self) -> Danger:
-        """Return what the change means for who approves it."""
+        """Return the meaning of the change for an approver."""
         if self.verb == "closes":
             return "plain"
         return "destroys" if self.public else "opens"
 
 
 def reachability_changes(plan: Plan) -> list[ReachabilityChange]:
-    """Return the plan's changes of reachability, those that open something first."""
+    """Return the plan's changes of reachability: opens, changes, closes."""
     changes = [
         replace(change, public=bool(_public(step, step.new) - _public(step, step.old)))
         for step in plan.changed
@@ -70,7 +70,7 @@ def reachability_changes(plan: Plan) -> list[ReachabilityChange]:
 
 
 def is_network(step: Step) -> bool:
-    """Return whether a step changes the network, and is not among the other changes."""
+    """Return whether a step changes the network, and belongs to no other section."""
     return step.type in _DESCRIPTIONS
 
 
@@ -98,7 +98,7 @@ def _network_change(step: Step) -> ReachabilityChange:
 
 
 def _openings(step: Step, state: ResourceState | None) -> dict[object, str]:
-    """Return what a resource opens in one of its states: sentences without their verb."""
+    """Return the openings by a resource in one of its states, as objects of the verb."""
     if state is None:
         return {}
     if step.type in WITH_REQUEST:
@@ -110,7 +110,7 @@ def _openings(step: Step, state: ResourceState | None) -> dict[object, str]:
     name = step.inputs.get("name", step.name)
     if step.type == BUCKET:
         closed = state.inputs.get("publicAccessPrevention") == "enforced"
-        what = f"bucket {name} to rights of everybody (public access prevention)"
+        what = f"bucket {name} to public grants"
         return {} if closed else {BUCKET: what}
     if _has_external_address(step.type, state.inputs):
         return {"external": f"machine {name} to the internet, by an external address"}
@@ -122,7 +122,7 @@ def _openings(step: Step, state: ResourceState | None) -> dict[object, str]:
 
 
 def _job_openings(job: str, spec: Inputs) -> Iterator[str]:
-    """Yield what a job opens: a network, or a shell into its machines."""
+    """Yield the openings by a job: networks, DNS zones, a shell, a dashboard."""
     if network := spec.get("network"):
         yield f"network {network} to job {job}"
     interface = spec.get("pscInterfaceConfig", {})
@@ -131,7 +131,7 @@ def _job_openings(job: str, spec: Inputs) -> Iterator[str]:
     for peering in interface.get("dnsPeeringConfigs", ()):
         yield f"DNS zone {peering.get('domain', '')} to job {job}"
     if spec.get("enableWebAccess"):
-        yield f"a shell into the machines of job {job}, for who may use Vertex AI"
+        yield f"a shell on the machines of job {job} to users of Vertex AI"
     if spec.get("enableDashboardAccess"):
         yield f"the dashboard of job {job}"
 
@@ -153,7 +153,7 @@ def _has_external_address(type_: str, inputs: Inputs) -> bool:
 
 
 def unjudged_types(plan: Plan) -> tuple[str, ...]:
-    """Return types of changed resources of which no table says what they open or grant."""
+    """Return types of changed resources with unknown effects on access."""
     steps = (step for step in plan.changed if step.custom and step.new)
     return tuple(sorted({step.type for step in steps if not _is_known(step)}))
 
@@ -173,9 +173,9 @@ def _firewall(inputs: Inputs) -> str:
     rules = inputs.get("allows") or inputs.get("denies") or []
     ports = ", ".join(f"{r.get('protocol')} {','.join(r.get('ports', ()))}".strip() for r in rules)
     verb = "allows" if inputs.get("allows") else "denies"
-    # An ingress rule reaches every machine of the network unless it says which.
-    where = f"from {_ends(inputs, sources) or ('anywhere' if inward else 'any machine in it')}"
-    where += f" to {_ends(inputs, targets) or ('any machine in it' if inward else 'anywhere')}"
+    # An ingress rule without targets applies to all machines of the network.
+    where = f"from {_ends(inputs, sources) or ('anywhere' if inward else 'any machine')}"
+    where += f" to {_ends(inputs, targets) or ('any machine' if inward else 'anywhere')}"
     return f"a firewall rule of {_network(inputs)} that {verb} {ports} {where}"
 
 
@@ -192,15 +192,15 @@ def _network(inputs: Inputs) -> str:
 @risk("opened to everybody", "{name}", "openedToEverybody", PUBLIC, "destroys",
       answer="{}", in_list="")  # fmt: skip
 def opened_to_everybody(plan: Plan) -> list[Finding]:
-    """Return what everybody, or every address, reaches after a plan and did not before."""
+    """Return resources that a plan newly opens to everybody or to every address."""
     opened = (_public(step, step.new) - _public(step, step.old) for step in plan.changed)
     return sorted(Finding(name) for names in opened for name in names)
 
 
-@risk("machines get external addresses", "{name}", "externalAddresses", PUBLIC, "destroys",
+@risk("new external addresses of", "{name}", "externalAddresses", PUBLIC, "destroys",
       in_list="")  # fmt: skip
 def external_addresses(plan: Plan) -> list[Finding]:
-    """Return machines, and jobs whose machines, the internet reaches by an address of their own."""
+    """Return machines and jobs with new external addresses."""
     steps = (
         step
         for step in plan.changed
@@ -213,10 +213,10 @@ def external_addresses(plan: Plan) -> list[Finding]:
     )
 
 
-@risk("sign-in from outside changes", "{name} ({what}: {old} → {new})", "signIns", RIGHTS,
+@risk("changed external sign-in", "{name} ({what}: {old} → {new})", "signIns", RIGHTS,
       fields="name what before=old after=new", in_list="")  # fmt: skip
 def sign_ins(plan: Plan) -> list[Finding]:
-    """Return identity providers whose issuer, condition or mapping changes, or that have none."""
+    """Return identity providers with a changed issuer, condition or mapping, or no condition."""
     findings = list[Finding]()
     for step, old, new in plan.inputs_of(IDENTITY_PROVIDER):
         keys = SIGN_IN if step.old and step.new else ()
@@ -238,7 +238,7 @@ def _shown(value: Any, key: str) -> str:
 
 @risk("", "{what} of {name}", "notJudged", UNSEEN, answer="{}", in_list="", fields="name what")
 def not_judged(plan: Plan) -> list[Finding]:
-    """Return inputs that send something out, or let others in, and that no rule here reads."""
+    """Return inputs that send data out or grant access, and that no rule judges."""
     findings = [
         Finding(step.name, key)
         for step in plan.changed
@@ -260,9 +260,9 @@ def not_judged(plan: Plan) -> list[Finding]:
     return sorted(findings)
 
 
-@risk("machines reach any address", "{name}", "egressToAnywhere", PUBLIC, "destroys", in_list="")
+@risk("egress to any address", "{name}", "egressToAnywhere", PUBLIC, "destroys", in_list="")
 def opened_egress(plan: Plan) -> list[Finding]:
-    """Return firewall rules that newly let machines reach any address."""
+    """Return firewall rules that newly allow egress to any address."""
     both = plan.inputs_of(FIREWALL)
     return sorted(
         Finding(step.name)
@@ -272,7 +272,7 @@ def opened_egress(plan: Plan) -> list[Finding]:
 
 
 def _public(step: Step, state: ResourceState | None) -> set[str]:
-    """Return what one state of a resource opens to everybody."""
+    """Return the public access by one state of a resource."""
     if state is None:
         return set()
     inputs, bindings = state.inputs, grants.bindings_of(step, state)
@@ -280,23 +280,19 @@ def _public(step: Step, state: ResourceState | None) -> set[str]:
         return opened
     if step.type == FIREWALL and open_ranges(inputs, "INGRESS"):
         return {f"firewall {step.name}"}
-    # Closed buckets refuse every grant to everybody: what opens one makes such a grant possible.
+    # Public access prevention refuses grants to everybody. Without it they are possible.
     if step.type == BUCKET and inputs.get("publicAccessPrevention") != "enforced":
         return {f"bucket {inputs.get('name', step.name)} (no public access prevention)"}
     return set()
 
 
-#: What a resource type does to reachability: a template of its inputs, or a function where that is
-#: not enough. ``{of_network}`` is its network, by name. All are gcp's (pulumi-gcp 9.35.0).
+#: Resource type -> its effect on reachability: a template of its inputs, or a function.
+#: ``{of_network}`` is the name of its network. The types are those of pulumi-gcp 9.35.0.
 _DESCRIPTIONS: Final[Mapping[str, str | Callable[[Inputs], str]]] = {
     "gcp:compute/network:Network": "network {name}",
     SUBNET: lambda inputs: (
         f"subnetwork {inputs.get('name', '')} ({inputs.get('ipCidrRange', '')}"
-        + (
-            ", Google APIs without public addresses)"
-            if inputs.get("privateIpGoogleAccess")
-            else ")"
-        )
+        + (", Private Google Access)" if inputs.get("privateIpGoogleAccess") else ")")
     ),
     FIREWALL: _firewall,
     "gcp:compute/globalAddress:GlobalAddress": lambda inputs: (
@@ -312,7 +308,7 @@ _DESCRIPTIONS: Final[Mapping[str, str | Callable[[Inputs], str]]] = {
         f"import {inputs.get('importCustomRoutes')}, export {inputs.get('exportCustomRoutes')}"
     ),
     "gcp:compute/networkAttachment:NetworkAttachment": (
-        "attachment {name}: who it accepts gets addresses in its subnetworks "
+        "attachment {name}, with addresses in its subnetworks for accepted projects "
         "({connectionPreference})"
     ),
     "gcp:compute/router:Router": "router {name} of {of_network}",
@@ -329,7 +325,7 @@ _DESCRIPTIONS: Final[Mapping[str, str | Callable[[Inputs], str]]] = {
         f"DNS zone {inputs.get('dnsName', '')} ({inputs.get('visibility', 'public')})"
     ),
     IDENTITY_PROVIDER: lambda inputs: (
-        f"tokens of another issuer to this project, if {inputs.get(CONDITION) or 'anything'}"
+        f"this project to tokens of an external issuer, condition {inputs.get(CONDITION) or 'none'}"
     ),
 }
 
@@ -341,9 +337,9 @@ def _describe(step: Step) -> str:
     return description.format_map(defaultdict(str, inputs, of_network=_network(inputs)))
 
 
-@risk("a shell into the machines of", "{name}", "shells", RIGHTS)
+@risk("shell access to machines of", "{name}", "shells", RIGHTS)
 def shells(plan: Plan) -> list[Finding]:
-    """Return jobs whose machines newly have a shell: for all who may use Vertex AI there."""
+    """Return jobs with new shell access to their machines for all users of Vertex AI."""
     inputs = plan.inputs_of(*WITH_REQUEST)
     return sorted(
         Finding(job_name(step)) for step, old, new in inputs if _shell(new) and not _shell(old)

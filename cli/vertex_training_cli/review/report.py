@@ -1,4 +1,4 @@
-"""Plan -> report: the parts that a reviewer needs, in the order of reading."""
+"""Build a report from a plan: the parts that a reviewer needs, in the order of reading."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ from vertex_training_cli.review.parts import RiskKind
 from vertex_training_cli.review.reachability import ReachabilityChange
 from vertex_training_cli.review.serving import EndpointChange, VersionChange
 
-#: All kinds of risks, in the order in which a report names them.
+#: All kinds of risks, in the order of a report.
 RISKS: Final[tuple[RiskKind, ...]] = (
     destroyed.remade,
     destroyed.lost_with_resource,
@@ -104,20 +104,20 @@ RISKS: Final[tuple[RiskKind, ...]] = (
 _IMAGE_PATH: Final = re.compile(
     r"(?:jobSpec|trialJobSpec)\.workerPoolSpecs\[\d+\]\.containerSpec\.imageUri\Z"
 )
-#: Images whose labels a registry can be asked for.
+#: Images with labels that can be read from a registry.
 _PINNED: Final = re.compile(r"[a-z0-9-]+-docker\.pkg\.dev/[^@]+@sha256:[0-9a-f]{64}\Z")
-#: Where nobody looked: offline, or no registry could be asked.
-NOT_LOOKED_AT: Final = "not looked at"
+#: Origin of an image that was not looked up: offline, or the registry was not reachable.
+NOT_LOOKED_AT: Final = "not checked"
 
 
 @dataclass(frozen=True, slots=True)
 class ImageUse:
-    """One image that is in use after the change."""
+    """An image in use after the change."""
 
     name: str
-    """Without registry and digest."""
+    """Name without registry and digest."""
     old: str
-    """Digest of the image in whose place it comes, or its whole name; empty without one."""
+    """Digest or full name of the replaced image; empty without one."""
     new: str
     uri: str
     """The image in full."""
@@ -126,14 +126,14 @@ class ImageUse:
 
     @property
     def versions(self) -> tuple[str, str]:
-        """Before and after with short digests, and with the repository where that differs."""
+        """Versions before and after, with short digests, and different repositories."""
         return _short(self.old), _short(self.new)
 
 
 def image_changes(
     jobs: Iterable[JobChange | ScheduleChange], models: Iterable[VersionChange] = ()
 ) -> tuple[ImageUse, ...]:
-    """Return images with another digest in ``jobs``, schedules among them, and ``models``."""
+    """Return images with a new digest in ``jobs`` (jobs and schedules) and ``models``."""
     images: dict[tuple[str, str], dict[str, None]] = {}
     for job in jobs:
         for difference in job.differences:
@@ -148,7 +148,7 @@ def image_changes(
 def other_images(
     jobs: Iterable[JobChange | ScheduleChange], models: Iterable[VersionChange] = ()
 ) -> tuple[ImageUse, ...]:
-    """Return other images in Artifact Registry, by digest, of what stays or is new."""
+    """Return other pinned images in Artifact Registry of unchanged or new jobs and models."""
     jobs = [job for job in jobs if job.action not in ("cancel", "forget", "end")]
     models = [model for model in models if model.action not in ("delete", "leave")]
     changed = {change.uri for change in image_changes(jobs, models)}
@@ -170,7 +170,7 @@ def _image_uses(images: Mapping[tuple[str, str], Iterable[str]]) -> tuple[ImageU
 
 
 def _versions(old: str, new: str) -> tuple[str, str]:
-    """Return both digests, or whole names where there is no digest or the repository differs."""
+    """Return both digests, or full names without a digest or in different repositories."""
     (place, _, before), (other, _, after) = old.partition("@"), new.partition("@")
     if old and place != other:
         return old, new
@@ -183,56 +183,56 @@ def _short(version: str) -> str:
 
 
 class ReviewOutcome(IntEnum):
-    """The result of a review, and the exit code of ``vt review``. The worst one counts."""
+    """Result of a review and exit code of ``vt review``; of several, the most severe."""
 
     CLEAN = 0
     FAILED = 1
-    """The preview failed, for another reason than those below."""
+    """The preview failed for a reason other than those below."""
     FORBIDDEN = 3
-    """A mandatory policy forbids it, or what is protected would be made anew, empty."""
+    """A mandatory policy forbids it, or a protected resource would be recreated without data."""
     OVER_LIMIT = 4
-    """The environment's limits forbid it."""
+    """The plan exceeds the environment's limits."""
     DIFFERENT = 5
-    """The plan is not the one that was expected."""
+    """The plan differs from the expected plan."""
 
 
 @dataclass(frozen=True, slots=True)
 class ResourceChange:
-    """A change that no other part of the report has."""
+    """A change that no other part of the report shows."""
 
     op: str
     name: str
     type: str
     differences: tuple[FieldDifference, ...]
     paths: tuple[str, ...] = ()
-    """Properties that differ for the provider, where the inputs are the same."""
+    """Properties that differ for the provider although the inputs are equal."""
 
 
-#: Key of a field's metadata: the function that makes it of a plan.
+#: Key of a field's metadata: the function that computes the field from a plan.
 FINDER: Final = "finder"
 
 
 def _part(find: Callable[[Plan], Iterable[Any]]) -> Any:
-    """Return a field of the report that ``find`` makes of a plan."""
+    """Return a field of the report that ``find`` computes from a plan."""
     return field(metadata={FINDER: find})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReviewReport:
-    """A review, in the order in which it is read."""
+    """A review, in the order of reading."""
 
     stack: str
     project: str
-    """The cloud's project; empty if unknown."""
+    """The Google Cloud project; empty if unknown."""
     region: str
     source: str
     """Description of the state that the plan starts from."""
     outcome: ReviewOutcome
     digest: str
     expected: str
-    """The digest that was expected; empty if none was."""
+    """The expected digest; empty without one."""
     problems: tuple[Problem, ...]
-    """Mistakes and broken limits, where files are the reason that the preview failed."""
+    """Mistakes in files and exceeded limits, if they made the preview fail."""
     errors: tuple[Diagnostic, ...]
     warnings: tuple[Diagnostic, ...]
     notes: tuple[Diagnostic, ...]
@@ -244,69 +244,69 @@ class ReviewReport:
     schedules: tuple[ScheduleChange, ...] = _part(expenses.schedule_changes)
     watching: tuple[WatchChange, ...] = _part(guards.watch_changes)
     reservations: tuple[ReservationChange, ...] = _part(expenses.reservation_changes)
-    """Reservations of which machines, place or number change."""
+    """Reservations with changed machines, zone or number."""
     gained: tuple[IamBinding, ...] = _part(grants.gained)
     lost: tuple[IamBinding, ...] = _part(grants.lost)
     kept: tuple[IamBinding, ...] = _part(grants.kept)
-    """Rights that leave the stack and stay in the cloud."""
+    """Grants that leave the stack and stay in the cloud."""
     access_gained: tuple[Access, ...]
-    """Data that members newly reach, themselves or by acting as an account."""
+    """New access of members to data, directly or through a service account."""
     access_lost: tuple[Access, ...]
     unjudged: tuple[str, ...] = _part(reachability.unjudged_types)
-    """Types of changed resources of which nobody here knows what they open or grant."""
+    """Types of changed resources with unknown effects on access."""
     reachability: tuple[ReachabilityChange, ...] = _part(reachability.reachability_changes)
     risks: Mapping[RiskKind, tuple[Any, ...]]
     """Findings by kind of ``RISKS``."""
     levels: Mapping[str, str]
-    """Levels that policies are given, by name; the others are mandatory."""
+    """Configured levels of policies by name; other policies are mandatory."""
     protected: tuple[str, ...] = _part(destroyed.protected)
     """Resources that Pulumi refuses to destroy."""
     folders: tuple[FolderChange, ...] = _part(destroyed.folder_changes)
-    """Folders of which several objects change; none of these is in ``changes``."""
+    """Folders with several changed objects, which ``changes`` omits."""
     destroyed: tuple[DestructiveChange, ...] = _part(destroyed.destroyed)
     violations: tuple[PolicyViolation, ...] = _part(lambda plan: plan.violations)
     packs: tuple[str, ...] = _part(lambda plan: sorted(plan.packs))
     policies: int
-    """Number of policies checked the plan."""
+    """Number of policies that checked the plan."""
     changes: tuple[ResourceChange, ...]
     unchanged: int
     is_first: bool
-    """True if nothing of the stack is deployed; unknown, and False, of an offline preview."""
+    """True if no resource of the stack is deployed; always False for an offline preview."""
     created: tuple[str, ...] = _part(
         lambda plan: sorted(e.type for e in plan.changed if e.op == "create")
     )
     not_observed: str
-    """Reason why jobs that exist were not looked at; empty if all were."""
+    """Reason why existing jobs were not observed; empty if all were."""
     held: tuple[IamBinding, ...] = _part(grants.held)
-    """All rights after the change, for the picture."""
+    """All grants after the change, for the graph."""
     unseen_images: tuple[str, ...] = ()
-    """Images of submitted jobs that nobody could look up, each with the reason."""
+    """Images of submitted jobs that were not looked up, with reasons."""
     origins: Mapping[str, str] = field(default_factory=dict)
-    """Origins of new images by full name, of those that were looked up."""
+    """Origins of images that were looked up, by full name."""
     preflight: str = ""
     """The summary of a preflight of the stack; empty without one."""
 
     @property
     def is_offline(self) -> bool:
-        """Return whether the preview ignored the state, so that everything looks new."""
+        """Return whether the preview ignored the state, so that every resource looks new."""
         return self.source.startswith(OFFLINE)
 
     @property
     def images(self) -> tuple[ImageUse, ...]:
-        """Images of which jobs or models get another digest."""
+        """Images with a new digest in jobs or models."""
         return image_changes((*self.jobs, *self.schedules), self.models)
 
     @property
     def other_images(self) -> tuple[ImageUse, ...]:
-        """Images by digest that are in use all the same."""
+        """Other pinned images in use."""
         return other_images((*self.jobs, *self.schedules), self.models)
 
     def origin(self, image: ImageUse) -> str:
-        """Return where an image was built from."""
+        """Return the source of an image."""
         return self.origins.get(image.uri, NOT_LOOKED_AT)
 
     def count(self, *actions: str) -> int:
-        """Return how many jobs have one of these actions."""
+        """Return the number of jobs with one of these actions."""
         return sum(job.action in actions for job in self.jobs)
 
     @property
@@ -316,7 +316,7 @@ class ReviewReport:
 
     @property
     def worst_case(self) -> float:
-        """USD that the submitted jobs can cost together, without those that have no price."""
+        """Maximum cost of all submitted jobs with a price, in USD."""
         return math.fsum(job.cost.worst_case or 0 for job in self.submitted)
 
     @property
@@ -326,19 +326,19 @@ class ReviewReport:
 
     @property
     def forbidding(self) -> tuple[PolicyViolation, ...]:
-        """Policy results because of which nothing is deployed."""
+        """Violations of mandatory policies."""
         return tuple(violation for violation in self.violations if violation.is_mandatory)
 
     @property
     def risky(self) -> bool:
-        """Return whether something is opened, granted or destroyed, or loses its protection."""
+        """Return whether the plan opens, grants or destroys something, or removes protection."""
         opened = any(change.verb != "closes" for change in self.reachability)
         named = any(findings for kind, findings in self.risks.items() if kind.headline)
         return bool(self.gained or self.destroyed or named or opened)
 
     @property
     def nothing(self) -> bool:
-        """Return whether the plan changes nothing at all."""
+        """Return whether the plan is empty."""
         parts = (*self.risks.values(), self.gained, self.lost, self.kept, self.reachability)
         more = (self.destroyed, self.changes, self.folders, self.watching)
         kinds = (*self.jobs, *self.models, *self.endpoints, *self.snapshots, *self.schedules)
@@ -353,9 +353,9 @@ def build(
     problems: Iterable[Problem] = (),
     observed: Observations = NOTHING_OBSERVED,
 ) -> ReviewReport:
-    """Return the report of a plan. ``expected``: the approved digest, or its beginning.
+    """Return the report of a plan. ``expected`` is the approved digest or its first characters.
 
-    ``problems``: mistakes in the files, if the preview failed. ``observed`` is in no digest.
+    ``problems`` are mistakes in the files, if the preview failed. The digest omits ``observed``.
     """
     is_offline = source.startswith(OFFLINE)
     digest, refused = plan_digest(plan), destroyed.refused_losses(plan)
@@ -407,16 +407,16 @@ def with_images(
     unseen: Sequence[str],
     origins: Mapping[str, str],
 ) -> ReviewReport:
-    """Return the report with what registries returned; see the fields of ``ReviewReport``.
+    """Return the report with the answers of registries; see the fields of ``ReviewReport``.
 
-    ``problems`` are images that cannot be run: no job of theirs may be submitted.
+    ``problems`` are images that cannot run: their jobs must not be submitted.
     """
     with_origins = dataclasses.replace(report, origins=origins, unseen_images=tuple(unseen))
     return with_problems(with_origins, problems)
 
 
 def with_problems(report: ReviewReport, problems: Sequence[Problem]) -> ReviewReport:
-    """Return the report with problems that no plan has and that forbid a deployment."""
+    """Return the report with further problems that forbid a deployment."""
     worse = problems and report.outcome in (ReviewOutcome.CLEAN, ReviewOutcome.DIFFERENT)
     return dataclasses.replace(
         report,
@@ -438,12 +438,12 @@ def _outcome(plan: Plan, problems: Sequence[Problem], different: bool) -> Review
 
 
 def _explained(error: Diagnostic) -> Diagnostic:
-    """Return an error, with an explanation of a refused read: ``--refresh`` reads the cloud."""
+    """Return an error; a refused read of ``--refresh`` gets an explanation."""
     return dataclasses.replace(error, message="\n".join(read_errors.explained((error.message,))))
 
 
 def _changes(plan: Plan) -> list[ResourceChange]:
-    """Return all changes that no other part of the report has."""
+    """Return all changes that no other part of the report shows."""
     return sorted(
         (_change(step) for step in plan.changed if not _is_elsewhere(step)),
         key=lambda change: (change.op, change.name),
@@ -451,7 +451,7 @@ def _changes(plan: Plan) -> list[ResourceChange]:
 
 
 def _is_elsewhere(step: Step) -> bool:
-    """Return whether another part of the report has the step."""
+    """Return whether another part of the report shows the step."""
     own = step.type in (*WITH_REQUEST, *serving.TYPES, SNAPSHOT)
     own = own or (step.type in guards.WATCHING and step.op == "create")
     elsewhere = own or grants.grants_alone(step) or reachability.is_network(step)
@@ -467,14 +467,13 @@ def _change(step: Step) -> ResourceChange:
 
 
 def plan_digest(plan: Plan) -> str:
-    """Return a SHA-256 over what the plan does, as 64 hex digits.
+    """Return a SHA-256 over the effects of the plan, as 64 hex digits.
 
-    Equal for equal plans, whenever and wherever they are made. It covers the stack; of every
-    resource that changes the step, the inputs before and after, and the protection; protection
-    that changes alone; the limits, exceptions of drift and levels of rules; the policies and what
-    they found, with the levels; and whether the preview succeeded. It does not cover prices,
-    warnings of the program, durations or places on a machine, and of a secret value only that it
-    is one.
+    Equal plans have equal digests on any machine and at any time. The digest covers the stack;
+    step, inputs before and after, and protection of each changed resource; protection that
+    changes alone; limits, exceptions of drift and levels of rules; policies with their levels and
+    results; and the success of the preview. It does not cover prices, warnings of the program,
+    durations, local paths and the content of secrets.
     """
     raised = [(limit.name, limit.old, limit.new) for limit in guards.raised_limits(plan)]
     content = {
@@ -510,7 +509,7 @@ def _state(step: Step, state: ResourceState) -> dict[str, object]:
 
 
 def _protection(plan: Plan) -> list[tuple[str, bool, bool]]:
-    """Return protection that changes on resources where nothing else does."""
+    """Return changes of protection, also of resources without other changes."""
     return sorted(
         (step.urn, step.old.protect, step.new.protect)
         for step in plan.steps
@@ -519,7 +518,7 @@ def _protection(plan: Plan) -> list[tuple[str, bool, bool]]:
 
 
 def _policies(plan: Plan) -> dict[str, object]:
-    # Messages are for people: another wording is no other result.
+    # Messages are for people: a new wording must not change the digest.
     return {
         "packs": sorted(plan.packs),
         "checked": sorted(plan.policies),

@@ -1,7 +1,7 @@
-"""The report as sections: built once of the report, written as Markdown and as a page.
+"""Sections of the report. Markdown and the HTML page are written from the same sections.
 
-A section is a title and parts. Names and values in them are quoted when they are built; what a
-comment shortens, and how, the parts say themselves.
+A section has a title and parts. Names and values are quoted when a section is built. Each kind of
+part defines how a comment shortens it.
 """
 
 from __future__ import annotations
@@ -43,11 +43,11 @@ from vertex_training_cli.review.parts import (
 from vertex_training_cli.review.report import ResourceChange, ReviewReport
 from vertex_training_cli.review.serving import EndpointChange, VersionChange
 
-#: More jobs of one account than this become one node: a picture of 200 boxes shows nothing, and
+#: More jobs of one account than this become one node: a picture of 200 boxes is unreadable, and
 #: Mermaid refuses more than 500 edges.
 MAX_JOBS: Final = 12
 MAX_EDGES: Final = 120
-#: What a role lets its holder do, by parts of its name; the first that fits.
+#: Part of a role's name -> verb for an edge; the first match counts.
 VERBS: Final = (
     ("secretAccessor", "reads"),
     ("objectViewer", "reads"),
@@ -59,18 +59,18 @@ VERBS: Final = (
     ("serviceAccountUser", "acts as"),
     ("networkUser", "uses"),
 )
-#: Characters of a note that are seen while it is folded.
+#: Visible characters of a folded note.
 BEGINNING: Final = 72
-#: Characters of a list of names that is never shortened.
+#: Characters of a list of names, enough never to shorten it.
 ALL: Final = 64_000
 
 
 def sections(
     report: ReviewReport, quote: Quote, strong: Callable[[str], str]
 ) -> list[ReportSection]:
-    """Return all sections that have something to show, in the order of reading.
+    """Return all sections that are not empty, in the order of reading.
 
-    ``quote`` makes names and values harmless, ``strong`` makes words stand out.
+    ``quote`` escapes names and values, ``strong`` emphasizes words.
     """
     report_sections = [
         *_problems(report),
@@ -83,8 +83,8 @@ def sections(
         *_preflight(report, quote),
         *_images(report, quote),
         _notes(report, quote),
-        ReportSection("Rights", _rights(report, quote, strong)),
-        ReportSection("Access to data, by acting as an account", _access(report, quote)),
+        ReportSection("Grants", _rights(report, quote, strong)),
+        ReportSection("Data access through service accounts", _access(report, quote)),
         ReportSection("Reachability", _reachability(report, quote)),
         _losses(report, quote),
         ReportSection("Policies", tuple(_policies(report, quote))),
@@ -97,10 +97,10 @@ def sections(
 
 def _problems(report: ReviewReport) -> Iterator[ReportSection]:
     if report.problems:
-        yield ReportSection("What is wrong", (Verbatim(tuple(map(str, report.problems))),))
+        yield ReportSection("Problems", (Verbatim(tuple(map(str, report.problems))),))
     if report.errors:
         lines = (line for error in report.errors for line in error.message.splitlines())
-        yield ReportSection("Why the preview failed", (Verbatim(tuple(lines)),))
+        yield ReportSection("Preview errors", (Verbatim(tuple(lines)),))
 
 
 def _images_in(names: Sequence[str], quote: Quote) -> tuple[str, ...]:
@@ -112,26 +112,26 @@ def _account_in(address: str, quote: Quote) -> str:
 
 
 def _if_action(*actions: str) -> Callable[[Any], Danger]:
-    """Return a function by which rows with these actions destroy something."""
+    """Return a function that marks rows with these actions as destructive."""
     return lambda change: "destroys" if change.action in actions else "plain"
 
 
 def _schedules(changes: Sequence[ScheduleChange], quote: Quote) -> Iterator[Part]:
-    """Yield a table of all schedules: one that stays as it is goes on to cost what it did."""
+    """Yield a table of all schedules, because an unchanged schedule also costs money."""
     yield from to_tables(
-        "Jobs that are submitted by a schedule",
+        "Scheduled jobs",
         changes,
         {
             "schedule": lambda row: quote(row.name),
-            "what happens": lambda row: expenses.SCHEDULE_FATES[row.action],
-            "when": lambda row: quote(row.words, SENTENCE),
+            "action": lambda row: expenses.SCHEDULE_FATES[row.action],
+            "calendar": lambda row: quote(row.words, SENTENCE),
             f"next {expenses.SLOTS} slots": lambda row: (
                 row.slots or ("paused" if row.paused else "none")
             ),
             "missed slots": lambda row: quote(row.missed),
             "image": lambda row: _images_in(row.images, quote),
             "account": lambda row: _account_in(row.account, quote),
-            "a month": lambda row: row.cost,
+            "monthly cost": lambda row: row.cost,
         },
         _if_action("end"),
     )
@@ -139,21 +139,21 @@ def _schedules(changes: Sequence[ScheduleChange], quote: Quote) -> Iterator[Part
         yield Paragraph(expenses.TIMER)
     for change in changes:
         if change.differences:
-            yield Differences(f"What differs in schedule {quote(change.name)}", change.differences)
+            yield Differences(f"Differences of schedule {quote(change.name)}", change.differences)
 
 
 def _snapshots(changes: Sequence[SnapshotChange], quote: Quote) -> Iterator[Part]:
-    """Yield a table of all snapshots, since tables that changed are seen nowhere else."""
+    """Yield a table of all snapshots: no other section shows changed source tables."""
     yield from to_tables(
-        "Snapshots of BigQuery",
+        "BigQuery snapshots",
         changes,
         {
             "snapshot": lambda change: quote(change.name),
             "run": lambda change: change.run,
-            "what happens": lambda change: expenses.SNAPSHOT_FATES[change.action],
-            "what is known": lambda change: quote(change.told, SENTENCE),
+            "action": lambda change: expenses.SNAPSHOT_FATES[change.action],
+            "estimate": lambda change: quote(change.told, SENTENCE),
             "folder": lambda change: quote(change.folder, SENTENCE),
-            "read by": lambda change: tuple(map(quote, change.readers)),
+            "readers": lambda change: tuple(map(quote, change.readers)),
         },
     )
     if changes:
@@ -161,15 +161,15 @@ def _snapshots(changes: Sequence[SnapshotChange], quote: Quote) -> Iterator[Part
 
 
 def _models(versions: Sequence[VersionChange], quote: Quote) -> Iterator[Part]:
-    """Yield versions that change, and what could not be asked of their runs."""
+    """Yield changed model versions, and the runs whose results were not read."""
     changed = [version for version in versions if version.action != "keep"]
     yield from to_tables(
-        "Versions of models that change",
+        "Changed model versions",
         changed,
         {
             "model": lambda change: quote(change.model),
             "version": lambda change: quote(f"run {change.run}"),
-            "what happens": lambda change: change.action,
+            "action": lambda change: change.action,
             "job": lambda change: quote(change.job),
             "image": lambda change: _images_in((change.image_before, change.image), quote),
             "metrics": lambda change: quote(serving.metrics_text(change.metrics), SENTENCE),
@@ -184,36 +184,36 @@ def _models(versions: Sequence[VersionChange], quote: Quote) -> Iterator[Part]:
         if change.unanswered
     )
     if unanswered:
-        yield Paragraph("What these runs left could not be asked:")
+        yield Paragraph("Results of these runs were not read:")
         yield Listing((unanswered,))
 
 
 def _endpoints(changes: Sequence[EndpointChange], quote: Quote) -> Iterator[Part]:
-    """Yield endpoints that change: split, machines, USD a month, reachability; and metrics."""
+    """Yield changed endpoints with split, machines, USD a month, reachability and metrics."""
     changed = [change for change in changes if change.action != "keep"]
     yield from to_tables(
-        "Endpoints that change",
+        "Changed endpoints",
         changed,
         {
             "endpoint": lambda change: quote(change.name),
-            "what happens": lambda change: change.action,
+            "action": lambda change: change.action,
             "split": lambda change: quote(serving.split_change(change)),
-            "runs on": lambda change: quote(change.machine),
-            "a month": serving.cost_text,
-            "reached": lambda change: quote(serving.reach_text(change)),
-            "acts as": lambda change: _account_in(change.account, quote),
+            "machines": lambda change: quote(change.machine),
+            "monthly cost": serving.cost_text,
+            "reachability": lambda change: quote(serving.reach_text(change)),
+            "account": lambda change: _account_in(change.account, quote),
         },
         _if_action("delete", "replace"),
     )
     for endpoint in changed:
         yield from _metrics(endpoint, quote)
     if changed:
-        text = "Endpoints are paid for while they are there, with or without traffic. "
+        text = "An endpoint costs money until its deletion, with or without traffic. "
         yield Paragraph(text + serving.SOURCES)
 
 
 def _metrics(change: EndpointChange, quote: Quote) -> tuple[Table, ...]:
-    """Return what the runs behind an endpoint measured, side by side."""
+    """Return a table with the metrics of an endpoint's runs, one column a run."""
 
     def column(run: str) -> Callable[[str], str]:
         return lambda name: serving.shown(change.metrics[run].get(name))
@@ -221,21 +221,23 @@ def _metrics(change: EndpointChange, quote: Quote) -> tuple[Table, ...]:
     heads = {f"{quote(run)} ({serving.share_text(change, run)})": run for run in change.runs}
     columns = {head: column(run) for head, run in heads.items()}
     names = dict.fromkeys(name for metric in change.metrics.values() for name in metric)
-    caption = f"What was measured of endpoint {quote(change.name)}"
+    caption = f"Metrics of the versions of endpoint {quote(change.name)}"
     return to_tables(caption, names, {"metric": quote, **columns})
 
 
 def _watching(changes: Sequence[WatchChange], quote: Quote) -> Iterator[Part]:
-    """Yield channels, alerts, budgets and dashboards that change, and whom they notify."""
+    """Yield changed channels, alerts, budgets and dashboards, with their recipients."""
     yield from to_tables(
-        "Who is told of what",
+        "Notifications",
         changes,
         {
-            "what": lambda change: f"{change.kind} {quote(change.name)}",
-            "what happens": lambda change: change.action,
-            "about": lambda change: quote(change.when, SENTENCE),
-            "told before": lambda change: tuple(quote(e, SENTENCE) for e in change.told_before),
-            "told": lambda change: tuple(quote(e, SENTENCE) for e in change.told),
+            "resource": lambda change: f"{change.kind} {quote(change.name)}",
+            "action": lambda change: change.action,
+            "subject": lambda change: quote(change.when, SENTENCE),
+            "recipients before": lambda change: tuple(
+                quote(e, SENTENCE) for e in change.told_before
+            ),
+            "recipients": lambda change: tuple(quote(e, SENTENCE) for e in change.told),
         },
         _if_action("delete"),
     )
@@ -252,16 +254,16 @@ def _preflight(report: ReviewReport, quote: Quote) -> Iterator[ReportSection]:
 def _jobs(report: ReviewReport, quote: Quote) -> Iterator[Part]:
     changed = [job for job in report.jobs if job.action != "keep"]
     kept = [job for job in report.jobs if job.action == "keep"]
-    yield from _job_table("Jobs that change", changed, quote, shorter=_shorter(changed, quote))
+    yield from _job_table("Changed jobs", changed, quote, shorter=_shorter(changed, quote))
     if kept:
         count, tables = (
             f"Unchanged: {len(kept)}",
-            _job_table("Jobs that stay as they are", kept, quote),
+            _job_table("Unchanged jobs", kept, quote),
         )
         yield Fold(count, tables, comment=f"{count}.")
     yield from to_listings(
         (
-            f"{quote(job.name)}: {quote('jobDefaults')} fill in"
+            f"{quote(job.name)}: fields from {quote('jobDefaults')}:"
             f" {quote(', '.join(job.filled_in), ALL)}"
             for job in changed
             if job.filled_in
@@ -272,8 +274,8 @@ def _jobs(report: ReviewReport, quote: Quote) -> Iterator[Part]:
             for rung in job.ladder
         ),
         (
-            f"{quote(job.name)} is cancelled when its accelerators are idle:"
-            f" {quote(job.idle_stop or 'no more')}"
+            f"{quote(job.name)}: cancelled when its accelerators are idle:"
+            f" {quote(job.idle_stop or 'never')}"
             + (f", before: {quote(before)}" if (before := job.idle_stop_before) else "")
             for job in changed
             if job.idle_stop or (job.idle_stop_before and job.action != "cancel")
@@ -292,13 +294,14 @@ def _jobs(report: ReviewReport, quote: Quote) -> Iterator[Part]:
         ),
     )
     if report.not_observed:
-        yield Paragraph(f"Jobs were not looked at: {quote(report.not_observed, SENTENCE)}")
+        text = quote(report.not_observed, SENTENCE)
+        yield Paragraph(f"Current states of jobs not checked: {text}")
     if report.submitted:
         prices = Paragraph(f"{_prices(report)} {costs.NOT_INCLUDED}")
-        yield Fold("Where the prices come from, and what is not in them", (prices,))
+        yield Fold("Sources of the prices, and costs not included", (prices,))
     for job in changed:
         if job.differences:
-            yield Differences(f"What differs in job {quote(job.name)}", job.differences)
+            yield Differences(f"Differences of job {quote(job.name)}", job.differences)
 
 
 def _shorter(jobs: Sequence[JobChange], quote: Quote) -> tuple[Listing, ...]:
@@ -319,7 +322,7 @@ def _job_table(
 
     columns: dict[str, Callable[[JobChange], str | tuple[str, ...]]] = {
         "job": lambda job: quote(job.name),
-        "what happens": fate,
+        "action": fate,
         "machines": lambda job: lines(*job.machines, *job.starts, job.trials),
         "strategy": lambda job: lines(job.strategy),
         "reservation": lambda job: lines(job.reservation),
@@ -327,16 +330,20 @@ def _job_table(
         "account": lambda job: lines(job.account.partition("@")[0]),
         "network": lambda job: lines(job.network.rpartition("/")[2]),
         "image": lambda job: lines(*map(shown_image, job.images)),
-        "an hour": lambda job: lines(usd(job.cost.hourly)),
-        "at most": lambda job: lines(*at_most(job)),
+        "hourly cost": lambda job: lines(usd(job.cost.hourly)),
+        "maximum cost": lambda job: lines(*at_most(job)),
     }
     return to_tables(caption, jobs, columns, shorter=shorter)
 
 
 def _prices(report: ReviewReport) -> str:
-    """Return where the prices come from and how old they are."""
+    """Return the sources of the prices, with their dates and regions."""
     rates = {
-        (rate.source, rate.date, rate.region + ("" if rate.exact else ", not of this job's region"))
+        (
+            rate.source,
+            rate.date,
+            rate.region + ("" if rate.exact else ", another region than the job's"),
+        )
         for job in report.submitted
         for pool in job.cost.pools
         if (rate := pool.rate)
@@ -349,15 +356,15 @@ def _prices(report: ReviewReport) -> str:
 def _images(report: ReviewReport, quote: Quote) -> Iterator[ReportSection]:
     if report.unseen_images:
         text = quote("; ".join(report.unseen_images), SENTENCE)
-        yield ReportSection("", (Paragraph(f"Images were not looked up: {text}"),))
+        yield ReportSection("", (Paragraph(f"Images not checked: {text}"),))
     columns: dict[str, Callable[[Any], str]] = {
         "image": lambda image: quote(image.name),
-        "before": lambda image: quote(image.versions[0]),
-        "after": lambda image: quote(image.versions[1]),
-        "built from": lambda image: quote(report.origin(image)),
-        "used by": lambda image: quote(", ".join(image.jobs)),
+        "digest before": lambda image: quote(image.versions[0]),
+        "digest after": lambda image: quote(image.versions[1]),
+        "source": lambda image: quote(report.origin(image)),
+        "users": lambda image: quote(", ".join(image.jobs)),
     }
-    tables = to_tables("Images that get another digest", report.images, columns)
+    tables = to_tables("Images with a new digest", report.images, columns)
     yield ReportSection("Images", tables)
     others = to_listings(
         f"{quote(f'{image.name}@{image.versions[1]}')}: {quote(report.origin(image))}"
@@ -369,12 +376,12 @@ def _images(report: ReviewReport, quote: Quote) -> Iterator[ReportSection]:
 
 
 def _notes(report: ReviewReport, quote: Quote) -> ReportSection:
-    """Return notes, folded: they are the same in each report. Their first words are shown."""
+    """Return notes, folded because they rarely change. The summary shows their first words."""
     lines = tuple(line for note in report.notes for line in note.message.splitlines())
     begins = (note.message.splitlines()[0] for note in report.notes if note.message)
     names = tuple(quote(cut(words, BEGINNING)) for words in begins)
     count = Paragraph("", names, by_semicolon=True)
-    return ReportSection("To know", (Verbatim(lines),) if lines else (), count, "always")
+    return ReportSection("Notes", (Verbatim(lines),) if lines else (), count, "always")
 
 
 def _rights(report: ReviewReport, quote: Quote, strong: Callable[[str], str]) -> tuple[Table, ...]:
@@ -390,7 +397,7 @@ def _rights(report: ReviewReport, quote: Quote, strong: Callable[[str], str]) ->
         return "plain" if row[0] != "gained" else "destroys" if row[1].is_public else "opens"
 
     return to_tables(
-        "Rights gained and lost",
+        "Grants gained and lost",
         [
             *(("gained", grant) for grant in report.gained),
             *(("lost", grant) for grant in report.lost),
@@ -398,17 +405,17 @@ def _rights(report: ReviewReport, quote: Quote, strong: Callable[[str], str]) ->
         ],
         {
             "change": lambda row: row[0],
-            "who": lambda row: holder(row[1]),
+            "principal": lambda row: holder(row[1]),
             "role": lambda row: quote(row[1].role),
-            "on": lambda row: target(row[1]),
-            "why": lambda row: row[1].reason,
+            "resource": lambda row: target(row[1]),
+            "reason": lambda row: row[1].reason,
         },
         danger,
     )
 
 
 def _access(report: ReviewReport, quote: Quote) -> tuple[Table, ...]:
-    """Return access by acting as an account: what is granted straight is among the rights."""
+    """Return access through service accounts. The grants list direct access."""
     changes = [("gained", access) for access in report.access_gained if access.through]
     changes += [("lost", access) for access in report.access_lost if access.through]
     return to_tables(
@@ -416,10 +423,10 @@ def _access(report: ReviewReport, quote: Quote) -> tuple[Table, ...]:
         changes,
         {
             "change": lambda row: row[0],
-            "who": lambda row: quote(grants.short_member(row[1])),
-            "may": lambda row: grants.verb(row[1], quote),
-            "what": lambda row: grants.place(row[1], quote),
-            "as": lambda row: quote(grants.through(row[1])),
+            "principal": lambda row: quote(grants.short_member(row[1])),
+            "access": lambda row: grants.verb(row[1], quote),
+            "data": lambda row: grants.place(row[1], quote),
+            "account": lambda row: quote(grants.through(row[1])),
         },
         lambda row: "opens" if row[0] == "gained" else "plain",
         spaced=True,
@@ -442,7 +449,7 @@ def _reachability(report: ReviewReport, quote: Quote) -> tuple[Listing, ...]:
 def _losses(report: ReviewReport, quote: Quote) -> ReportSection:
     def gone(change: DestructiveChange) -> Entry:
         text = f"{fate_of_resource(change)}: {quote(change.name)} ({quote(change.type)})"
-        takes = f", and with it {change.takes}" if change.takes and not change.refused else ""
+        takes = f", with {change.takes}" if change.takes and not change.refused else ""
         return Entry(text + takes, danger="destroys")
 
     groups = [
@@ -453,10 +460,10 @@ def _losses(report: ReviewReport, quote: Quote) -> ReportSection:
     groups += [tuple(map(gone, report.destroyed))] if report.destroyed else []
     parts: list[Part] = [Listing(tuple(groups))] if groups else []
     if names := tuple(map(quote, report.protected)):
-        # The same in report after report.
-        summary = f"Protected, Pulumi refuses to destroy them: {len(names)}"
+        # Folded: the same names in every report.
+        summary = f"Protected resources, which Pulumi refuses to destroy: {len(names)}"
         parts.append(Fold(summary, (Paragraph("", names),)))
-    return ReportSection("Destroyed and protected" if groups else "", tuple(parts))
+    return ReportSection("Losses and lowered guards" if groups else "", tuple(parts))
 
 
 def _policies(report: ReviewReport, quote: Quote) -> Iterator[Part]:
@@ -467,13 +474,13 @@ def _policies(report: ReviewReport, quote: Quote) -> Iterator[Part]:
         names = tuple(f"{quote(name)} {quote(level)}" for name, level in lower)
         yield Paragraph("Not mandatory in this stack: ", names, ".")
     yield from to_tables(
-        "What policies found",
+        "Policy results",
         report.violations,
         {
             "level": lambda violation: violation.level,
             "policy": lambda violation: quote(violation.policy),
             "resource": lambda violation: quote(violation.urn.rpartition("::")[2]),
-            "what it says": lambda violation: quote(violation.message, SENTENCE),
+            "message": lambda violation: quote(violation.message, SENTENCE),
         },
         lambda violation: "destroys" if violation.is_mandatory else "plain",
         spaced=True,
@@ -481,26 +488,26 @@ def _policies(report: ReviewReport, quote: Quote) -> Iterator[Part]:
 
 
 def _checked(report: ReviewReport) -> str:
-    """Return one line on the policies that checked the plan, and their results."""
+    """Return a line with the number of policies that checked the plan, and their results."""
     packs = ", ".join(report.packs)
     if not packs:
         return "No policy pack checked the plan."
     if not report.violations:
-        return f"{report.policies} policies of {packs} found nothing."
+        return f"{report.policies} policies of {packs}: no violations."
     forbidding = len(report.forbidding)
     rest = len(report.violations) - forbidding
-    return f"{report.policies} policies of {packs}: {forbidding} forbid it, {rest} only warn."
+    return f"{report.policies} policies of {packs}: violations: {forbidding}, warnings: {rest}."
 
 
 def _rest(report: ReviewReport, quote: Quote) -> ReportSection:
     if not (report.changes or report.folders or report.unchanged):
-        return ReportSection("Everything else", ())
+        return ReportSection("Other changes", ())
     folders = tuple(Entry(f"objects below {quote(f.name)}: {f.counts}") for f in report.folders)
     changes = tuple(_change(change, quote) for change in report.changes)
     listing = Listing((folders, changes), minor=True)
-    part = listing if folders or changes else Paragraph("Nothing else changes.")
+    part = listing if folders or changes else Paragraph("No other changes.")
     count = Paragraph(f"{totals(report)}; {report.unchanged} unchanged")
-    return ReportSection("Everything else", (part,), count, "comment")
+    return ReportSection("Other changes", (part,), count, "comment")
 
 
 def _change(change: ResourceChange, quote: Quote) -> Entry:
@@ -511,7 +518,9 @@ def _change(change: ResourceChange, quote: Quote) -> Entry:
         name=change.name,
         fields=change.differences,
         in_comment=not is_new,
-        note=f"differs in the cloud: {quote(', '.join(change.paths), SENTENCE)}" if differs else "",
+        note=f"different in the cloud: {quote(', '.join(change.paths), SENTENCE)}"
+        if differs
+        else "",
     )
 
 
@@ -529,9 +538,9 @@ def _picture(report: ReviewReport) -> ReportSection:
 
 
 def graph(report: ReviewReport) -> Graph:
-    """Return the stack after the change."""
+    """Return a graph of the stack after the change."""
     drawn, gained = Graph(), set(report.gained)
-    # New bindings first: a reader looks for them.
+    # New bindings first: they matter most to a reader.
     for binding in sorted(report.held, key=lambda binding: binding not in gained)[:MAX_EDGES]:
         drawn.add(_holder(binding), _target(binding), _verb(binding.role), new=binding in gained)
     drawn.left = max(0, len(report.held) - MAX_EDGES)
@@ -553,7 +562,7 @@ def graph(report: ReviewReport) -> Graph:
 
 
 def _add_endpoints(drawn: Graph, report: ReviewReport) -> None:
-    """Add endpoints with the shares of their versions, those that change first."""
+    """Add endpoints with the shares of their versions, changed endpoints first."""
     remaining = [entry for entry in report.endpoints if entry.action != "delete"]
     drawn.endpoints_left = max(0, len(remaining) - MAX_JOBS)
     for change in sorted(remaining, key=lambda item: item.action == "keep")[:MAX_JOBS]:
@@ -579,7 +588,7 @@ def _target(binding: IamBinding) -> Node:
 
 
 def _account(address: str) -> str:
-    """Return ``trainer-dev`` of the address of a stack's account; others in full."""
+    """Return ``trainer-dev`` for an account of the stack, and other addresses in full."""
     name, _, domain = address.partition("@")
     return name if domain.count(".") == 3 and "gcp-sa" not in domain else address
 

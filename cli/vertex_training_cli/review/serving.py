@@ -1,7 +1,7 @@
-"""Model versions and endpoints: what is uploaded, who answers predictions, at what cost a month.
+"""Model versions and endpoints: uploads, traffic, monthly costs, and their risks.
 
-What a run measured is among the inputs of its version (``resolved``), which the provider looked up
-during the preview: nothing is asked here.
+The provider reads the metrics of a run during the preview, and puts them into the inputs of its
+version (``resolved``). This module sends no requests.
 """
 
 from __future__ import annotations
@@ -37,17 +37,17 @@ from vertex_training_cli.review.parts import (
 )
 
 Inputs = Mapping[str, Any]
-#: Types whose steps are told here, and among no other changes: a cleanup comes and goes with its
-#: endpoint, and holds nothing.
+#: Types that this module reports. A cleanup is created and deleted with its endpoint, and has no
+#: data.
 TYPES: Final = frozenset({MODEL_VERSION, ENDPOINT_TRAFFIC, ENDPOINT_CLEANUP})
-#: Metrics of a run that are told.
+#: Number of reported metrics of a run.
 MOST_METRICS: Final = 50
-#: Why the figures are no invoice.
+#: Note on the accuracy of the costs.
 SOURCES: Final = (
-    "Estimates: list prices, times Vertex AI's fee, for 730 hours. That endpoints pay this fee was "
-    "observed for two machine types only. Network traffic and discounts are not in them."
+    "Estimates: list prices with Vertex AI's fee, for 730 hours a month, without network traffic "
+    "and discounts. The fee of endpoints was observed for two machine types only."
 )
-#: Parts of names of metrics of which less is better, and of which more is. Others are not judged.
+#: Names of metrics that should be low, and of metrics that should be high. Others are not judged.
 _LESS: Final = re.compile(r"loss|error|mse|mae|rmse|mape|perplexity|brier|regret|latency|(^|_)wer$")
 _MORE: Final = re.compile(
     r"accuracy|auc|precision|recall|score|bleu|rouge|map$|ndcg|iou|dice|reward|(^|_)(f1|r2|acc)($|_)"
@@ -56,7 +56,7 @@ _MORE: Final = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class VersionChange:
-    """A version of a model: of one run."""
+    """A version of a model, from one run."""
 
     name: str
     """The resource's name in the program."""
@@ -64,17 +64,17 @@ class VersionChange:
     job: str
     run: str
     action: str
-    """upload, replace, change, keep; delete, or leave: out of the stack, and kept."""
+    """upload, replace, change, keep; delete, or leave (removed from the stack only)."""
     image: str
     image_before: str
-    """Empty if there was none."""
+    """Previous image; empty without one."""
     metrics: Mapping[str, float]
     unanswered: str
-    """Reason why the run was not looked up; empty if it was."""
+    """Reason why the run was not read; empty if it was."""
 
     @property
     def title(self) -> str:
-        """``model titanic run 3``."""
+        """Title like ``model titanic run 3``."""
         return f"model {self.model} run {self.run}"
 
 
@@ -83,27 +83,27 @@ class EndpointChange:
     """An endpoint before and after the plan."""
 
     name: str
-    """Its key in the stack file."""
+    """The endpoint's key in the stack file."""
     model: str
     action: str
     """create, change, delete, keep."""
     before: Mapping[str, int]
-    """Share by deployed run, like ``run 3``; empty if there was no endpoint."""
+    """Share by deployed run, like ``run 3``; empty without a previous endpoint."""
     after: Mapping[str, int]
     machine: str
     """Machine type of a replica, and the number of replicas of each version."""
     cost_before: EndpointCost | None
     cost: EndpointCost | None
     reach_before: str
-    """Empty if there was no endpoint, or no step of it."""
+    """Previous reachability; empty without a previous endpoint, or without a step."""
     reach: str
     account: str
     metrics: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
-    """By run, of those with a share before or after."""
+    """Metrics by run, of runs with a share before or after."""
 
     @property
     def runs(self) -> tuple[str, ...]:
-        """All that are deployed before or after."""
+        """All runs that are deployed before or after."""
         return tuple(dict.fromkeys((*self.before, *self.after)))
 
 
@@ -170,7 +170,7 @@ def _endpoint(
 
 
 def _before(step: Step) -> Inputs | None:
-    """Return the inputs before the step, with what a refresh found at the endpoint."""
+    """Return the inputs before the step, with the state of the endpoint after a refresh."""
     if step.old is None:
         return None
     outputs = {key: step.old.outputs.get(key) for key in ("deployed", "split")}
@@ -192,7 +192,7 @@ def _image(inputs: Inputs) -> str:
 
 
 def _metrics(metrics: object) -> dict[str, float]:
-    """Return the finite numbers among a run's metrics, which may be anything."""
+    """Return the finite numbers among a run's metrics, which may have any type."""
     numbers = (
         (str(name), value)
         for name, value in as_mapping(metrics).items()
@@ -203,7 +203,7 @@ def _metrics(metrics: object) -> dict[str, float]:
 
 
 def _split(inputs: Inputs) -> dict[str, int]:
-    """Return the share by deployed run, 0 included, in the order of runs."""
+    """Return the share by deployed run (also 0), in the order of runs."""
     split = as_mapping(inputs.get("split"))
     runs = sorted({*_deployed(inputs), *split}, key=lambda run: (len(run), run))
     return {run: int(_number(split.get(run))) for run in runs}
@@ -215,7 +215,7 @@ def _deployed(inputs: Inputs) -> dict[str, Inputs]:
 
 
 def _cost(inputs: Inputs) -> EndpointCost | None:
-    """Return the cost of all deployed versions, which have one machine type."""
+    """Return the cost of all deployed versions, which have the same machine type."""
     entries, region = list(_deployed(inputs).values()), _region(inputs)
     if not entries:
         return None
@@ -226,7 +226,7 @@ def _cost(inputs: Inputs) -> EndpointCost | None:
 
 
 def _spec(entry: Inputs) -> tuple[str, str, int]:
-    """Return machine type, accelerator, and how many."""
+    """Return machine type, accelerator and number of accelerators."""
     spec = as_mapping(entry.get("machine"))
     count = int(_number(spec.get("acceleratorCount")))
     return str(spec.get("machineType", "")), str(spec.get("acceleratorType", "")), count
@@ -239,7 +239,7 @@ def _machine(inputs: Inputs) -> str:
     machine, kind, count = _spec(entries[0])
     least, most = (_whole(entries[0].get(key)) for key in ("min", "max"))
     number = least if least == most else f"{least} to {most}"
-    return f"{number} x {machine}{f' ({count} {kind})' if kind else ''} a version"
+    return f"{number} x {machine}{f' ({count} {kind})' if kind else ''} per version"
 
 
 def _region(inputs: Inputs) -> str:
@@ -258,7 +258,7 @@ def _reach(inputs: Inputs | None) -> str:
     if inputs.get("network"):
         return "private, by peering"
     named = as_mapping(inputs.get("labels")).get(PUBLIC_LABEL) == "named"
-    return "public" + (", as the stack file says" if named else "")
+    return "public" + (", set in the stack file" if named else "")
 
 
 def _number(value: object) -> float:
@@ -267,7 +267,7 @@ def _number(value: object) -> float:
 
 
 def _whole(value: object) -> str:
-    """Return a number of the engine, which may be a float, as text."""
+    """Return a number of the engine (possibly a float) as text."""
     return f"{value:.0f}" if isinstance(value, int | float) else str(value or "")
 
 
@@ -278,15 +278,15 @@ def _risk(
 
 
 def judged(name: str, old: float, new: float) -> bool | None:
-    """Return whether a metric is worse; None where its name does not say what is better."""
+    """Return whether a metric is worse; None if its name does not show the better direction."""
     if _LESS.search(name.lower()):
         return new > old
     return new < old if _MORE.search(name.lower()) else None
 
 
-@_risk("traffic to a version in doubt", "doubtfulTraffic", RUNS)
+@_risk("traffic to a worse or unmeasured version", "doubtfulTraffic", RUNS)
 def doubtful_traffic(plan: Plan) -> Iterable[Finding]:
-    """Yield traffic that moves to a version that is worse than the main one, or not measured."""
+    """Yield moves of traffic to a version that is worse than the main one, or not measured."""
     return (
         Finding(change.name, what)
         for change in endpoint_changes(plan)
@@ -308,12 +308,12 @@ def _doubts(change: EndpointChange) -> Iterator[str]:
             doubts = [f"{name} {old[name]:.6g} → {new[name]:.6g}" for name in worse[:3]]
             yield f"{run} is worse than {base}: {', '.join(doubts)}"
         elif not any(is_worse is False for is_worse in known.values()):
-            yield f"{run} has no metrics that compare with {base}"
+            yield f"{run} has no metrics comparable with {base}"
 
 
 @_risk("endpoint becomes public", "publicEndpoints", PUBLIC, "destroys")
 def opened_endpoints(plan: Plan) -> Iterable[Finding]:
-    """Return endpoints that are newly reached from the internet."""
+    """Return endpoints that are newly reachable from the internet."""
     return (
         Finding(str(s.inputs.get("displayName") or s.name), now)
         for s in plan.changed
@@ -323,11 +323,11 @@ def opened_endpoints(plan: Plan) -> Iterable[Finding]:
     )
 
 
-@_risk("endpoint with traffic ends", "endedEndpoints", LOST, "destroys")
+@_risk("endpoint with traffic removed", "endedEndpoints", LOST, "destroys")
 def ended_endpoints(plan: Plan) -> Iterable[Finding]:
-    """Return endpoints with traffic that leave the stack, or are made anew."""
+    """Return endpoints with traffic that are deleted or recreated."""
     return (
-        Finding(change.name, f"{change.action} while {_split_text(change.before)}")
+        Finding(change.name, f"{change.action}; traffic {_split_text(change.before)}")
         for change in endpoint_changes(plan)
         if change.action in ("delete", "replace") and any(change.before.values())
     )
@@ -335,9 +335,9 @@ def ended_endpoints(plan: Plan) -> Iterable[Finding]:
 
 @_risk("model version deleted", "deletedVersions", LOST, "destroys")
 def deleted_versions(plan: Plan) -> Iterable[Finding]:
-    """Return versions that are deleted from the registry."""
+    """Return model versions that the plan deletes from the registry."""
     return (
-        Finding(change.model, f"run {change.run}, version and files of the registry")
+        Finding(change.model, f"run {change.run}, version and its files in the registry")
         for change in version_changes(plan)
         if change.action == "delete"
     )
@@ -345,9 +345,9 @@ def deleted_versions(plan: Plan) -> Iterable[Finding]:
 
 @_risk("run of a model submitted again", "servedRuns", RUNS)
 def served_runs(plan: Plan) -> Iterable[Finding]:
-    """Return jobs that are replaced in a ``run`` of which a model has a version.
+    """Return replaced jobs with a ``run`` that a model version was created from.
 
-    The version stays as it is, and only the state shows which of the run's jobs it was made of.
+    The version stays unchanged. Only the state shows which of the run's jobs created it.
     """
     served: dict[tuple[str, str], str] = {}
     for step in plan.steps:
@@ -356,7 +356,7 @@ def served_runs(plan: Plan) -> Iterable[Finding]:
             run = str(source.get("job")), _whole(source.get("run"))
             served[run] = str(source.get("model") or step.name)
     return (
-        Finding(job, f"run {run} is model {served[job, run]}: raise run of the job")
+        Finding(job, f"run {run} is a version of model {served[job, run]}: increase run of the job")
         for step in plan.changed
         if step.type in JOBS and step.old and step.new
         for was, now in [(_run_of(step.old.inputs), _run_of(step.new.inputs))]
@@ -368,14 +368,14 @@ def served_runs(plan: Plan) -> Iterable[Finding]:
 
 
 def _run_of(inputs: Inputs) -> tuple[str, str]:
-    """Return key and run of a job."""
+    """Return name and run of a job."""
     submission = as_mapping(inputs.get("submission"))
     return str(submission.get("job")), _whole(submission.get("run"))
 
 
-@_risk("endpoints cost more a month", "costlierEndpoints", COSTS)
+@_risk("higher monthly cost of endpoints", "costlierEndpoints", COSTS)
 def raised_costs(plan: Plan) -> Iterable[Finding]:
-    """Return endpoints that cost more a month, at least or at most, or have no price."""
+    """Return endpoints with a higher minimum or maximum cost a month, or without a price."""
     return (
         Finding(change.name, cost_text(change))
         for change in endpoint_changes(plan)
@@ -409,7 +409,7 @@ def _split_text(split: Mapping[str, int]) -> str:
 
 
 def shown(value: float | None) -> str:
-    """Return a metric as people read it; empty without one."""
+    """Return a metric as text; empty without a value."""
     return "" if value is None else f"{value:.6g}"
 
 
@@ -426,7 +426,7 @@ def share_text(change: EndpointChange, run: str) -> str:
 
 
 def reach_text(change: EndpointChange) -> str:
-    """Return from where an endpoint is reached, before and after."""
+    """Return the reachability of an endpoint, before and after."""
     return " → ".join(
         dict.fromkeys(reach for reach in (change.reach_before, change.reach) if reach)
     )

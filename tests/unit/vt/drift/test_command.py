@@ -76,7 +76,7 @@ def test_what_the_stack_file_allows_is_listed_and_one_with_mistakes_allows_nothi
     line = "- allowed\\: firewalls/iap-\\* \\(the platform team's way in\\)"
     assert line in drift(CLEAN, 0).stdout.splitlines()
     file.write_text(f"{file.read_text()}  vertex-training:typo: 1\n")
-    assert drift(CLEAN, 0).stdout == "**local** is as declared.\n"
+    assert drift(CLEAN, 0).stdout == "Stack **local** has no drift.\n"
     assert judged == [(project_number(PROJECT), [])]
 
 
@@ -84,7 +84,7 @@ def test_a_job_that_the_state_does_not_know_is_a_difference(drift: Drift, cloud:
     until_running(cloud, submit(cloud, "sleep 600", "train", run=2, stack="local"))
     done = drift(CLEAN, 0)
     assert done.exit_code == 7
-    assert "### train \\(run 2\\) runs, and the stack does not know it" in done.stdout
+    assert "### train \\(run 2\\) runs, but is not in the state" in done.stdout
 
 
 def test_a_preview_that_failed_is_no_comparison_whatever_runs(drift: Drift, cloud: Cloud) -> None:
@@ -92,7 +92,7 @@ def test_a_preview_that_failed_is_no_comparison_whatever_runs(drift: Drift, clou
     failed = [{"severity": "error", "message": "no right\n"}]
     done = drift(json.dumps({"steps": [], "diagnostics": failed}), 255)
     assert done.exit_code == 1
-    assert "could not be compared" in done.stdout
+    assert "was not compared" in done.stdout
     assert "vt drift: no right\n" in done.stderr
 
 

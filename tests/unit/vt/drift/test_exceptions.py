@@ -47,7 +47,7 @@ def test_what_exists_and_is_named_alone_is_listed_by_its_kind() -> None:
         registry=SimpleNamespace(existing="acme-images"),
         network=SimpleNamespace(existing="acme-net"),
     )
-    more = "it exists, and the stack makes nothing but what it names there"
+    more = "managed outside the stack, except for the stack's grants"
     assert exceptions.of_existing(settings) == [
         f"bucket acme-shared: {more}",
         f"account robot@x: {more}",
@@ -68,7 +68,7 @@ def test_the_list_is_folded_below_every_report_and_whole_in_its_json() -> None:
     lines = [f"line {number} " + "|" * 90 for number in range(100)]
     for drift in (CLEAN, CLEAN.with_differences([rule("ssh")])):
         text = report.markdown(drift.without_looking_at(lines))
-        assert "<details><summary>Not looked at: 100</summary>" in text
+        assert "<details><summary>Not checked: 100</summary>" in text
         assert "line 0" in text
         assert "more, in the JSON of this report" in text
         assert len(text) < report.ROOM
@@ -126,6 +126,6 @@ def test_the_policy_of_a_project_is_judged_if_the_stack_says_so() -> None:
             frozenset(), "42",
         ),
         not_looked_at=(
-            "what stack wrong declares on its project: its file has mistakes",
+            "members that stack wrong declares on its project: the stack file has mistakes",
         ),
     )  # fmt: skip

@@ -27,7 +27,7 @@ def test_what_the_engine_cannot_see_is_drift_as_well():
     found = clean.with_differences([running])
     assert found.outcome is findings.DriftOutcome.DRIFTED
     assert found.differences == (*clean.differences, running)
-    assert running.summary == "runs, and the stack does not know it"
+    assert running.summary == "runs, but is not in the state"
 
 
 def test_the_network_that_the_stack_makes_is_known_with_its_peerings():
@@ -63,7 +63,7 @@ def test_a_model_deployed_by_hand_is_drift_that_no_up_undoes_and_may_be_allowed(
     assert "undeploy-model 123456789 --region us-central1 --deployed-model-id 42" in foreign.note
     judged = exceptions.apply(found, DriftSettings(), found.deployed_by_hand)
     assert judged.outcome is DriftOutcome.DRIFTED
-    assert "has a deployed model that is not declared" in report.markdown(judged)
+    assert "has an undeclared deployed model" in report.markdown(judged)
     assert "undo what was changed by hand" not in report.markdown(judged)
     assert "deployed_by_hand" not in report.as_json(judged)
     kept = {"x": {"resource": "deployedModels/42", "reason": "the platform team's own"}}

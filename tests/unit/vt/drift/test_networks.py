@@ -86,8 +86,8 @@ def test_a_rule_is_told_with_what_it_lets_in_and_the_way_to_keep_it(estate: Esta
         ("allowed", "tcp:22,80"),
         ("denied", "icmp, udp:53"),
     ]
-    assert "list `firewalls/open` with its reason under `drift.allowedResources`" in rule.note
-    assert rule.summary == "is in the stack's network, and is not declared"
+    assert "list `firewalls/open` with a reason under `drift.allowedResources`" in rule.note
+    assert rule.summary == "is in the stack's network, but is not declared"
     assert estate.found("projects/local-p/global/firewalls/open") == []
 
 

@@ -237,7 +237,7 @@ def test_a_policy_of_what_is_not_there_has_no_members(client: GooglePolicies) ->
 def test_a_policy_that_cannot_be_read_is_an_error_and_not_an_empty_one(
     client: GooglePolicies,
 ) -> None:
-    with pytest.raises(CommandError, match="b/forbidden: its IAM policy cannot be read: 403"):
+    with pytest.raises(CommandError, match="b/forbidden: IAM policy cannot be read: 403"):
         client.read("b/forbidden")
-    with pytest.raises(CommandError, match="no service is known"):
+    with pytest.raises(CommandError, match="the service of its IAM policy is unknown"):
         client.read("folders/1")

@@ -46,12 +46,12 @@ def test_exactly_what_was_reported_is_removed_and_told(
 @pytest.mark.parametrize(
     ("left", "digest", "shown", "told"),
     [
-        (LEFT[:1], DIGEST, DIGEST, "now it is f6cb814cc603"),
-        (LEFT, DIGEST[:7], DIGEST[:7], "now it is e8d0a17c7998"),
-        (LEFT, DIGEST + "0", DIGEST + "0", "now it is e8d0a17c7998"),
-        (LEFT, "", "", "now it is e8d0a17c7998"),
-        (LEFT, DIGEST.upper(), DIGEST.upper(), "now it is e8d0a17c7998"),
-        (LEFT, "e" * 200, "e" * 80, "now it is e8d0a17c7998"),
+        (LEFT[:1], DIGEST, DIGEST, "the current digest is f6cb814cc603"),
+        (LEFT, DIGEST[:7], DIGEST[:7], "the current digest is e8d0a17c7998"),
+        (LEFT, DIGEST + "0", DIGEST + "0", "the current digest is e8d0a17c7998"),
+        (LEFT, "", "", "the current digest is e8d0a17c7998"),
+        (LEFT, DIGEST.upper(), DIGEST.upper(), "the current digest is e8d0a17c7998"),
+        (LEFT, "e" * 200, "e" * 80, "the current digest is e8d0a17c7998"),
         # SHA-256 of "[]": a digest of nothing removes nothing.
     ],
 )
@@ -67,6 +67,6 @@ def test_another_digest_removes_nothing(
         command._remove(client, left, digest)  # pyright: ignore
     assert (ended.value.exit_code, client.removed) == (3, [])
     assert capsys.readouterr().err == (
-        f"vt drift: {shown} is not the digest of what is undeclared; {told}.\n"
-        "Nothing was removed. Hint: read the report anew.\n"
+        f"vt drift: digest {shown} does not match the undeclared members: {told}.\n"
+        "No member was removed. Hint: read the new report.\n"
     )

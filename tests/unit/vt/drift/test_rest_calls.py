@@ -97,7 +97,7 @@ def test_a_policy_that_somebody_else_writes_meanwhile_is_read_anew() -> None:
     GooglePolicies(RestClient(session)).remove([member])
     assert [method for method, *_ in session.got] == ["GET", "PUT"] * 2
     session = Session(*(answer(policy), answer({}, 409)) * 5)
-    with pytest.raises(CommandError, match="its policy changes all the time; nothing removed"):
+    with pytest.raises(CommandError, match="concurrent changes; no member removed"):
         GooglePolicies(RestClient(session)).remove([member])
     assert session.answers == []
     gone = Session(answer(REFUSED, 404))

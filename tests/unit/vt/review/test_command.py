@@ -123,7 +123,7 @@ def test_of_several_files_each_ending_says_the_format(project: Project) -> None:
 def test_of_several_files_one_without_a_known_ending_is_refused(project: Project) -> None:
     done = run("-o", "p.md", "-o", "p.txt")
     assert done.exit_code == 2
-    assert "each ends in .md, .html, .json" in done.stderr
+    assert "each must end in .md, .html, .json" in done.stderr
 
 
 def test_a_preflight_is_one_line_of_the_report(project: Project, tmp_path: Path) -> None:
@@ -140,7 +140,10 @@ def test_a_preflight_is_one_line_of_the_report(project: Project, tmp_path: Path)
 
 @pytest.mark.parametrize(
     ("text", "why"),
-    [("{", "it is no report of a preflight"), ('{"stack": "prod", "summary": "x"}', "about prod")],
+    [
+        ("{", "is not a report of `vt preflight`"),
+        ('{"stack": "prod", "summary": "x"}', "on stack prod"),
+    ],
 )
 def test_a_preflight_of_something_else_is_refused(
     project: Project, tmp_path: Path, text: str, why: str

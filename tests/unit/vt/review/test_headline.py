@@ -56,16 +56,17 @@ def test_jobs_are_told_by_what_runs_what_stops_and_what_it_can_cost() -> None:
     assert told(found) == {
         "what runs": "`a` on `1 x n1-standard-4`; "
         "`b` on `1 x n1-standard-4` → `1 x n1-standard-8`, `STANDARD` → `FLEX_START`; "
-        "`d` on `1 x n1-standard-4`, when the running one has ended",
-        "what it can cost": "at most $0.22 → $0.66 on Vertex, $2.28 on Batch; later: $0.22",
-        "what stops": "`b` (state not known now); `c` (state not known now)",
+        "`d` on `1 x n1-standard-4`, after the end of the running job",
+        "what it can cost": "at most $0.22 → $0.66 on Vertex, $2.28 on Batch; "
+        "submitted later: $0.22",
+        "what stops": "`b` (current state unknown); `c` (current state unknown)",
         "what is replaced": "job `b`",
-        "what policies say": "no policy pack checked this",
+        "what policies say": "no policy pack checked the plan",
     }
     assert verdict(found) == (
         "1 job submitted, 1 job replaced, 1 job cancelled; at most $0.22 → $0.66; "
         "image n1-standard-8: example/n1-standard-4:v1 → example/n1-standard-8:v1; "
-        "1 job submitted later, when the running one has ended (at most $0.22); nothing destroyed."
+        "1 job submitted after the end of the running job (at most $0.22); nothing destroyed."
     )
 
 
@@ -79,16 +80,16 @@ def test_jobs_that_were_looked_at_are_told_with_what_they_did() -> None:
     assert told(found)["what stops"] == (
         "`b` after 2h 0m, $1.50 so far; `c` after 1m, no price so far"
     )
-    assert told(found)["what was not looked at"] == "jobs as they are now: `the API is off`"
+    assert told(found)["what was not looked at"] == "current states of jobs: `the API is off`"
     both = "2 running jobs cancelled after up to 2h 0m ($1.50 so far)"
-    assert f"; {both}; 1 job submitted later" in verdict(found)
+    assert f"; {both}; 1 job submitted after " in verdict(found)
     one = review(*JOBS, observed=Observations({"id/c": seen["id/b"]}))
     assert "; 1 running job cancelled after 2h 0m ($1.50 so far); " in verdict(one)
     ended = {f"id/{name}": JobObservation("SUCCEEDED", 60, 1.0) for name in "bc"}
     done = review(*JOBS, observed=Observations(ended))
     assert "what stops" not in told(done)
     assert verdict(done).startswith(
-        "1 job submitted, 1 job replaced, 1 job that had ended leaves the stack; at most $0.22 → "
+        "1 job submitted, 1 job replaced, 1 job removed from the stack (already ended); at most "
     )
 
 
@@ -120,7 +121,7 @@ def test_offline_preview_says_first_that_it_was_compared_with_nothing() -> None:
     source = "Previewed offline against an empty state: everything looks new"
     found = report.build(plans.plan(*JOBS), source=source)
     begins = markdown.render(found).splitlines()[:3]
-    reason = "the preview began with an empty state, so everything looks new"
+    reason = "the preview started from an empty state, so every resource looks new"
     assert begins == ["## Review of stack `dev`", "", f"**Not compared with the cloud:** {reason}."]
 
 
@@ -136,8 +137,8 @@ def test_slots_that_are_dropped_and_folders_that_are_written_again_are_named() -
     found = review(*JOBS, schedule, observed=seen)
     lost = told(found)["what is lost"]
     assert lost == (
-        "slots due and never submitted: `nightly` `20261129t181500z`; "
-        "again in the folder of an earlier job: `b` (`7`)"
+        "due slots never submitted: `nightly` `20261129t181500z`; "
+        "written into the folder of an earlier job: `b` (`7`)"
     )
     assert all(phrase in verdict(found, code) for phrase in lost.split("; "))
     assert told(found)["what runs"].endswith(
@@ -148,7 +149,7 @@ def test_slots_that_are_dropped_and_folders_that_are_written_again_are_named() -
 @pytest.mark.parametrize(
     ("error", "words"),
     [
-        (False, "1 job cannot be replaced by the same request; no job is submitted; "),
+        (False, "1 job cannot be replaced by the same request; no job submitted; "),
         (True, "The preview failed; 1 job that `up` refuses to replace; "),
     ],
 )
@@ -164,17 +165,17 @@ def test_warnings_of_policies_are_counted_where_nothing_is_forbidden() -> None:
     made = plans.create(SERVICE, "n")
     warned = [plans.violation(f"p{n}", "advisory", "m") for n in range(2)]
     assert verdict(review(made, *warned, plans.summary(g="1"))) == (
-        "No job is submitted; nothing destroyed; 2 policy warnings."
+        "No job submitted; nothing destroyed; 2 policy warnings."
     )
     assert verdict(review(made, plans.summary(g="1"))) == (
-        "No job is submitted; nothing destroyed; no policy warnings."
+        "No job submitted; nothing destroyed; no policy warnings."
     )
-    assert verdict(review(made)) == "No job is submitted; nothing destroyed."
+    assert verdict(review(made)) == "No job submitted; nothing destroyed."
 
 
 def test_a_preview_without_a_state_says_what_it_could_not_see() -> None:
     plan = plans.plan(plans.create(SERVICE, "n"))
     found = report.build(plan, source="Previewed offline against an empty state")
     assert told(found)["what was not looked at"] == (
-        "what is deployed: the preview began with an empty state"
+        "deployed resources: the preview started from an empty state"
     )

@@ -30,7 +30,7 @@ def test_what_the_stack_filled_in_stands_in_the_review() -> None:
     told = plans.create(plans.JOB, "training-a", **inputs)
     assert only(told).filled_in == ("scheduling.timeout", "serviceAccount")
     text = markdown.render(build(plans.plan(told), source="here"))
-    assert "- `a`: `jobDefaults` fill in `scheduling.timeout, serviceAccount`" in text
+    assert "- `a`: fields from `jobDefaults`: `scheduling.timeout, serviceAccount`" in text
 
 
 def seen(observed: JobObservation | None = None, **more: Any) -> jobs.JobChange:
@@ -45,16 +45,16 @@ RUNNING = JobObservation("RUNNING", 3600, 1.5)
     ("job", "fate"),
     [
         (seen(action="submit"), "submitted"),
-        (seen(action="change"), "labels or options change, nothing is submitted"),
-        (seen(action="defer"), "submitted by the first up after the running job has ended"),
-        (seen(action="replace"), "submitted anew; the old one is cancelled"),
+        (seen(action="change"), "labels or options changed, not submitted"),
+        (seen(action="defer"), "submitted by the first up after the end of the running job"),
+        (seen(action="replace"), "submitted again; previous job cancelled"),
         (
             seen(RUNNING, action="replace", previous_state="PENDING"),
-            "submitted anew; the old one is cancelled (running for 1h 0m, $1.50 so far)",
+            "submitted again; previous job cancelled (running for 1h 0m, $1.50 so far)",
         ),
         (
             seen(JobObservation("RECORD_DELETED"), action="cancel"),
-            "leaves the stack; the old one record deleted",
+            "removed from the stack; job record deleted",
         ),
     ],
 )
@@ -107,8 +107,8 @@ def test_a_job_that_its_own_request_replaces_is_adopted_or_refused_as_up_does(
     if refused:
         end, does = refused.split("|")
         assert found[0].what == (
-            f"job a is replaced by its own request, and {end}: `up` refuses that, and {does} "
-            "nothing"
+            f"job a {end} and would be replaced by the same request: "
+            f"`up` refuses, and {does} no job"
         )
 
 
@@ -121,7 +121,7 @@ def test_what_is_protected_is_not_adopted_since_the_engine_refuses_first() -> No
     meta["new"] |= {"protect": True}
     [job] = jobs.job_changes(plans.plan(event, plans.summary()))
     assert (job.action, job.protected, job.refused) == ("replace", True, True)
-    assert jobs.fate(job) == "refused, it is protected; otherwise submitted anew"
+    assert jobs.fate(job) == "refused: protected (otherwise submitted again)"
 
 
 @pytest.mark.parametrize(

@@ -119,14 +119,14 @@ def asked(root: Path, monkeypatch: pytest.MonkeyPatch) -> Asked:
 @pytest.mark.parametrize(
     ("expect", "how", "message", "hint"),
     [
-        ("", PreviewOptions(policy_levels=Path("x")), "--policy-levels is about a --policy-pack.",
-         "add one."),
+        ("", PreviewOptions(policy_levels=Path("x")), "--policy-levels requires --policy-pack.",
+         "add --policy-pack."),
         ("1234567", PreviewOptions(),
-         "--expect takes 8 to 64 hex digits of a plan's digest (got 1234567)", ""),
+         "--expect must be 8 to 64 hex digits of a plan's digest (got 1234567)", ""),
         ("g" * 90, PreviewOptions(),
-         f"--expect takes 8 to 64 hex digits of a plan's digest (got {'g' * 80})", ""),
+         f"--expect must be 8 to 64 hex digits of a plan's digest (got {'g' * 80})", ""),
         ("0" * 65, PreviewOptions(),
-         f"--expect takes 8 to 64 hex digits of a plan's digest (got {'0' * 65})", ""),
+         f"--expect must be 8 to 64 hex digits of a plan's digest (got {'0' * 65})", ""),
     ],
 )  # fmt: skip
 def test_what_makes_no_sense_is_refused_before_a_preview(
@@ -147,7 +147,7 @@ def test_outside_of_a_project_there_is_nothing_to_review(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(CommandError, match=r"^there is no Pulumi\.yaml here or above"):
+    with pytest.raises(CommandError, match=r"^no Pulumi\.yaml in this folder or above"):
         command._review("dev", "", PreviewOptions())
 
 

@@ -80,13 +80,15 @@ def risks(found: report.ReviewReport, key: str) -> list[str]:
 def test_what_could_not_be_asked_is_said() -> None:
     found = canary(resolved={"unanswered": "PERMISSION_DENIED: aiplatform.customJobs.list"})
     assert "run 4 of model titanic: PERMISSION_DENIED" in answer(found, "what was not looked at")
-    assert "could not be asked" in markdown.render(found)
+    assert "were not read" in markdown.render(found)
     assert risks(found, "doubtfulTraffic")
 
 
 def test_a_version_that_is_deleted_is_a_loss_and_one_that_is_kept_is_not() -> None:
     gone = built(plans.delete(VERSION, "titanic-3", **version(3, on_delete="delete")))
-    assert risks(gone, "deletedVersions") == ["titanic: run 3, version and files of the registry"]
+    assert risks(gone, "deletedVersions") == [
+        "titanic: run 3, version and its files in the registry"
+    ]
     assert "model version deleted: titanic" in verdict(gone)
     kept = built(plans.delete(VERSION, "titanic-3", **version(3)))
     assert risks(kept, "deletedVersions") == []

@@ -93,7 +93,7 @@ def of_pins(old, new, image=PINNED):
         plans.step("same", plans.JOB, "training-train", old=job, new=job, outputs={"state": ""}),
         plans.step("update", REPOSITORY, "registry-docker", old=old, new=new),
     ]
-    return [loss for loss in data_losses(plans.plan(*told)) if "which is in use" in loss.what]
+    return [loss for loss in data_losses(plans.plan(*told)) if "in use by the stack" in loss.what]
 
 
 def test_a_clean_up_of_everything_takes_the_image_of_a_job():
@@ -117,5 +117,5 @@ def soft(days):
 def test_what_goes_back_as_deployed_is_told_apart_from_what_is_lost():
     told = verdict(report.build(plans.plan(*refreshed(soft(7), soft(30), soft(7))), source="here"))
     what = "b (deleted objects can be restored for: 30 days → 7 days)"
-    assert f"back as deployed: {what}" in told
+    assert f"restored as deployed: {what}" in told
     assert "data is lost" not in told

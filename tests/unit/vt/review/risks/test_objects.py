@@ -41,10 +41,10 @@ def test_a_folder_is_one_line_with_what_is_added_changed_and_removed() -> None:
     line = "objects below {}: 3 added, 1 changed, 2 removed"
     assert f"- {line.format('`data/configs/sets`')}\n" in text
     assert line.format("<code>data/configs/sets</code>") in html.render(found)
-    assert "2 objects below `data/configs/sets`, files of the stack" in text
+    assert "2 objects below `data/configs/sets` (files of the stack)" in text
     assert "a.yaml" not in text
     assert "storage-data/alone.csv" in text
-    assert "Everything else: 4 created, 1 replaced, 2 deleted" in text
+    assert "Other changes: 4 created, 1 replaced, 2 deleted" in text
     [folder] = json.loads(json_report.render(found))["objects"]
     assert folder["changed"] == ["storage-data/configs/sets/a.yaml"]
 
@@ -90,10 +90,11 @@ def test_an_accepted_loss_forbids_nothing_and_a_needless_one_is_warned_of() -> N
     [warning] = destroyed.needless_acceptances(plan)
     assert (warning.severity, warning.message) == (
         "warning",
-        "drift.acceptedLosses: storage-raw is there. Remove it, or its next loss is accepted, too.",
+        "drift.acceptedLosses: storage-raw exists. Remove the entry: it would accept a later loss.",
     )
     refused = report.build(planned(made, there, outputs=outputs), source="here")
     assert refused.outcome == report.ReviewOutcome.FORBIDDEN
     [problem] = refused.problems
     assert (problem.value, problem.rule) == ("storage-data", "accepted-loss")
-    assert problem.hint == (f"{RESTORE}. If it is lost: drift.acceptedLosses in the stack file")
+    accept = "If its data is lost, add it to drift.acceptedLosses in the stack file"
+    assert problem.hint == f"{RESTORE}. {accept}"

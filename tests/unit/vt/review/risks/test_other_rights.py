@@ -56,7 +56,7 @@ def test_who_owns_a_dataset_administers_it_but_for_the_projects_owners() -> None
 def test_an_acl_on_a_new_bucket_says_which_by_its_own_name() -> None:
     acl = plans.create(ACL, "out-readers", bucket=WIRE_UNKNOWN, entity=WIRE_UNKNOWN, role="READER")
     [binding] = built(acl).gained
-    assert (binding.member, binding.target) == ("[known after apply]", "new, see out-readers")
+    assert (binding.member, binding.target) == ("[known after apply]", "new (grant out-readers)")
 
 
 @pytest.mark.parametrize(
@@ -69,7 +69,7 @@ def test_an_acl_on_a_new_bucket_says_which_by_its_own_name() -> None:
 )
 def test_a_key_that_is_made_lets_whoever_has_it_be_the_account(type_: str, inputs: Any) -> None:
     found = built(plans.create(type_, "ci-key", **inputs))
-    words = "whoever has the key is the account: `ci-key` of `trainer@acme`"
+    words = "new account keys: `ci-key` of `trainer@acme`"
     assert answer(found, "who gains a right") == (words,)
     assert words in verdict(found, code)
     assert found.unjudged == ()
@@ -120,7 +120,7 @@ def test_a_denial_that_moves_or_stays_in_the_cloud_is_none_that_goes() -> None:
     kept["resourcePreEvent"]["metadata"]["old"]["retainOnDelete"] = True
     assert grants.lifted(moved) == grants.lifted(plans.plan(kept)) == ()
     found = built(plans.delete(DENY, "old", **rules(denial("a"))))
-    words = "no longer denied to: `principal://ci` (`a`)"
+    words = "denials lifted for: `principal://ci` (`a`)"
     assert answer(found, "who gains a right") == (words,)
 
 
@@ -155,6 +155,6 @@ def test_types_of_which_nobody_knows_what_they_open_are_named() -> None:
     )
     assert found.unjudged == (web, run)
     assert answer(found, "what was not looked at") == (
-        f"what a `{web}` opens or grants",
-        f"what a `{run}` opens or grants",
+        f"access that a `{web}` grants",
+        f"access that a `{run}` grants",
     )
