@@ -40,6 +40,8 @@ sys.addaudithook(fixture_project.refuse_samples)
 # Tests call and start what `vt` would have prepared for.
 exempt_loopback(os.environ)
 set_user_variables(os.environ)
+# Jobs of tests have no GPU of the machine that runs them.
+os.environ["CUDA_VISIBLE_DEVICES"] = ""
 # Under `make test`, a `make` that a test starts would take itself for a part of that one and say
 # which folder it enters.
 for variable in [name for name in os.environ if name.startswith(("MAKE", "MFLAGS"))]:

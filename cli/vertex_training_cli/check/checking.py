@@ -332,7 +332,7 @@ def local_problems(data: bytes, shown: str, result: job_file.JobFileResult) -> I
     free = psutil.virtual_memory().available
     study = request.message.get("studySpec", {})
     for problem in (
-        *refusals(request.trial, _engine_missing, free, nearest=_takes_nearest()),
+        *refusals(request.trial, _engine_missing, free, **_choices()),
         *progress.stored_only(study),
     ):
         location = _location(data, shown, request.kind.path_in_message(problem.path))
@@ -340,15 +340,18 @@ def local_problems(data: bytes, shown: str, result: job_file.JobFileResult) -> I
         yield Problem(what, "", problem.hint, (), location, LOCAL_RULE, problem.level)
 
 
-def _takes_nearest() -> bool:
+def _choices() -> dict[str, Any]:
+    """Return the choices that ``vt local start`` kept."""
     from localgcp.errors import LocalCloudError
     from localgcp.home import Home
     from localgcp.runner import substitutes
+    from localgcp.runner.allotment import GpuShortage
 
     try:
-        return substitutes.takes_nearest(Home.find())
+        home = Home.find()
     except LocalCloudError:  # a folder that is no home of this user has no settings
-        return False
+        return {}
+    return {"nearest": substitutes.takes_nearest(home), "shortage": GpuShortage.of(home)}
 
 
 def _location(data: bytes, shown: str, path: tuple[Any, ...]) -> Location:

@@ -10,7 +10,7 @@ import importlib
 import importlib.util
 import inspect
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from difflib import get_close_matches
 from importlib.abc import InspectLoader
 from types import CodeType
@@ -27,6 +27,8 @@ from vertex_training_cli.help.table import GROUPS, PANELS, VERBS
 
 #: Verbs that pass unknown options on to another program.
 PASSING: Final = ("up", "destroy")
+#: Options of a verb that may stand without a number, and their number then.
+DEFAULT_VALUES: Final = {"run": {"--gpu": "1"}}
 #: How help is written: with panels on a terminal, else as plain text.
 MARKUP: Final = "markdown" if sys.stdout and sys.stdout.isatty() else None
 #: Columns of plain text, which is not folded.
@@ -64,9 +66,12 @@ class Verb(TyperCommand):
         assert isinstance(command, TyperCommand)
         return command
 
-    def make_context(self, *args: Any, **options: Any) -> Any:
+    def make_context(
+        self, info_name: str | None, args: list[str], *more: Any, **options: Any
+    ) -> Any:
         """Parse a line: from here on it is the whole command."""
-        return self.load().make_context(*args, **options)
+        args = [*_with_values(args, DEFAULT_VALUES.get(self.path, {}))]
+        return self.load().make_context(info_name, args, *more, **options)
 
 
 class VerbGroup(TyperGroup):
@@ -109,6 +114,23 @@ class VerbGroup(TyperGroup):
             hint = f" Did you mean {', '.join(map(repr, near))}?" if near else ""
             ctx.fail(f"No such command {args[0]!r}.{hint}")
         return super().resolve_command(ctx, args)
+
+
+def _with_values(words: Iterable[str], values: Mapping[str, str]) -> Iterator[str]:
+    """Yield the words of a line, with the numbers that options have by default.
+
+    >>> [*_with_values(["--gpu", "a.py", "--gpu", "2", "--", "--gpu"], {"--gpu": "1"})]
+    ['--gpu', '1', 'a.py', '--gpu', '2', '--', '--gpu']
+    """
+    missing, is_option = "", True
+    for word in words:
+        if missing and not word.isdecimal():
+            yield missing
+        is_option = is_option and word != "--"
+        missing = values.get(word, "") if is_option else ""
+        yield word
+    if missing:
+        yield missing
 
 
 def _panel(path: str) -> str | None:

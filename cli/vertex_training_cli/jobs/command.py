@@ -293,7 +293,7 @@ def print_jobs(
     if as_json:
         entries = [view.list_entry(job, now) for job in jobs[:limit]]
         for job, entry in zip(jobs, entries, strict=False):
-            entry["substitutes"] = substitutes_of(job, ref)
+            entry |= _local_facts(job, ref)
             entry |= {"metrics": measured[job.name]} if reader else {}
         print(json_document(entries))
         return
@@ -343,7 +343,9 @@ def print_job(
     """Print the facts of a job; with ``reader``, also its metrics."""
     use = _accelerator_use(job, ref)
     if as_json:
-        print(json_document(view.message(job) | ({"acceleratorUse": use} if use else {})))
+        added = {"acceleratorUse": use} if use else {}
+        added |= _local_facts(job, ref) if ref.is_local else {}
+        print(json_document(view.message(job) | added))
         return
     rows = view.facts(job, ref.project, ref.region, datetime.now(UTC))
     if view.state(job) in ("CANCELLED", "CANCELLING") and (why := _why_cancelled(job, ref)):
@@ -352,6 +354,8 @@ def print_job(
         rows.insert(1, ("accelerators", plain(view.use_text(use))))
     if substitutes := substitutes_of(job, ref):
         rows.insert(1, ("ran", "; ".join(substitutes)))
+    if waits := _local_facts(job, ref)["waits"]:
+        rows.insert(1, ("waits", waits))
     if reader and not view.is_tuning(job):
         rows += [(name, view.shown(value)) for name, value in reader.metrics(job).items()]
     head = "TUNING JOB" if view.is_tuning(job) else "JOB"
@@ -385,6 +389,17 @@ def _why_cancelled(job: AnyJob, ref: StackRef) -> str:
         return deployed.stop_reason(job, ref)
     except OperatorError as error:
         return f"not known: {error}"
+
+
+def _local_facts(job: AnyJob, ref: StackRef) -> dict[str, Any]:
+    """Return keys of JSON that only jobs of the local cloud have values for."""
+    waits = ""
+    if ref.is_local and not view.has_ended(job):
+        from localgcp.home import Home
+        from localgcp.runner import substitutes
+
+        waits = substitutes.read_wait(Home.find(cwd=ref.root), view.job_id(job))
+    return {"substitutes": substitutes_of(job, ref), "waits": waits}
 
 
 def substitutes_of(job: AnyJob, ref: StackRef) -> list[str]:

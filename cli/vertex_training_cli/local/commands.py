@@ -57,6 +57,32 @@ class PrebuiltImages(enum.StrEnum):
     """No substitute: the job is refused."""
 
 
+#: An option of ``start`` and ``up``; its values are those of ``GpuShortage``.
+GpuChoice = Annotated[
+    str | None,
+    typer.Option(
+        "--gpus",
+        metavar="WHICH",
+        help="What a job does that requests more GPUs than are free: `wait` for them, run on "
+        "`cpu`, or with `auto` (the default) wait unless this machine has too few. Kept for jobs "
+        "that start later.",
+    ),
+]
+
+
+def keep_gpu_choice(home: Home, choice: str | None) -> None:
+    """Keep the value of ``--gpus``, if it is set."""
+    from localgcp.runner.allotment import GpuShortage
+
+    if choice is None:
+        return
+    if choice not in list(GpuShortage):
+        hint = did_you_mean(choice, [*GpuShortage])
+        raise typer.BadParameter(f"there is no choice {choice!r}: {hint}", param_hint="--gpus")
+    home.create()
+    GpuShortage(choice).keep(home)
+
+
 def start(
     prebuilt: Annotated[
         PrebuiltImages | None,
@@ -66,10 +92,12 @@ def start(
             "version, or with `exact` none: the job fails. Kept for jobs that start later.",
         ),
     ] = None,
+    gpus: GpuChoice = None,
 ) -> None:
     """Start the local cloud if it does not run."""
     with private_files():
         home = Home.find()
+        keep_gpu_choice(home, gpus)
         info = lifecycle.start(home, print_status)
         if prebuilt is not None:
             from localgcp.runner import substitutes  # compares versions, which takes its time

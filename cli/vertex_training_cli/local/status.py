@@ -16,6 +16,7 @@ from localgcp.home import Home
 from localgcp.inventory import reservations
 from localgcp.inventory.store import ALERT_POLICY, BUDGET, ENDPOINT, Store
 from localgcp.runner import substitutes
+from localgcp.runner.allotment import GpuShortage
 from localgcp.system import processes
 from localgcp.vertex.records import JobTable
 from vertex_training_cli.console import console, table
@@ -54,6 +55,9 @@ def show(home: Home) -> bool:
     if substitutes.takes_nearest(home):
         nearest = "the nearest version runs (vt local start --prebuilt nearest)"
         out.print(f"prebuilt images that are not here: {nearest}")
+    if (shortage := GpuShortage.of(home)) is not GpuShortage.AUTO:
+        action = "wait" if shortage is GpuShortage.WAIT else "run on processors"
+        out.print(f"jobs without enough free GPUs: {action} (vt local start --gpus {shortage})")
     if active := sum(not entry.spent for entry in FaultTable(home.faults).entries()):
         out.print(f"faults: {active} active (vt local fault list)")
     if not home.database.exists():
@@ -77,7 +81,7 @@ def _show_jobs(home: Home, out: Console) -> None:
             job.state.word,
             records.progress(job),
             job.create_time[:19],
-            results.why(job),
+            results.why(job) or substitutes.read_wait(home, job.job_id),
             job.job_id,
         )
         for job in records.list()

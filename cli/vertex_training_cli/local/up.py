@@ -26,7 +26,7 @@ from vertex_training_cli.console import console, plain, show_facts, table
 from vertex_training_cli.engine import stacks
 from vertex_training_cli.engine.pulumi_cli import PulumiCli
 from vertex_training_cli.local import results
-from vertex_training_cli.local.commands import private_files
+from vertex_training_cli.local.commands import GpuChoice, keep_gpu_choice, private_files
 from vertex_training_cli.local.results import (
     JobLookup,
     JobRecords,
@@ -60,6 +60,7 @@ def up(
             help="Then deploy the models and endpoints of FILE, in stack STACK-endpoint.",
         ),
     ] = None,
+    gpus: GpuChoice = None,
 ) -> None:
     """Start the local cloud, run `pulumi up`, wait for the jobs and show the results.
 
@@ -69,6 +70,7 @@ def up(
     """
     with private_files():
         home = Home.find()
+        keep_gpu_choice(home, gpus)
         if endpoints is None:
             raise typer.Exit(run(home, stack, wait=wait, images=images, report=print_status))
         from vertex_training_cli.local import endpoint_form
@@ -161,7 +163,7 @@ def _job_rows(home: Home, job: StackJob, record: LocalJob | None) -> list[tuple[
         return [("state", "its record was deleted"), ("id", job.job_id)]
     state = substitutes.marked(record.state.word, substitutes.read(home, record.job_id))
     rows = [("state", state), ("id", record.job_id)]
-    if reason := results.why(record):
+    if reason := results.why(record) or substitutes.read_wait(home, record.job_id):
         rows.append(("error" if record.error_message else "waits", reason))
     if isinstance(record, TuningRecord):
         return rows + _tuning_rows(home, record)

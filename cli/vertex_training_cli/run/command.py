@@ -59,6 +59,22 @@ Added = Annotated[
 ]
 
 
+NumberOfGpus = Annotated[
+    int,
+    typer.Option(
+        "--gpu",
+        min=0,
+        metavar="[N]",
+        help="Request N GPUs (1 without a number) for a script, on the smallest machine that has "
+        "them.",
+        show_default=False,
+    ),
+]
+MachineName = Annotated[
+    str, typer.Option("--machine", metavar="TYPE", help="Machine type of a script.")
+]
+
+
 class _TerminatedError(SystemExit):
     """This process got SIGTERM, or SIGHUP because its terminal was closed."""
 
@@ -83,11 +99,14 @@ def run(
     cancel_on_exit: Annotated[
         bool, typer.Option("--cancel-on-exit", help="Also cancel the job at SIGTERM or SIGHUP.")
     ] = False,
+    gpu: NumberOfGpus = 0,
+    machine: MachineName = "",
 ) -> None:
     """Run one job and follow its log until it ends. Nothing else of the stack is deployed.
 
     A script needs no stack: it runs in the local cloud, with the files of its folder that neither
-    .gitignore nor .vtignore names. Each live run of a script has a name of its own.
+    .gitignore nor .vtignore names. Each live run of a script has a name of its own. With --gpu it
+    gets GPUs of this machine, if there are enough; the log says which.
 
     Ctrl-C cancels the job. A second Ctrl-C exits without waiting for the cancellation.
 
@@ -99,11 +118,13 @@ def run(
     words, file, added = args or [], Path(job), with_ or []
     name = name and to_key(name)
     is_script = file.suffix == ".py"
-    if not is_script and (added or no_code):
-        raise CommandError("--with and --no-code are options for a script (.py).")
+    if not is_script and (added or no_code or gpu or machine):
+        options = "--with, --no-code, --gpu and --machine"
+        raise CommandError(f"{options} are options for a script (.py).")
     with _turn(file):
         if is_script:
-            jobs, loaded, prepared = _script(file, words, stack, name, added, alone=no_code)
+            wanted = (gpu, machine)
+            jobs, loaded, prepared = _script(file, words, stack, name, added, wanted, alone=no_code)
         else:
             jobs, loaded, prepared = _job(job, words, stack, name)
         print_notes(prepared, loaded.settings)
@@ -144,6 +165,7 @@ def _script(
     stack: str | None,
     name: str,
     added: Sequence[Path],
+    wanted: tuple[int, str],
     *,
     alone: bool,
 ) -> tuple[Jobs, Stack, PreparedRun]:
@@ -153,12 +175,13 @@ def _script(
         raise CommandError("a script has a stack of its own.", "name a job or a job file")
     if not file.is_file():
         raise CommandError(f"there is no file {file}.")
+    machine = script.choose_machine(*wanted)
     files = code.collect(file, added, alone=alone)
     ref = script.find(print_status)
     loaded = load_stack(ref.root, ref.stack)
     if files.note:
         print_status(files.note)
-    return Jobs(ref), loaded, script.prepare(file, words, files, ref, loaded, name)
+    return Jobs(ref), loaded, script.prepare(file, words, files, ref, loaded, name, machine)
 
 
 def _ensure_usable(ref: stacks.StackRef, loaded: Stack) -> None:

@@ -21,10 +21,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 from localgcp.home import Home, open_private
 from vertex_training import stack as stacks
-from vertex_training.errors import CommandError
+from vertex_training.catalog import machines
+from vertex_training.errors import CommandError, nearest
 from vertex_training.naming import CONTROL
 from vertex_training.plan import packages
 from vertex_training.stack import Stack
+from vertex_training_cli.catalogue import MachineOption, select
 from vertex_training_cli.engine.stacks import StackRef, find_scripts, local_cloud_errors
 from vertex_training_cli.engine.stacks import find as find_stack
 from vertex_training_cli.importing.imported import REQUEST_ID, key_of
@@ -41,8 +43,12 @@ if TYPE_CHECKING:
 STACK: Final = "local"
 #: The package that starts a script. Its requirements are those of the script.
 MODULE: Final = "script"
-#: An image that packages run in, without GPUs.
+#: Images that packages run in, without GPUs and with them.
 EXECUTOR: Final = "us-docker.pkg.dev/vertex-ai/training/pytorch-xla.2-4.py310:latest"
+GPU_EXECUTOR: Final = EXECUTOR.replace("xla", "gpu")
+REGION: Final = "us-central1"
+#: The machine of a script without options.
+MACHINE: Final = "n1-standard-4"
 #: Variable of a run, beside that of the archive of its code: the script in it.
 _SCRIPT: Final = "VT_SCRIPT"
 #: Unpacks the code and becomes the script, as ``python SCRIPT`` in its folder is. It is the same
@@ -66,7 +72,7 @@ runtime: {{name: python, options: {{virtualenv: {prefix}}}}}
     f"Pulumi.{STACK}.yaml": """\
 config:
   gcp:project: local-run
-  gcp:region: us-central1
+  gcp:region: {region}
   vertex-training:projectNumber: "166656552196"
   vertex-training:buckets:
     code: {{forceDestroy: true}}
@@ -109,7 +115,7 @@ def find(log: Callable[[str], None]) -> StackRef:
     ref.environment(log)
     root.mkdir(exist_ok=True)
     for name, text in _FILES.items():
-        (root / name).write_text(text.format(prefix=sys.prefix))
+        (root / name).write_text(text.format(prefix=sys.prefix, region=REGION))
     ref = find_stack(STACK, root)
     ref.connect_clients()
     settings = stacks.load(root, STACK).settings
@@ -120,10 +126,57 @@ def find(log: Callable[[str], None]) -> StackRef:
     return ref
 
 
+def choose_machine(gpus: int = 0, name: str = "") -> dict[str, Any]:
+    """Return the ``machineSpec`` of the smallest machine with so many GPUs.
+
+    ``name``: its machine type, for which ``gpus`` may be 0.
+
+    Raises:
+        CommandError: the machine type is unknown, or no machine has so many GPUs.
+    """
+    machine = machines.machine_type(name)
+    if name and (machine is None or machine.tpu):
+        near = "" if machine else nearest(name, machines.machine_types())
+        hint = machines.unavailable_reason(name) or (near and f"did you mean {near!r}?")
+        text = f"a script cannot run on machine type {name!r}."
+        raise CommandError(text, hint or "see `vt catalogue`")
+    if not gpus and not name:
+        return {"machineType": MACHINE}
+    rows = [
+        (row, count)
+        for row in select(region="" if name else REGION)
+        if name in ("", row.machine.name)
+        for count in row.counts or (0,)
+    ]
+    if suitable := [row for row in rows if row[1] == gpus or (name and not gpus)]:
+        option, count = min(suitable, key=_size)
+        added = {"acceleratorType": option.accelerator, "acceleratorCount": count} if count else {}
+        return {"machineType": option.machine.name, **added}
+    numbers = ", ".join(map(str, sorted({count for _, count in rows if count}))) or "none"
+    text = f"machine type {name} cannot have" if name else f"no machine type in {REGION} has"
+    what = "1 GPU" if gpus == 1 else f"{gpus} GPUs"
+    raise CommandError(f"{text} {what}.", f"possible: {numbers}; see `vt catalogue`")
+
+
+def _size(row: tuple[MachineOption, int]) -> tuple[int, bool, float, int]:
+    """Return the order of machines: by GPUs, then by list price; unknown prices are last."""
+    option, count = row
+    prices = [option.price(REGION), *[option.gpu_price(REGION)] * count]
+    known = [price.on_demand for price in prices if price]
+    is_unknown = option.price(REGION) is None or option.machine.reservation_required
+    return count, is_unknown, sum(known), option.machine.vcpus or 0
+
+
 def prepare(
-    script: Path, words: Sequence[str], files: Code, ref: StackRef, stack: Stack, name: str
+    script: Path,
+    words: Sequence[str],
+    files: Code,
+    ref: StackRef,
+    stack: Stack,
+    name: str,
+    machine: Mapping[str, Any],
 ) -> PreparedRun:
-    """The next run of a script, with ``files`` as its code.
+    """The next run of a script on a machine, with ``files`` as its code.
 
     Raises:
         CommandError: a run of this name is live, or a file cannot be read.
@@ -139,7 +192,7 @@ def prepare(
     bucket = stack.settings.names.bucket("code")
     uris = {f"gs://{bucket}/{starter.file}": starter.content, f"gs://{bucket}/{code}": archive}
     variables = {RUN_CODE: f"/gcs/{bucket}/{code}", _SCRIPT: script.name}
-    content = _document(key, next(iter(uris)), words, variables)
+    content = _document(key, next(iter(uris)), words, variables, machine)
     return submission.of_document(content, stack.submission(job, run), stack, uris)
 
 
@@ -163,13 +216,18 @@ def _free_name(key: str, jobs: Sequence[AnyJob]) -> str:
 
 
 def _document(
-    key: str, uri: str, words: Sequence[str], variables: Mapping[str, str]
+    key: str,
+    uri: str,
+    words: Sequence[str],
+    variables: Mapping[str, str],
+    machine: Mapping[str, Any],
 ) -> dict[str, Any]:
-    task = {"executorImageUri": EXECUTOR, "packageUris": [uri], "pythonModule": MODULE}
+    image = GPU_EXECUTOR if "acceleratorType" in machine else EXECUTOR
+    task = {"executorImageUri": image, "packageUris": [uri], "pythonModule": MODULE}
     env = [{"name": name, "value": value} for name, value in variables.items()]
     pool = {
         "replicaCount": 1,
-        "machineSpec": {"machineType": "n1-standard-4"},
+        "machineSpec": dict(machine),
         "pythonPackageSpec": {**task, "env": env, **({"args": list(words)} if words else {})},
     }
     return {

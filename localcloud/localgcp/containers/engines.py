@@ -15,9 +15,12 @@ from pathlib import Path
 from typing import Any, Final
 
 from localgcp.inventory.projects import is_local
+from localgcp.system.gpus import Gpu
 
 #: Marks the containers of one home, for the engines that all homes share.
 LABEL: Final = "vertex-training.home"
+#: GPUs in the Container Device Interface.
+CDI_KIND: Final = "nvidia.com/gpu"
 #: Where a job finds its buckets.
 MOUNT: Final = "/gcs"
 
@@ -51,6 +54,7 @@ class Buildah:
         argv: Sequence[str],
         env: Mapping[str, str],
         volumes: Mapping[str, Path],
+        gpus: Sequence[Gpu] = (),
     ) -> list[str]:
         options = ["--isolation", "chroot", "--network", "host"]
         for path, source in volumes.items():
@@ -99,16 +103,24 @@ class Docker:
         argv: Sequence[str],
         env: Mapping[str, str],
         volumes: Mapping[str, Path],
+        gpus: Sequence[Gpu] = (),
     ) -> list[str]:
         options = ["--rm", "--init", "--name", container, "--label", f"{LABEL}={self.home}"]
         options += ["--network", "host", "--user", self.user]
         for path, source in volumes.items():
             options += ["--volume", f"{source}:{path}"]
         options += ["--userns", "keep-id"] if self.name == "podman" else []
+        options += self._gpu_options(gpus)
         for name, value in env.items():
             options += ["--env", f"{name}={value}"]
         options += ["--entrypoint", argv[0]]
         return [self.program, "run", *options, reference, *argv[1:]]
+
+    def _gpu_options(self, gpus: Sequence[Gpu]) -> list[str]:
+        if self.name == "podman":  # whose --gpus has no effect before version 5
+            return [word for gpu in gpus for word in ("--device", f"{CDI_KIND}={gpu.cdi_name}")]
+        ids = ",".join(gpu.id for gpu in gpus)  # docker reads the value as CSV
+        return ["--gpus", f'"device={ids}"'] if ids else []
 
     def remove(self, container: str) -> list[str]:
         return [self.program, "rm", "--force", container]
@@ -119,9 +131,9 @@ class Docker:
 
 
 #: Either has these command lines: ``prepare`` gets an image, ``inspect`` prints its configuration
-#: for ``parse``, ``run`` runs a command in a container with the network of this machine and folders
-#: or files of it by path in the container, ``remove`` removes a container, whether or not it runs,
-#: and ``containers`` prints the names of all containers of this home.
+#: for ``parse``, ``run`` runs a command in a container with the network of this machine, folders or
+#: files of it by path in the container, and some of its GPUs, ``remove`` removes a container,
+#: whether or not it runs, and ``containers`` prints the names of all containers of this home.
 Engine = Buildah | Docker
 
 

@@ -10,15 +10,17 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
 from localgcp.containers import mirror
-from localgcp.containers.engines import Buildah, Docker, Engine, registry_path
+from localgcp.containers.engines import CDI_KIND, Buildah, Docker, Engine, registry_path
 from localgcp.containers.requests import MIRROR
 from localgcp.home import Home, open_private
 from localgcp.home.environment import installer_environment
+from localgcp.system.gpus import VISIBLE
 from localgcp.system.processes import succeeds
 from localgcp.system.threads import make_thread
 
@@ -28,6 +30,9 @@ _CHECK_SECONDS: Final = 10.0
 _REMOVE_SECONDS: Final = 120.0
 #: Seconds before each try to remove a container.
 _REMOVE_PAUSES: Final = (0.0, 0.2, 1.0, 5.0)
+#: Folders of CDI specifications (https://github.com/cncf-tags/container-device-interface).
+CDI_FOLDERS: Final = (Path("/etc/cdi"), Path("/var/run/cdi"))
+_WITHOUT_GPUS: Final = f"start the local cloud with an empty {VISIBLE}"
 MISSING: Final = "`make containers` installs the missing programs, or lists them"
 
 
@@ -74,6 +79,27 @@ class ContainerHost:
         if self.engine is None:
             return f"{image} cannot run here: no container engine is installed ({MISSING})."
         return None
+
+    def gpu_refusal(self, cdi_folders: Sequence[Path] = CDI_FOLDERS) -> str:
+        """Return why containers get no GPU here, and what to do; empty if they get some."""
+        engine = self.engine
+        if isinstance(engine, Docker):
+            if engine.name == "podman":
+                is_able = any(map(_has_cdi_gpus, cdi_folders))
+                command = "nvidia-ctk cdi generate --output=/etc/cdi/nvidia.yaml"
+            else:
+                runtimes = [engine.program, "info", "--format", "{{json .Runtimes}}"]
+                # Docker finds either at its start; --gpus needs no more.
+                hook = shutil.which("nvidia-container-runtime-hook")
+                is_able = hook or "nvidia" in (_output(runtimes, self.environment()) or "")
+                command = "nvidia-ctk runtime configure --runtime=docker"
+            if is_able:
+                return ""
+            hint = f"install the NVIDIA Container Toolkit and run `sudo {command}`"
+        else:
+            hint = "install podman or docker, and the NVIDIA Container Toolkit"
+        name = engine.name if engine else "this machine"
+        return f"{name} gives containers no GPU. Hint: {hint}, or {_WITHOUT_GPUS}."
 
     def reference(self, image: str) -> str | None:
         """Return the local address of a local project's image; None for any other image."""
@@ -133,6 +159,17 @@ def find_engine(home: Home) -> Engine | None:
         if program and succeeds([program, "info"], _CHECK_SECONDS):
             return Docker(program, tag, user, name)
     return Buildah(buildah, home.containers) if buildah else None
+
+
+def _has_cdi_gpus(folder: Path) -> bool:
+    """Return whether a CDI specification in a folder describes GPUs."""
+    with suppress(OSError):
+        return any(
+            CDI_KIND in file.read_text("utf-8", "replace")
+            for file in folder.iterdir()
+            if file.suffix in (".yaml", ".json")
+        )
+    return False
 
 
 def _namespaces() -> tuple[str, ...]:

@@ -12,6 +12,7 @@ from typing import Final
 
 from localgcp.clients import cloud_sdk
 from localgcp.home import Home, Ports
+from localgcp.system import gpus
 
 # Each of these would lead pulumi or a client past the local cloud, or contradict what is set.
 _REMOVED: Final = (
@@ -30,7 +31,7 @@ _PROXIES: Final = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY")
 _INSTALLER_PREFIXES: Final = ("LC_", "XDG_", "PIP_", "UV_")
 #: Tokens of uv that serve no installation.
 _PUBLISHING: Final = "UV_PUBLISH_"
-_SERVER_PREFIXES: Final = ("VT_", "PYTHON", "GRPC_", "LD_LIBRARY_PATH", "DYLD_")
+_SERVER_PREFIXES: Final = ("VT_", "PYTHON", "GRPC_", "LD_LIBRARY_PATH", "DYLD_", gpus.VISIBLE)
 
 
 def environment(home: Home, ports: Ports | None) -> dict[str, str]:

@@ -114,6 +114,8 @@ class Home:
     """Values of secrets: a folder a project, in it one a secret."""
     nearest_images = _Below("nearest-images")
     """There while the nearest version stands in for a prebuilt image that is not here."""
+    gpu_shortage = _Below("gpu-shortage")
+    """The choice for jobs that request more GPUs than are free; missing: the default."""
     server_file = _Below("server.json")
     """Process id, ports and start time; there while the server is ready."""
     server_log = _Below("server.log")

@@ -3,6 +3,7 @@
 ==================  ==================================================================
 ``scheduler``       runs a few jobs at a time; the others wait as QUEUED
 ``job``             one job from PENDING to its end, its wait for machines among it
+``allotment``       GPUs that the replicas get for the job's run
 ``gang``            all replicas of a job: hosts, restarts, retries; a package
 ``preparation``     what the replicas run, made ready once
 ``executors``       cached environments that stand in for prebuilt images

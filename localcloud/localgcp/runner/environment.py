@@ -21,6 +21,7 @@ from urllib.parse import urlsplit
 
 from localgcp.clients import python_clients
 from localgcp.home import BIGQUERY
+from localgcp.system.gpus import ORDER, VISIBLE, Gpu, visible
 
 _REFERENCE: Final = re.compile(r"\$\$\(([A-Za-z_]\w*)\)|\$\(([A-Za-z_]\w*)\)")
 _MOUNT: Final = re.compile(r"(?<![\w/.])/gcs(?=/|$)")
@@ -120,6 +121,26 @@ def machine_variables(folders: Folders, path: str, storage_url: str) -> dict[str
         "PYTHONUNBUFFERED": "1",  # so that a log can be followed
         "STORAGE_EMULATOR_HOST": storage_url,
     }
+
+
+def gpu_variables(gpus: Sequence[Gpu], user: Mapping[str, str]) -> dict[str, str]:
+    """Return the variables that leave a program of this machine these GPUs and no others.
+
+    Its own ``CUDA_VISIBLE_DEVICES``, in ``user``, selects among them.
+    """
+    names = [gpu.id for gpu in visible(gpus, user.get(VISIBLE), by_position=True)]
+    numbered = {ORDER: "PCI_BUS_ID"} if any(map(str.isdecimal, names)) else {}
+    return {VISIBLE: ",".join(names), **numbered}
+
+
+def container_gpu_variables(gpus: Sequence[Gpu]) -> dict[str, str]:
+    """Return the variables of a container, which numbers its GPUs from 0.
+
+    Without ``NVIDIA_VISIBLE_DEVICES``, NVIDIA's runtime adds those that the image names.
+    """
+    names = ",".join(gpu.id for gpu in gpus)
+    numbers = ",".join(map(str, range(len(gpus))))
+    return {VISIBLE: numbers, "NVIDIA_VISIBLE_DEVICES": names or "void"}
 
 
 def api_variables(url: str) -> dict[str, str]:

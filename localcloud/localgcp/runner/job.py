@@ -26,7 +26,8 @@ from localgcp.errors import (
 from localgcp.faults.jobs import faults_of, stockout_message
 from localgcp.faults.table import FaultTable
 from localgcp.home import make_private
-from localgcp.runner import environment, replica
+from localgcp.runner import environment, replica, substitutes
+from localgcp.runner.allotment import Allotment, GpuShortage, allot
 from localgcp.runner.buckets import JobBuckets
 from localgcp.runner.environment import Placement
 from localgcp.runner.gang import cluster, hosts
@@ -38,6 +39,7 @@ from localgcp.runner.joblog import JobLog, log_path
 from localgcp.runner.preparation import Preparation
 from localgcp.runner.programs import CloudHost, ContainerProgram, HostProgram, Launch, Program
 from localgcp.system.folders import make_folder
+from localgcp.system.gpus import VISIBLE
 from localgcp.vertex import capacity
 from localgcp.vertex.admission import access_of, admit
 from localgcp.vertex.records import JobRecord, JobState, JobTable
@@ -91,6 +93,7 @@ class JobRun:
         self.buckets = JobBuckets(
             self.gcs, self.cloud, access_of(self.cloud.store, record), self.log.append
         )
+        self.gpus = Allotment()
         self._names: Sequence[str] = ()
 
     def execute(self) -> bool:
@@ -113,8 +116,9 @@ class JobRun:
             members = cluster.replicas(self.record.spec)
             cluster.check_memory(len(members), psutil.virtual_memory().available)
             self._wait_for_machines()
-            if not self._claim_machines():
+            if not (self._claim_gpus(members) and self._claim_machines()):
                 return False
+            substitutes.note_wait(self.folder, "")
             try:
                 decision = self._run(members)
             finally:  # also of a job that was cancelled: it may have saved on SIGTERM
@@ -129,6 +133,8 @@ class JobRun:
             self._end(JobState.FAILED, (RpcCode.INVALID_ARGUMENT, text))
         except JobCancelledError:
             self._end_cancelled()
+        finally:
+            self.gpus.close()
         return True
 
     def _wait_for_machines(self) -> None:
@@ -159,14 +165,34 @@ class JobRun:
             )
             raise StartRefusedError(RpcCode.RESOURCE_EXHAUSTED, text)
 
+    def _claim_gpus(self, members: Sequence[Replica]) -> bool:
+        """Take GPUs of this machine; False if the job has to wait for some."""
+        waited = self.record.state is not JobState.QUEUED
+        allotted = allot(members, GpuShortage.of(self.cloud.home), waited=waited)
+        if isinstance(allotted, str):
+            self._wait(allotted)
+            return False
+        self.gpus = allotted
+        if allotted.note:
+            substitutes.note(self.folder, allotted.note)
+            self.log.append(f"runs {allotted.note}")
+        for name, gpus in allotted.by_replica.items():
+            if gpus:
+                self.log.append(f"{name} has {', '.join(f'{gpu.name} ({gpu.id})' for gpu in gpus)}")
+        names = (variable["name"] for member in members for variable in member.task.get("env", []))
+        if VISIBLE in names:
+            self.log.append(f"{VISIBLE} of the job selects among the GPUs that the replica has")
+        return True
+
+    def _wait(self, reason: str) -> None:
+        if substitutes.note_wait(self.folder, reason):  # logged once, not at every try
+            self.log.append(f"waiting: {reason}")
+
     def _claim_machines(self) -> bool:
         """Claim machines of the job's reservations; return False if the job must wait."""
         plan = capacity.plan(self.cloud.store, self.jobs, self.record)
         if plan.short or not self.jobs.claim(self.record.job_id, plan.wanted, plan.limits):
-            if self.record.state is JobState.QUEUED:  # said once, not at every try
-                self.log.append(
-                    f"waiting for machines: the reservation has too few free machines: {plan.short}"
-                )
+            self._wait(f"the reservation has too few free machines: {plan.short}")
             return False
         for note in plan.notes:
             self.log.append(note)
@@ -187,6 +213,7 @@ class JobRun:
             log=self.log,
             own_mount=self.buckets.view is not None,
             cancelled=self.cancelled,
+            gpus=self.gpus,
         )
         with ExitStack() as programs:
             made = {
@@ -250,7 +277,7 @@ class JobRun:
                 )
             except CommandNotFoundError as error:
                 raise CommandNotFoundError(str(error), member.name) from None
-            return replace(made, argv=argv)
+            return replace(made, argv=argv, descriptors=self.gpus.descriptors(member.name))
 
         primary = member.pool == member.index == 0
         account = self.record.spec.get("serviceAccount", "")

@@ -15,10 +15,12 @@ from typing import Any
 from localgcp.containers.engines import registry_path
 from localgcp.errors import JobCancelledError, RpcCode, StartRefusedError
 from localgcp.runner import executors, packages, refusals, replica, substitutes
+from localgcp.runner.allotment import Allotment
 from localgcp.runner.environment import Folders
 from localgcp.runner.gang.cluster import Replica
 from localgcp.runner.joblog import JobLog
 from localgcp.runner.programs import CloudHost, ContainerProgram, HostProgram, Program
+from localgcp.system.gpus import Gpu
 from localgcp.vertex.records import JobRecord
 
 
@@ -34,6 +36,7 @@ class Preparation:
     own_mount: bool
     """True if programs of this machine have a ``/gcs`` of their own."""
     cancelled: threading.Event
+    gpus: Allotment = field(default_factory=Allotment)
     _pythons: dict[tuple[str, ...], Path] = field(default_factory=dict[tuple[str, ...], Path])
     _said: set[str] = field(default_factory=set[str])
 
@@ -42,16 +45,23 @@ class Preparation:
 
         Raises StartRefusedError, PreparationError and JobCancelledError.
         """
+        gpus = self.gpus.of(member.name)
         if container := member.spec.get("containerSpec"):
             if registry_path(container["imageUri"]):
                 name = f"vt-{self.record.job_id}" + ("" if alone else f"-{member.name}")
-                return self._image(container, name, folders)
-            return self._container(container, folders)
+                return self._image(container, name, folders, gpus)
+            return self._container(container, folders, gpus)
         package = member.spec["pythonPackageSpec"]
         python = self._python(package["executorImageUri"], tuple(package["packageUris"]))
         command = [str(python), "-m", package["pythonModule"], *package.get("args", [])]
         path = os.pathsep.join([str(python.parent), os.defpath])
-        return HostProgram(command, path, folders, self.cloud.storage_url, own_mount=self.own_mount)
+        return self._on_host(command, path, folders, gpus)
+
+    def _on_host(
+        self, command: list[str], path: str, folders: Folders, gpus: tuple[Gpu, ...]
+    ) -> HostProgram:
+        mount, url = self.own_mount, self.cloud.storage_url
+        return HostProgram(command, path, folders, url, own_mount=mount, gpus=gpus)
 
     def _python(self, image: str, uris: tuple[str, ...]) -> Path:
         """Return the Python of an environment with these packages."""
@@ -97,11 +107,15 @@ class Preparation:
             install(own)
         return (shared or own) / "bin" / "python"
 
-    def _image(self, container: Mapping[str, Any], name: str, folders: Folders) -> Program:
+    def _image(
+        self, container: Mapping[str, Any], name: str, folders: Folders, gpus: tuple[Gpu, ...]
+    ) -> Program:
         if text := self.cloud.containers.refusal(self.record.spec):
             raise StartRefusedError(RpcCode.FAILED_PRECONDITION, text)
         engine = self.cloud.containers.engine
         assert engine is not None
+        if gpus and (text := self.cloud.containers.gpu_refusal()):
+            raise StartRefusedError(RpcCode.FAILED_PRECONDITION, text)
         self._say(f"{container['imageUri']} runs in a container, by {engine.name}")
         return ContainerProgram(
             self.cloud.containers,
@@ -111,9 +125,12 @@ class Preparation:
             folders=folders,
             storage_url=self.cloud.storage_url,
             run=self._run,
+            gpus=gpus,
         )
 
-    def _container(self, container: Mapping[str, Any], folders: Folders) -> Program:
+    def _container(
+        self, container: Mapping[str, Any], folders: Folders, gpus: tuple[Gpu, ...]
+    ) -> Program:
         image = container["imageUri"]
         if not container.get("command"):
             raise StartRefusedError(RpcCode.FAILED_PRECONDITION, refusals.no_command(image))
@@ -125,10 +142,13 @@ class Preparation:
         substitutes.note(self.folder, substitutes.host_for(image))
         self._say(substitutes.command_for(image, executor))
         command = [*container["command"], *container.get("args", [])]
-        return HostProgram(command, path, folders, self.cloud.storage_url, own_mount=self.own_mount)
+        return self._on_host(command, path, folders, gpus)
 
     def _executor(self, image: str) -> executors.Executor | None:
-        return executors.for_image(image, nearest=substitutes.takes_nearest(self.cloud.home))
+        nearest = substitutes.takes_nearest(self.cloud.home)
+        executor = executors.for_image(image, nearest=nearest)
+        # One environment serves all replicas, also those without GPUs.
+        return executors.for_gpus(executor, image) if executor and self.gpus.locks else executor
 
     def _environment(self, executor: executors.Executor, image: str) -> Path:
         """Return the environment that replaces an image; log differing versions."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 from collections.abc import Callable, Mapping
@@ -18,10 +19,13 @@ from localgcp.inventory.store import Store
 from localgcp.runner import environment
 from localgcp.runner.environment import Folders
 from localgcp.system import processes
+from localgcp.system.gpus import VISIBLE, Gpu, visible
 from localgcp.system.root_directory import RootDirectory
 
 #: As in containers everywhere; the home is closed to others anyway.
 _CONTAINER_UMASK: Final = 0o022
+#: Folders of shared libraries, CUDA's among them.
+_LIBRARIES: Final = ("LD_LIBRARY_PATH",)
 _INSPECT_SECONDS: Final = 60.0
 #: The process of buildah that waits for the container's first one.
 _BUILDAH_PARENT: Final = "buildah-chroot-exec"
@@ -50,6 +54,8 @@ class Launch:
     umask: int = PRIVATE_UMASK
     terminate: Callable[[processes.ChildProcess], bool] = lambda _child: False
     """Asks the program to end; False: its whole group is asked."""
+    descriptors: tuple[int, ...] = ()
+    """Locks on GPUs that the process inherits."""
 
 
 @dataclass
@@ -62,6 +68,8 @@ class HostProgram:
     storage_url: str
     own_mount: bool = False
     """True if the program has its own ``/gcs``; else paths use a folder in its place."""
+    gpus: tuple[Gpu, ...] = ()
+    """The GPUs that the program may use."""
 
     @property
     def gcs(self) -> Path:
@@ -73,12 +81,14 @@ class HostProgram:
         known = {**service, **user}
         argv = [environment.mounted(environment.expand(w, known), self.gcs) for w in self.argv]
         machine = environment.machine_variables(self.folders, self.path, self.storage_url)
+        machine |= {name: os.environ[name] for name in _LIBRARIES if name in os.environ}
         machine |= self._cloud_sdk()
         if python_clients.VERTEX in service:
             python_clients.write_settings(self.folders.tmp)
             user = {**user, **python_clients.environment(self.folders.tmp, user)}
         # What the user sets wins, but not over what the service sets (PATH may be changed).
-        return Launch(argv, {**machine, **user, **service})
+        gpus = environment.gpu_variables(self.gpus, user)
+        return Launch(argv, {**machine, **user, **gpus, **service})
 
     def _cloud_sdk(self) -> dict[str, str]:
         """Return the variables for gcloud and gsutil, if these programs are on the job's PATH.
@@ -108,6 +118,8 @@ class ContainerProgram:
     run: Run
     volumes: Mapping[str, Path] = field(default_factory=dict[str, Path])
     """Further mounts: path in the container -> folder or file."""
+    gpus: tuple[Gpu, ...] = ()
+    """The GPUs that the container gets."""
 
     @property
     def gcs(self) -> Path:
@@ -133,9 +145,10 @@ class ContainerProgram:
             raise ImageError(f"{text} Give a command.")
         open_to_container(self.folders.gcs)
         machine = {"PYTHONUNBUFFERED": "1", "STORAGE_EMULATOR_HOST": self.storage_url}
-        env = {**machine, **user, **service}
+        gpus = visible(self.gpus, user.get(VISIBLE), by_position=True)
+        env = {**machine, **user, **environment.container_gpu_variables(gpus), **service}
         volumes = {MOUNT: self.folders.gcs, **self.volumes}
-        line = self.engine.run(self.name, self.reference, argv, env, volumes)
+        line = self.engine.run(self.name, self.reference, argv, env, volumes, gpus)
         return Launch(line, engine_env, _CONTAINER_UMASK, _terminate_first)
 
     def close(self) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import shutil
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final, Literal
@@ -16,7 +16,17 @@ from typing import Any, Final, Literal
 from localgcp.containers.engines import registry_path
 from localgcp.errors import ExecutorError, StartRefusedError
 from localgcp.runner import executors, substitutes
+from localgcp.runner.allotment import (
+    GpuShortage,
+    describe,
+    describe_request,
+    difference,
+    divide,
+    requested,
+)
 from localgcp.runner.gang import cluster
+from localgcp.runner.gang.cluster import Replica
+from localgcp.system.gpus import list_gpus
 
 #: Keys and indices from the top of a document to a value.
 Path = tuple[str | int, ...]
@@ -55,15 +65,18 @@ def refusals(
     free_bytes: int,
     *,
     nearest: bool = False,
+    shortage: GpuShortage = GpuShortage.AUTO,
 ) -> Iterator[Refusal]:
     """Yield the parts of a CustomJob (REST form) that this machine cannot run.
 
     ``engine_missing`` says why no container runs here, or nothing; asked if an image needs it.
-    ``free_bytes`` is the free memory, ``nearest`` as for ``executors.for_image``.
+    ``free_bytes`` is the free memory, ``nearest`` as for ``executors.for_image``, ``shortage`` the
+    choice for jobs that request more GPUs than are free.
     """
     spec = job.get("jobSpec", {})
     try:
         members = cluster.replicas(spec)
+        yield from _gpus(members, shortage)
         cluster.check_memory(len(members), free_bytes)
     except StartRefusedError as error:
         yield Refusal(_POOLS, error.message)
@@ -80,14 +93,29 @@ def refusals(
             yield from _executor(package.get("executorImageUri", ""), at, nearest)
 
 
+def _gpus(members: Sequence[Replica], shortage: GpuShortage) -> Iterator[Refusal]:
+    """Yield a note on the first pool that requests GPUs, unless this machine has the same."""
+    first = next(filter(requested, members), None)
+    if first is None:
+        return
+    request, available = describe_request(members), list_gpus()
+    if divided := divide(members, available):
+        used = [gpu for gpus in divided.values() for gpu in gpus]
+        what = difference(members, used) and f"the job runs {difference(members, used)}"
+    else:
+        action = "waits" if shortage is GpuShortage.WAIT else "runs on processors"
+        what = (
+            f"this machine has {describe(available)}, and the job requests {request}: it {action}"
+        )
+    if what:
+        yield Refusal((*_POOLS, first.pool, "machineSpec"), what, level="note")
+
+
 def _machine(machine: Mapping[str, Any], path: Path) -> Iterator[Refusal]:
     accelerator = str(machine.get("acceleratorType", ""))
     if str(machine.get("machineType", "")).startswith(_TPU) or accelerator.startswith(_TPU):
         what = "the local cloud has no TPU: code that requires a TPU fails"
         yield Refusal(path, what, "rehearse the job on a machine type without a TPU", "warning")
-    elif machine.get("acceleratorCount"):
-        what = "the local cloud has no GPU: the job runs on CPUs"
-        yield Refusal(path, what, level="note")
 
 
 def _executor(image: str, path: Path, nearest: bool) -> Iterator[Refusal]:

@@ -8,7 +8,7 @@ import signal
 import subprocess
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from enum import Enum
@@ -59,15 +59,16 @@ def run(
     terminate: Callable[[processes.ChildProcess], bool] = lambda _child: False,
     killed: Callable[[float], bool] = lambda _ran_seconds: False,
     account: str = "",
+    descriptors: Sequence[int] = (),
 ) -> Outcome:
     """Run a command until it ends, is cancelled or exceeds the time limit.
 
     Its output goes straight into the log file. ``killed`` is asked all the time, with the seconds
     it ran: whether to kill it. ``terminate``: see ``ChildProcess.end``. What it leaves in its group
-    is ended too.
+    is ended too. The process inherits ``descriptors``.
     Raises CommandNotFoundError.
     """
-    process = _start(command, env, cwd, log, umask)
+    process = _start(command, env, cwd, log, umask, descriptors)
     child = processes.register_child(notes, process.pid, "job")
     try:
         end = partial(child.end, GRACE_SECONDS, terminate)
@@ -83,7 +84,12 @@ def run(
 
 
 def _start(
-    command: list[str], env: Mapping[str, str], cwd: Path, log: JobLog, umask: int
+    command: list[str],
+    env: Mapping[str, str],
+    cwd: Path,
+    log: JobLog,
+    umask: int,
+    descriptors: Sequence[int],
 ) -> subprocess.Popen[bytes]:
     """Start a process in a new group with its output in the log. Raises CommandNotFoundError."""
     with log.open() as output:
@@ -97,6 +103,7 @@ def _start(
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
                 umask=umask,
+                pass_fds=descriptors,
             )
         except OSError as error:
             code = 127 if isinstance(error, FileNotFoundError) else 126

@@ -1,4 +1,4 @@
-"""Records what replaced a job's image: lines in a file of the job's folder.
+"""Records of a job: substitutes for its image and GPUs, and the reason why it waits.
 
 A run on this host, or on another Python, proves less than one in the image: commands say so where
 they tell how a job ended.
@@ -15,6 +15,7 @@ from localgcp.runner import executors
 from localgcp.runner.executors import IMAGE_PYTHON, Executor
 
 _FILE: Final = "substitutes"
+_WAIT: Final = "waits"
 #: The Python in the name of one of Google's images, and of Docker Hub's ``python``.
 _PYTHON: Final = re.compile(r"\.py(\d)(\d+)|(?:^|/)python:(\d)\.(\d+)")
 
@@ -77,8 +78,26 @@ def note(folder: Path, text: str) -> None:
             file.write("\n".join([*known, text]) + "\n")
 
 
+def note_wait(folder: Path, reason: str) -> bool:
+    """Record why a job waits; empty: it does not wait any more. False if the record is the same."""
+    file = folder / _WAIT
+    if not reason:
+        file.unlink(missing_ok=True)
+    elif _lines(folder, _WAIT) != [reason]:
+        folder.mkdir(parents=True, exist_ok=True)
+        with open_private(file, "w") as written:
+            written.write(f"{reason}\n")
+        return True
+    return False
+
+
+def read_wait(home: Home, job_id: str) -> str:
+    """Return why a job waits; empty if it does not, or the reason is not recorded."""
+    return " ".join(_lines(home.jobs / job_id, _WAIT))
+
+
 def read(home: Home, job_id: str) -> list[str]:
-    """Return the lines of a job; empty if its image was used, or the job has not begun."""
+    """Return the substitutes of a job; empty if it has none, or has not begun."""
     return _lines(home.jobs / job_id)
 
 
@@ -91,8 +110,8 @@ def marked(state: str, found: list[str]) -> str:
     return f"{state} ({'; '.join(found)})" if found else state
 
 
-def _lines(folder: Path) -> list[str]:
+def _lines(folder: Path, file: str = _FILE) -> list[str]:
     try:
-        return (folder / _FILE).read_text("utf-8").splitlines()
+        return (folder / file).read_text("utf-8").splitlines()
     except (OSError, UnicodeDecodeError):
         return []

@@ -224,6 +224,7 @@ class _Attempt:
                 cancelled=self._stop,
                 killed=partial(self.job.killed, member.name),
                 account=member.account,
+                descriptors=launch.descriptors,
             )
             if outcome.ending is replica.Ending.EXITED:
                 self._ends.put(End(member.name, outcome.code))

@@ -99,3 +99,36 @@ def test_image_job_is_refused_without_a_registry_or_an_engine(
     assert refusal is not None
     assert "no container engine is installed" in refusal
     assert "make containers" in refusal
+
+
+def test_an_engine_without_nvidias_runtime_gives_containers_no_gpu(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    home, cdi, runtimes = Home(tmp_path, tmp_path), tmp_path / "cdi", tmp_path / "runtimes"
+    without = "or start the local cloud with an empty CUDA_VISIBLE_DEVICES."
+    toolkit = "install the NVIDIA Container Toolkit and run `sudo nvidia-ctk"
+
+    def install(name: str) -> None:
+        (tmp_path / name).write_text(f"#!/bin/sh\n/bin/cat {runtimes}\n")
+        (tmp_path / name).chmod(0o755)
+
+    def refusal() -> str:
+        return ContainerHost(home, 5000).gpu_refusal([cdi])
+
+    assert refusal() == (
+        "this machine gives containers no GPU. Hint: install podman or docker, and the NVIDIA "
+        f"Container Toolkit, {without}"
+    )
+    runtimes.write_text('{"runc": {}}')
+    install("docker")
+    configure = "runtime configure --runtime=docker`"
+    assert refusal() == f"docker gives containers no GPU. Hint: {toolkit} {configure}, {without}"
+    runtimes.write_text('{"nvidia": {}, "runc": {}}')
+    assert refusal() == ""
+    install("podman")
+    generate = "cdi generate --output=/etc/cdi/nvidia.yaml`"
+    assert refusal() == f"podman gives containers no GPU. Hint: {toolkit} {generate}, {without}"
+    cdi.mkdir()
+    (cdi / "nvidia.yaml").write_text("cdiVersion: 0.5.0\nkind: nvidia.com/gpu\n")
+    assert refusal() == ""

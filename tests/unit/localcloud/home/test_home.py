@@ -17,7 +17,7 @@ def test_the_files_of_a_home_keep_their_places_from_version_to_version() -> None
     home = Home(Path("/home"), Path("/checkout"))
     same = "storage registry batch bigquery serving notifications wheels containers builds jobs"
     same = f"{same} pulumi stacks bin secrets sockets".split()
-    dashed = ["pulumi_home", "nearest_images", "cloud_sdk"]
+    dashed = ["pulumi_home", "nearest_images", "cloud_sdk", "gpu_shortage"]
     other = "database=cloud.sqlite faults=faults.sqlite storage_log=storage.log children=run"
     other = f"{other} registry_log=registry.log registries=registries.conf server_lock=server.lock"
     other = f"{other} builders=containers.conf server_file=server.json server_log=server.log"

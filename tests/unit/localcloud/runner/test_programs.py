@@ -18,6 +18,7 @@ from localgcp.containers.host import ContainerHost
 from localgcp.errors import ImageError
 from localgcp.runner.environment import Folders
 from localgcp.runner.programs import ContainerProgram
+from localgcp.system.gpus import Gpu
 from localgcp.system.processes import ChildProcess
 from tests.unit.localcloud.conftest import wait_until
 
@@ -68,13 +69,22 @@ CONFIGS = {
 class Container:
     """A container's program, and the commands that were run to prepare it."""
 
-    def __init__(self, folders: Folders, image: str, code: int = 0, **task: Any) -> None:
+    def __init__(
+        self,
+        folders: Folders,
+        image: str,
+        code: int = 0,
+        *,
+        engine: str = "docker",
+        gpus: tuple[Gpu, ...] = (),
+        **task: Any,
+    ) -> None:
         self.ran: list[tuple[list[str], Mapping[str, str]]] = []
         self.host, self.code = Host(), code
-        engine = Engine("docker", "home", "1000:1000")
+        program = Engine(engine, "home", "1000:1000", engine)
         self.program = ContainerProgram(
-            self.host, engine, {"imageUri": image, **task}, name="vt-1", folders=folders,
-            storage_url=URL, run=self.run, volumes={"/secret": Path("/s")},
+            self.host, program, {"imageUri": image, **task}, name="vt-1", folders=folders,
+            storage_url=URL, run=self.run, volumes={"/secret": Path("/s")}, gpus=gpus,
         )  # fmt: skip
 
     def run(self, command: list[str], env: Mapping[str, str]) -> int:
@@ -114,7 +124,9 @@ def test_a_container_runs_what_its_image_and_its_task_say(
         *("--label", "vertex-training.home=home", "--network", "host", "--user", "1000:1000"),
         *("--volume", f"{folders.gcs}:/gcs", "--volume", "/s:/secret"),
         *("--env", "PYTHONUNBUFFERED=1", "--env", f"STORAGE_EMULATOR_HOST={URL}"),
-        *("--env", "MINE=m", "--env", "BOTH=s", "--env", "ID=7"),
+        *("--env", "MINE=m", "--env", "BOTH=s"),
+        *("--env", "CUDA_VISIBLE_DEVICES=", "--env", "NVIDIA_VISIBLE_DEVICES=void"),
+        *("--env", "ID=7"),
         *("--entrypoint", entry, reference, *rest),
     ]
     assert (launch.env, launch.umask) == (engine_env, 0o022)
@@ -123,6 +135,35 @@ def test_a_container_runs_what_its_image_and_its_task_say(
     assert made.program.gcs == Path("/gcs")
     made.program.close()
     assert made.host.removed == ["vt-1", "vt-1"]
+
+
+@pytest.mark.parametrize(
+    ("engine", "chosen", "options", "numbers", "ids"),
+    [
+        ("docker", {}, ["--gpus", '"device=GPU-a,MIG-b"'], "0,1", "GPU-a,MIG-b"),
+        ("docker", {"CUDA_VISIBLE_DEVICES": "1"}, ["--gpus", '"device=MIG-b"'], "0", "MIG-b"),
+        ("podman", {}, ["--device", "nvidia.com/gpu=4", "--device", "nvidia.com/gpu=5:1"], "0,1",
+         "GPU-a,MIG-b"),
+        ("podman", {"NVIDIA_VISIBLE_DEVICES": "all", "CUDA_VISIBLE_DEVICES": ""}, [], "", "void"),
+    ],
+)  # fmt: skip
+def test_a_container_has_the_gpus_of_its_replica_and_no_others(
+    folders: Folders,
+    engine: str,
+    chosen: dict[str, str],
+    options: list[str],
+    numbers: str,
+    ids: str,
+) -> None:
+    gpus = (Gpu("GPU-a", number=4), Gpu("MIG-b", number=5, part=1))
+    argv = Container(folders, IMAGE, engine=engine, gpus=gpus).program.launch({}, chosen).argv
+    assert [
+        word for word in argv if "nvidia.com" in word or "device" in word or word == "--gpus"
+    ] == options
+    assert [word for word in argv if "VISIBLE_DEVICES" in word] == [
+        *(f"NVIDIA_VISIBLE_DEVICES={ids}" if name[0] == "N" else f"{name}={numbers}"
+          for name in {**chosen, "CUDA_VISIBLE_DEVICES": "", "NVIDIA_VISIBLE_DEVICES": ""}),
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize(
