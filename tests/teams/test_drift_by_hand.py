@@ -156,7 +156,7 @@ def report(hand: Hand, untouched: Report) -> Report:
     return compare(hand, 7)
 
 
-def test_deployed_stack_is_as_declared_with_what_was_not_judged(untouched: Report) -> None:
+def test_deployed_stack_has_no_drift_and_lists_unchecked_parts(untouched: Report) -> None:
     assert untouched.text.startswith("Stack **hands** has no drift.")
     assert "Not looked at" in untouched.text
     assert "group:audit@example.com" in untouched.not_looked_at
