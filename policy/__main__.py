@@ -7,11 +7,11 @@ an older protobuf than Google's clients. In ``guardrails``, only ``pack`` loads 
 import sys
 from pathlib import Path
 
-# The program, beside this folder, has the patterns of secrets that its rules for job files use.
+# The policies share patterns of secrets with the program, in the folder beside this one.
 sys.path.append(str(Path(__file__).parents[1] / "infra"))
 
 from vertex_training.guardrails import pack, policy
 
-# The sample: its data is public, and it calls nobody.
+# The sample job uses public data and no network.
 policy.configure("job-in-a-network", without=["training-titanic"])
 pack.serve()

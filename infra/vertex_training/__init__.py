@@ -1,38 +1,38 @@
-"""Training on Vertex AI as one Pulumi program, and its parts as components for other programs.
+"""Pulumi program for training on Vertex AI, and components for other programs.
 
 ========================  ==========================================================
-``program``               the architecture on one page; start reading here
-``training_environment``  the same as a component, for other Pulumi programs
-``extra``                 a team's own resources, ``extra.py`` of its repository
-``stack``                 a stack: settings, plans, references and packages, built once
-``engine``                what a program asks of the Pulumi engine: its config, a plain end
-``plugin_callers``        guards plugins of the engine from other users of the machine
-``pulumi_internals``      internals of the Pulumi SDK, where it has no public way
-``naming``                names and labels of everything, with their limits
+``program``               architecture of the program on one page; start here
+``training_environment``  the program as a component for other Pulumi programs
+``extra``                 a team's own resources, in ``extra.py`` of its repository
+``stack``                 settings, plans, references and packages of a stack
+``engine``                interface to the Pulumi engine: config, and errors without traceback
+``plugin_callers``        protection of plugins against other users of the machine
+``pulumi_internals``      internals of the Pulumi SDK without a public interface
+``naming``                names and labels of resources, with their limits
 ``errors``                problems as values, and the tree of exceptions
-``host``                  serves the public components to programs in other languages
-``foundation``            a second program: what precedes a first deployment (``bootstrap/``)
+``host``                  provider of the public components for other languages
+``foundation``            second program, for the first deployment (``bootstrap/``)
 ``guardrails``            policies on resources, which ``policy/`` serves to the engine
-``components``            one logical entity a module, its IAM inside; those for other programs
+``components``            one logical entity per module, with its IAM; public components
 ``stack_rules``           rules across the keys of a stack file
-``plan``                  what follows from settings: networks, reservations, grants
-``serving``               the dynamic providers of model versions, and of what endpoints serve
-``schedules``             the dynamic provider of jobs that are submitted at set times
-``snapshots``             the dynamic provider that keeps results of queries as files
+``plan``                  plans from settings: networks, reservations, grants
+``serving``               dynamic providers of model versions and endpoint traffic
+``schedules``             dynamic provider of scheduled jobs
+``snapshots``             dynamic provider of query results as files
 ``images``                build contexts, and the identity of a build
-``customjob``             the dynamic provider that submits CustomJobs
-``settings``              what a stack file may say, and what reads it
-``catalog``               facts about Google Cloud as data, each row with its source
+``customjob``             dynamic provider that submits CustomJobs
+``settings``              models and reader of stack files
+``catalog``               facts about Google Cloud as data, each with its source
 ``located_yaml``          YAML documents with the line and column of every value
-``secret_rules``          what looks like a secret: redaction, and scans of files that leave
+``secret_rules``          detection of secrets: redaction, and scans of uploaded files
 ========================  ==========================================================
 
-Each folder imports only those below it. ``components``, ``engine``, ``extra``, ``host``,
-``program``, ``training_environment`` and the adapters of ``customjob``, ``schedules``,
+Each folder imports only folders below it in this list. ``components``, ``engine``, ``extra``,
+``host``, ``program``, ``training_environment`` and the adapters of ``customjob``, ``schedules``,
 ``serving`` and ``snapshots`` load Pulumi or Google's clients; everything else is pure.
 
-A program imports from here what it declares: ``from vertex_training import TrainingJob``. Nothing
-is loaded before it is named.
+Programs import components from this package: ``from vertex_training import TrainingJob``. Modules
+are loaded on first use.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ if TYPE_CHECKING:
         TrainingEnvironmentArgs as TrainingEnvironmentArgs,
     )
 
-#: Public name -> module that has it, below this package; components have ``NAMEArgs`` beside them.
+#: Public name -> module below this package; ``NAMEArgs`` of a component is in the same module.
 _MODULES: Final = {
     "ArgumentsError": "components.arguments",
     "Environment": "components.environment",
@@ -77,7 +77,7 @@ _MODULES: Final = {
 def __getattr__(name: str) -> Any:
     if name == "__all__":
         return _public_names()
-    # Other arguments are sections of a stack file, which arguments of components have.
+    # Other names with Args are sections of a stack file.
     sections = "components.sections" if name.endswith("Args") else None
     module = _MODULES.get(name.removesuffix("Args"), sections)
     if module is None:

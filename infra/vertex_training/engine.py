@@ -1,4 +1,4 @@
-"""The program's interface to the Pulumi engine: config, and an end without a traceback."""
+"""Interface to the Pulumi engine: config, and errors without a traceback."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ from vertex_training.secret_rules.redaction import redacted
 from vertex_training.settings import stack_files
 from vertex_training.settings.reader import PROVIDER, RawConfig, Schema
 
-#: By this exit code the SDK's executor tells the language host that the user has seen the error.
+#: Exit code by which the SDK's executor reports that the error was already shown.
 MESSAGE_SHOWN: Final = 32
-#: Whether a program in another language declares: this process is a plugin of the engine, serves
-#: more than one call, and must not end. Set by ``vertex_training.host``.
+#: True for programs in other languages: this process is then a plugin that serves several calls and
+#: must not end. ``vertex_training.host`` sets the value.
 HOSTED: Final = contextvars.ContextVar("HOSTED", default=False)
 
 
 def read_config(schema: Schema[Any], folder: Path) -> RawConfig:
-    """The current stack's config by key, as ``reader.parse`` takes it; also undeclared keys.
+    """Read the current stack's config, including undeclared keys, as input of ``reader.parse``.
 
-    ``folder`` has the stack file. ``pulumi.Config`` can only be asked for a key by name, which is
-    how unknown keys slip through. So this reads all that the engine passed to the SDK.
+    ``folder`` has the stack file. ``pulumi.Config`` reads only single keys by name and would miss
+    unknown keys. So this function reads the whole config that the engine passed to the SDK.
 
     Raises:
-        ConfigError: a value is encrypted, also in a file that the stack's file includes.
+        ConfigError: the stack file or an included file has an encrypted value.
     """
     stack, prefix = pulumi.get_stack(), f"{schema.namespace}:"
     known = pulumi_internals.config()
@@ -47,7 +47,7 @@ def _value(schema: Schema[Any], key: str, text: str) -> Any:
 
 
 def _parsed(text: str) -> Any:
-    """Objects, lists and numbers come as JSON; what is not JSON is text, and checked as such."""
+    """Parse a JSON value; return other texts unchanged."""
     try:
         return json.loads(text)
     except json.JSONDecodeError:
@@ -55,19 +55,19 @@ def _parsed(text: str) -> Any:
 
 
 def end_with_message(message: str) -> NoReturn:
-    """Log ``message`` as an error, secrets redacted, and end the program, with no traceback.
+    """Log ``message`` as an error with redacted secrets, and end the program without traceback.
 
-    ``pulumi.RunError`` would add "an unhandled error occurred" to a mistake in a file.
+    ``pulumi.RunError`` would add "an unhandled error occurred".
     """
     pulumi.log.error(redacted(message))
     sys.exit(MESSAGE_SHOWN)
 
 
 def abandon_with_message(message: str) -> NoReturn:
-    """Log ``message`` as ``end_with_message`` does, and end the process at once.
+    """Log ``message`` like ``end_with_message``, and end the process without registrations.
 
-    The SDK registers resources after the program's last line, and would do so after
-    ``sys.exit``, too. So nothing that was declared until now is registered.
+    The SDK registers declared resources after the program's last line, even after ``sys.exit``.
+    Ending the process prevents this.
     """
     pulumi.log.error(redacted(message))
     sys.stdout.flush()

@@ -1,33 +1,33 @@
-"""Problems as values and as exceptions, with texts that tell the reader what to do.
+"""Problems as values and as exceptions, with hints.
 
-A mistake in a file is a :class:`Problem`: a value with its place, formatted once, when it is
-printed. Exceptions that reach a person have one tree::
+A mistake in a file is a :class:`Problem`: a value with its location, formatted when it is printed.
+Exceptions for users form a tree::
 
     TrainingError
-    ├── ConfigError                   a stack file or a job file cannot be used; has all problems
+    ├── ConfigError                   a stack file or job file is invalid; has all problems
     ├── UnknownStackError             the project has no such stack
-    ├── UnknownReferenceError         ``${kind.name}`` stands for nothing in this stack
-    ├── OperatorError                 an operation on a job was refused, or is not certain
-    │   ├── NotSubmittedError         it is certain that no job was created
-    │   │   └── PermissionDeniedError because a permission is missing
+    ├── UnknownReferenceError         the stack has no value for ``${kind.name}``
+    ├── OperatorError                 an operation on a job failed, or its result is unknown
+    │   ├── NotSubmittedError         no job was created
+    │   │   └── PermissionDeniedError a permission is missing
     │   ├── InDoubtError              the answer was lost: a job may exist
-    │   ├── JobRefusedError           a job exists, and must not run again without being asked to
-    │   │   └── RungPassedError       another rung of its ladder has the turn
-    │   └── WaitError                 the job is not where the stack waits for it to be
-    │       └── WaitDeadlineError     and may still get there
-    ├── CheckUnavailableError         nothing could be checked
-    ├── PreviewError                  ``pulumi preview`` printed nothing that can be parsed
-    │   ├── EventParseError           a line is no engine event
-    │   └── PreviewParseError         a text is no preview
-    ├── ApprovalParseError            a text is no record of an approval
-    └── CommandError                  a command of ``vt`` cannot go on; has a message and a hint
-        ├── ForbiddenReadError        the account may not read what a comparison asks for
-        ├── ArtifactError             what a run uploaded is not what a preview uploads
+    │   ├── JobRefusedError           a job exists and must not run again automatically
+    │   │   └── RungPassedError       another rung of the ladder was submitted
+    │   └── WaitError                 the job did not reach the state of its ``wait``
+    │       └── WaitDeadlineError     the job may still reach the state
+    ├── CheckUnavailableError         the check could not run
+    ├── PreviewError                  the output of ``pulumi preview`` is invalid
+    │   ├── EventParseError           a line is not an engine event
+    │   └── PreviewParseError         a text is not a preview
+    ├── ApprovalParseError            a text is not a record of an approval
+    └── CommandError                  a command of ``vt`` failed; has a message and a hint
+        ├── ForbiddenReadError        the account lacks the right to read the compared data
+        ├── ArtifactError             a workflow artifact is missing or invalid
         ├── UnknownNameError          the stack or the catalogue has no such name
-        ├── ImageBuildError           an image was not built; has the last lines of the log
-        └── RegistryError             a registry of images refused, or cannot be reached
+        ├── ImageBuildError           an image build failed; has the last lines of the log
+        └── RegistryError             a container registry refused a call or is unreachable
 
-``PreconditionFailedError`` never reaches a person: a write lost a race, and is begun again.
+``PreconditionFailedError`` is internal: a write lost a race, and is repeated.
 """
 
 from __future__ import annotations
@@ -41,16 +41,16 @@ from typing import Final, Literal
 
 #: Keys and indices from the top of a document to a value.
 Path = tuple[str | int, ...]
-#: A note is advice that is worth a line only to who asks for it (``vt check --all``).
+#: A note is advice that only ``vt check --all`` prints.
 Level = Literal["error", "warning", "note"]
-#: A value longer than this is cut in messages; nobody needs a whole script in an error line.
+#: Maximum length of a value in messages.
 MAX_SHOWN: Final = 80
-#: No known word is longer; comparing a longer one would only cost time.
+#: Maximum length of words to compare.
 MAX_WORD: Final = 64
 
 
 def dotted(path: Path) -> str:
-    """A path as people write it.
+    """Format a path for messages.
 
     >>> dotted(("workerPoolSpecs", 0, "replicaCount"))
     'workerPoolSpecs[0].replicaCount'
@@ -61,54 +61,54 @@ def dotted(path: Path) -> str:
 
 @dataclass(frozen=True, slots=True, order=True)
 class Location:
-    """A place that an editor can open. Lines and columns count from 1; 0 means: not known."""
+    """Location in a file. Lines and columns count from 1; 0 means unknown."""
 
     file: str = ""
     line: int = 0
     column: int = 0
 
     def __str__(self) -> str:
-        """``jobs/x.yaml:12:7``, with as much of it as is known."""
+        """Format the known parts, like ``jobs/x.yaml:12:7``."""
         numbers = [str(number) for number in (self.line, self.column) if number]
         return ":".join([self.file, *numbers])
 
 
 @dataclass(frozen=True, slots=True)
 class Mend:
-    """A certain fix of a problem, as an edit of the entry at its path."""
+    """Automatic fix of a problem: an edit of the entry at the problem's path."""
 
     action: Literal["rename", "value", "remove", "move", "split", "script", "env"]
     to: str | int | bool | tuple[tuple[str, str], ...] = ""
-    """The new key or value; of ``script`` the number of words in front of it; of ``env`` the name
-    and the value of each variable."""
+    """New key or value; for ``script`` the number of preceding words, for ``env`` name and value of
+    each variable."""
     at: Path = ()
-    """The entry, if it is not the one at the problem's path."""
+    """Path of the entry, if it differs from the problem's path."""
     target: Path = ()
-    """The mapping that an entry moves to."""
+    """Path of the mapping that the entry moves to."""
     guessed: bool = False
-    """True if the fix is right only if it causes no other problem."""
+    """True if the fix is valid only if it causes no other problem."""
 
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One mistake in something a person wrote, or a warning or note about it."""
+    """A mistake, warning or note about a file or argument."""
 
     what: str
     value: str = ""
-    """The offending value; empty if showing it adds nothing, or if it could be a secret."""
+    """Wrong value; empty if it is redundant or may be a secret."""
     hint: str = ""
     """Advice: what to write instead."""
     path: Path = ()
-    """Path in the document; empty if the text has it."""
+    """Path in the document; empty if the text contains it."""
     location: Location = Location()
     rule: str = ""
-    """Id of the broken rule, as ``vt check --rules`` lists it; empty outside of job files."""
+    """Id of the violated rule, as in ``vt check --rules``; empty outside of job files."""
     level: Level = "error"
     mend: Mend | None = dataclasses.field(default=None, compare=False, repr=False)
-    """Edit for ``vt check --fix``, if the fix is certain. Its value may be a secret."""
+    """Edit for ``vt check --fix``, if the fix is certain. The edit may contain a secret."""
 
     def at(self, location: Location) -> Problem:
-        """The same problem at ``location``."""
+        """Return a copy of the problem at ``location``."""
         return dataclasses.replace(self, location=location)
 
     @property
@@ -118,40 +118,40 @@ class Problem:
 
     @property
     def message(self) -> str:
-        """The text without the location."""
+        """Return the text without the location."""
         value = f" (got {abbreviate(self.value)})" if self.value else ""
         hint = f" Hint: {self.hint}" if self.hint else ""
         return f"{self.statement}{value}.{hint}"
 
     def __str__(self) -> str:
-        """``Pulumi.dev.yaml:12:7: buckets.data: what is wrong (got X). Hint: …``."""
+        """Format as ``Pulumi.dev.yaml:12:7: buckets.data: what is wrong (got X). Hint: …``."""
         return f"{self.location}: {self.message}" if self.location.file else self.message
 
 
 class TrainingError(Exception):
-    """Base of all errors that are meant for a person. The text includes what to do."""
+    """Base of all errors for users. The text includes a hint."""
 
 
 class ConfigError(TrainingError):
-    """Input of a person cannot be used. Has every problem, not only the first."""
+    """Input of a user is invalid. Has all problems, not only the first."""
 
     def __init__(self, problems: Iterable[Problem]) -> None:
         self.problems = tuple(problems)
         super().__init__("\n".join(str(problem) for problem in self.problems))
 
     def report(self) -> str:
-        """All problems, one a line, under a line that counts them."""
+        """Format all problems, one per line, after a line with their number."""
         count = len(self.problems)
         head = "1 mistake" if count == 1 else f"{count} mistakes"
         return f"{head}; nothing was changed.\n{self}"
 
 
 class UnknownStackError(TrainingError):
-    """The project has no file of that stack. The message lists the stacks it has."""
+    """The project has no file of this stack. The message lists existing stacks."""
 
 
 class UnknownReferenceError(TrainingError):
-    """A reference stands for nothing in this stack. ``hint`` lists what there is."""
+    """The stack has no value for a reference. ``hint`` lists known names."""
 
     def __init__(self, name: str, hint: str) -> None:
         super().__init__(name)
@@ -160,45 +160,45 @@ class UnknownReferenceError(TrainingError):
 
 
 class PreconditionFailedError(Exception):
-    """The precondition of a write did not hold: another process wrote in between."""
+    """The precondition of a write failed: another process wrote in between."""
 
 
 class OperatorError(TrainingError):
-    """An operation on a job was refused or is in doubt. The text includes what to do."""
+    """An operation on a job failed, or its result is unknown. The text includes a hint."""
 
 
 class NotSubmittedError(OperatorError):
-    """The service refused: it is certain that no job was created."""
+    """The service refused the request: no job was created."""
 
 
 class PermissionDeniedError(NotSubmittedError):
-    """A permission is missing. One granted a moment ago may take a minute to have effect."""
+    """A permission is missing. A new grant may take a minute to take effect."""
 
 
 class InDoubtError(OperatorError):
-    """The answer was lost: a job may or may not have been created."""
+    """The answer was lost: a job may exist."""
 
 
 class JobRefusedError(OperatorError):
-    """A job exists for this request and must not be run again without being asked to."""
+    """A job exists for this request and must not run again automatically."""
 
 
 class RungPassedError(JobRefusedError):
-    """Another rung of the job's ladder has the turn, so this one is not sent: look again."""
+    """Another rung of the ladder was submitted, so this rung is not: read the state again."""
 
 
 class WaitError(OperatorError):
-    """The job is not where the stack waits for it to be: it ended otherwise, or time is over."""
+    """The job did not reach the state of its ``wait``: it ended, or the deadline passed."""
 
 
 class WaitDeadlineError(WaitError):
-    """The deadline passed; the job may still get there."""
+    """The deadline passed; the job may still reach the state."""
 
 
 class CommandError(TrainingError):
-    """A command cannot go on: printed as one plain line, never as a traceback.
+    """A command failed: printed as one line without traceback.
 
-    ``message`` has what, where and the value; ``hint`` has what to do.
+    ``message`` has problem, place and value; ``hint`` has the fix.
     """
 
     def __init__(self, message: str, hint: str = "") -> None:
@@ -208,19 +208,19 @@ class CommandError(TrainingError):
 
 
 class ForbiddenReadError(CommandError):
-    """The account may not read what a comparison asks for."""
+    """The account lacks the right to read the compared data."""
 
 
 class UnknownNameError(CommandError):
-    """The stack, or the catalogue, does not have what a command line names."""
+    """The stack or catalogue lacks a name from the command line."""
 
 
 class ArtifactError(CommandError):
-    """A run's artifact is missing, or is not what the workflow of a preview uploads."""
+    """A workflow artifact is missing, or not from the workflow of previews."""
 
 
 class ImageBuildError(CommandError):
-    """An image was not built or not pushed; the stack file is as it was.
+    """Building or pushing an image failed; the stack file is unchanged.
 
     ``last_lines`` are the last lines of the build's log, oldest first, at most 20.
     """
@@ -231,7 +231,7 @@ class ImageBuildError(CommandError):
 
 
 class RegistryError(CommandError):
-    """A registry of images refused, or cannot be reached. ``status`` is that of HTTP, 0 if none."""
+    """A container registry refused a call or is unreachable. ``status`` is the HTTP status or 0."""
 
     def __init__(self, message: str, hint: str = "", status: int = 0) -> None:
         self.status = status
@@ -239,27 +239,27 @@ class RegistryError(CommandError):
 
 
 class CheckUnavailableError(TrainingError):
-    """Nothing could be checked. The message is one line with the reason."""
+    """The check could not run. The message is one line with the reason."""
 
 
 class PreviewError(TrainingError):
-    """``pulumi preview`` printed nothing that can be parsed. The message is its output."""
+    """The output of ``pulumi preview``, which is the message, cannot be parsed."""
 
 
 class EventParseError(PreviewError):
-    """A line is no engine event. The message quotes its beginning."""
+    """A line is not an engine event. The message quotes its beginning."""
 
 
 class PreviewParseError(PreviewError):
-    """A text is not what ``pulumi preview --json`` prints."""
+    """A text is not output of ``pulumi preview --json``."""
 
 
 class ApprovalParseError(TrainingError):
-    """A text is no record of an approval. The message lists what it lacks."""
+    """A text is not a record of an approval. The message lists missing parts."""
 
 
 def abbreviate(text: str) -> str:
-    """``text`` on one line, cut to what an error message can carry."""
+    """Shorten ``text`` to one line of at most ``MAX_SHOWN`` characters."""
     line = " ".join(text.split())
     return line if len(line) <= MAX_SHOWN else line[: MAX_SHOWN - 1] + "…"
 
@@ -269,9 +269,9 @@ _NUMBER: Final = re.compile(r"(.*?\D)(\d{1,9})(\D*)")
 
 
 def nearest(word: str, known: Iterable[str], likeness: float = 0.6) -> str | None:
-    """The known word that ``word`` was most likely meant to be, or None.
+    """Return the known word that is most similar to ``word``, or None.
 
-    ``likeness`` is from 0 to 1, which is the same word.
+    ``likeness`` is the minimum similarity from 0 to 1 (equal).
 
     >>> nearest("buckts", ["buckets", "images"])
     'buckets'
@@ -290,7 +290,7 @@ def nearest(word: str, known: Iterable[str], likeness: float = 0.6) -> str | Non
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """A hint that names the nearest known word, or else all of them; empty if none is known.
+    """Return a hint with the most similar known word, or with all known words.
 
     >>> did_you_mean("buckts", ["buckets", "images"])
     "did you mean 'buckets'?"

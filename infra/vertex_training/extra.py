@@ -1,8 +1,8 @@
 """A team's own resources in a repository of stack files: ``extra.py`` beside ``__main__.py``.
 
-It is imported and checked before anything is declared, and its ``declare(environment)`` is called
-after everything of ours. Resources are registered when the program's last line has run: one that
-ends before, by ``engine.abandon_with_message``, registers nothing, neither a team's nor its own.
+The module is imported and checked before any declaration. Its ``declare(environment)`` is called
+after all other declarations. Resources are registered after the program's last line: a program that
+ends earlier, by ``engine.abandon_with_message``, registers no resource.
 """
 
 from __future__ import annotations
@@ -25,25 +25,25 @@ from vertex_training.customjob.resource import CustomJob
 from vertex_training.errors import ConfigError, Location, Problem, abbreviate
 from vertex_training.pulumi_internals import get_root_resource
 
-#: Name of the module, and of its one function.
+#: Names of the module and its function.
 MODULE: Final = "extra"
 FUNCTION: Final = "declare"
-_HINT: Final = "write `def declare(environment: Environment) -> None:`; docs/components.md"
+_HINT: Final = "write `def declare(environment: Environment) -> None:` (docs/components.md)"
 
 
 @dataclass(frozen=True, slots=True)
 class Extra:
-    """A team's own resources: where they are declared, and what keeps them from being used."""
+    """A team's own resources: the function that declares them, or problems."""
 
     root: Path
-    """The folder with the stack files."""
+    """Folder with the stack files."""
     declare: Callable[[Environment], object] | None = None
-    """None if there is no ``extra.py``, or if it has mistakes."""
+    """Function ``declare``; None without ``extra.py``, or if it has mistakes."""
     problems: tuple[Problem, ...] = ()
 
 
 def load(root: Path) -> Extra:
-    """``extra.py`` or the package ``extra/`` in ``root``, imported; nothing if there is neither.
+    """Import ``extra.py`` or the package ``extra/`` in ``root``, if either exists.
 
     Exceptions of the imported code become problems.
     """
@@ -53,12 +53,12 @@ def load(root: Path) -> Extra:
     if not file.is_file() and not package.is_file():
         return Extra(root, problems=tuple(_without_package(root / MODULE)))
     if file.is_file() and package.is_file():
-        what, hint = "extra.py and extra/__init__.py: there may be one of them", "keep one"
+        what, hint = "extra.py and extra/__init__.py both exist", "remove one of them"
         return Extra(root, problems=(Problem(what, "", hint, location=Location("extra.py")),))
     module_path = file if file.is_file() else package
     try:
         module = _import(module_path, root)
-    except (Exception, SystemExit) as error:  # any code may stand there
+    except (Exception, SystemExit) as error:  # any exception of the team's code
         return Extra(root, problems=(problem_of(error, f"import of {MODULE}", root),))
     shown = module_path.relative_to(root).as_posix()
     if problem := _problem_with(module, shown):
@@ -67,32 +67,34 @@ def load(root: Path) -> Extra:
 
 
 def _unusable(file: Path, folder: Path, package: Path) -> Problem | None:
-    """Return why an existing file cannot be imported; ignoring it would destroy resources."""
+    """Return a problem if an existing file cannot be imported, which would destroy resources."""
     for path in (file, folder, package):
         if path.is_symlink() and not path.exists():
             name = path.relative_to(folder.parent).as_posix()
-            what = "is a link that leads nowhere"
-            return Problem(f"{name} {what}", "", "mend or remove it", location=Location(name))
+            what = f"{name} is a symbolic link without a target"
+            return Problem(
+                what, "", "restore the target or remove the link", location=Location(name)
+            )
     if file.is_dir():
-        hint = f"a package is {MODULE}/__init__.py"
+        hint = f"rename the folder; a package is {MODULE}/__init__.py"
         return Problem(f"{file.name} is a folder", "", hint, location=Location(file.name))
     return None
 
 
 def _without_package(folder: Path) -> list[Problem]:
-    """A folder of modules that nothing would import."""
+    """Return a problem if ``extra/`` has modules but is not a package."""
     if not any(folder.glob("*.py")):
         return []
-    hint = "add __init__.py with `def declare(environment)`, or rename the folder"
+    hint = "add extra/__init__.py with `def declare(environment)`, or rename the folder"
     return [Problem("extra/ has modules, but no __init__.py", "", hint, location=Location("extra"))]
 
 
 def _import(file: Path, root: Path) -> ModuleType:
-    """Import ``file`` by its path: another module of that name may be installed."""
+    """Import ``file`` by path, since another module of this name may be installed."""
     folders = [str(file.parent)] if file.name == "__init__.py" else None
     spec = importlib.util.spec_from_file_location(MODULE, file, submodule_search_locations=folders)
     if spec is None or spec.loader is None:
-        raise ImportError(f"{file} is no Python module")
+        raise ImportError(f"{file} is not a Python module")
     if str(root) not in sys.path:  # the modules beside it
         sys.path.insert(0, str(root))
     for name in [name for name in sys.modules if name.partition(".")[0] == MODULE]:
@@ -106,33 +108,33 @@ def _import(file: Path, root: Path) -> ModuleType:
 def _problem_with(module: ModuleType, shown: str) -> Problem | None:
     declare = getattr(module, FUNCTION, None)
     if declare is None:
-        what = f"it has no function {FUNCTION}"
+        what = f"module {MODULE} has no function {FUNCTION}"
         return Problem(what, "", _HINT, location=Location(shown))
     if not callable(declare):
-        what = f"{FUNCTION} is no function"
+        what = f"{FUNCTION} is not a function"
         return Problem(what, type(declare).__name__, _HINT, location=Location(shown))
     code = getattr(declare, "__code__", None)
     place = Location(shown, code.co_firstlineno if code else 0)
     if inspect.iscoroutinefunction(declare) or inspect.isgeneratorfunction(declare):
-        return Problem(f"{FUNCTION} is async or a generator", "", _HINT, location=place)
+        return Problem(f"{FUNCTION} must not be async or a generator", "", _HINT, location=place)
     try:
         inspect.signature(declare).bind(None)
     except TypeError:
         got = f"{FUNCTION}{inspect.signature(declare)}"
-        return Problem(f"{FUNCTION} takes one argument", got, _HINT, location=place)
-    except ValueError:  # no signature to read, as of a builtin: the call shows it
+        return Problem(f"{FUNCTION} must accept one argument", got, _HINT, location=place)
+    except ValueError:  # no signature, as for builtins: the call reports mistakes
         return None
     return None
 
 
-#: Where the standard library and installed packages are.
+#: Folders of the standard library and installed packages.
 _INSTALLED: Final = tuple(Path(path).resolve() for path in set(sysconfig.get_paths().values()))
 
 
 def problem_of(error: BaseException, doing: str, root: Path) -> Problem:
-    """``error`` at the innermost line below ``root``; the lines that led to it are the hint.
+    """Convert ``error`` to a problem at the innermost line below ``root``, with callers as hint.
 
-    ``doing`` says what failed: ``import`` or ``declare(environment)``.
+    ``doing`` is the failed step: ``import`` or ``declare(environment)``.
     """
     where = [*_own_frames(error, root)]
     if isinstance(error, SyntaxError) and error.filename:
@@ -150,13 +152,13 @@ def problem_of(error: BaseException, doing: str, root: Path) -> Problem:
 
 def _hint(error: BaseException, where: list[Location]) -> str:
     if isinstance(error, ModuleNotFoundError) and error.name:
-        return f"install what has the module {error.name}, and add it to requirements.txt"
+        return f"install the package with module {error.name}, and add it to requirements.txt"
     if isinstance(error, SystemExit):
-        return "raise an exception that says what is wrong"
+        return "raise an exception with a message instead"
     if isinstance(error, SyntaxError):
         return ""
-    callers = list(dict.fromkeys(str(each) for each in where[:-1]))
-    return f"it was called at {', '.join(callers)}" if callers else ""
+    callers = list(dict.fromkeys(str(location) for location in where[:-1]))
+    return f"called at {', '.join(callers)}" if callers else ""
 
 
 def _own_frames(error: BaseException, root: Path) -> Iterator[Location]:
@@ -167,7 +169,7 @@ def _own_frames(error: BaseException, root: Path) -> Iterator[Location]:
 
 
 def _is_own(path: Path, root: Path) -> bool:
-    """Return whether a file is the team's: below ``root``, not installed, not this package's."""
+    """Return True if a file is the team's: below ``root``, not installed, not this package's."""
     path = path.resolve()
     ours = Path(__file__).resolve().parent
     apart = (ours, root.resolve() / ".venv", *(p for p in _INSTALLED if p != root.resolve()))
@@ -179,15 +181,15 @@ def _shown(path: Path, root: Path) -> str:
     return path.relative_to(root).as_posix() if path.is_relative_to(root) else str(path)
 
 
-#: Packages whose resources a state may name; ``vt/deploy/state_code.py`` judges the state.
+#: Packages whose resources a state may have; see ``vt/deploy/state_code.py``.
 DEPLOYED: Final = ("gcp", "pulumi")
 
 
 def declare_extra(extra: Extra, environment: Environment) -> None:
-    """Declare a team's own resources. Advice about them is logged.
+    """Declare a team's own resources, and log warnings about them.
 
     Raises:
-        ConfigError: its code raised something, or exported an output of the program's name.
+        ConfigError: the code raised an exception, or replaced an output of the program.
     """
     if extra.declare is None:
         return
@@ -195,7 +197,7 @@ def declare_extra(extra: Extra, environment: Environment) -> None:
     before = _outputs()
     try:
         extra.declare(environment)
-    except (Exception, SystemExit) as error:  # any code may stand there
+    except (Exception, SystemExit) as error:  # any exception of the team's code
         problem = problem_of(error, "declare(environment)", extra.root)
         raise ConfigError([problem]) from error
     if problems := [*_overwritten(before, _outputs(), extra.root)]:
@@ -205,18 +207,19 @@ def declare_extra(extra: Extra, environment: Environment) -> None:
 
 
 def refused_by_deploy(types: Iterable[str]) -> list[str]:
-    """Advice about resources whose state ``vt deploy`` refuses, one line a type."""
-    hint = "use resources of gcp, or a Pulumi project of its own for it; docs/components.md"
+    """Return warnings about resources whose state ``vt deploy`` refuses, one per type."""
+    hint = "use resources of gcp, or a separate Pulumi project (docs/components.md)"
     return [
-        f"extra: {type_}: `vt deploy` will refuse the state with this resource, since it runs "
-        f"another provider than the program's. Hint: {hint}"
+        f"extra: {type_}: `vt deploy` will refuse a state with this resource, whose provider is "
+        "not "
+        f"part of the program. Hint: {hint}"
         for type_ in sorted(set(types))
         if type_.removeprefix("pulumi:providers:").partition(":")[0] not in DEPLOYED
     ]
 
 
 def _watch_types() -> list[str]:
-    """A list that gets the type of each resource declared from now on; not of components."""
+    """Return a list that collects the types of custom resources declared from now on."""
     types: list[str] = []
 
     def watch(args: pulumi.ResourceTransformationArgs) -> None:
@@ -229,7 +232,7 @@ def _watch_types() -> list[str]:
 
 
 def _is_job(resource: pulumi.Resource) -> bool:
-    """Return whether a resource is a job, whose provider is the program's."""
+    """Return True if a resource is a job, whose provider is part of the program."""
     return isinstance(resource, CustomJob)
 
 
@@ -244,5 +247,5 @@ def _overwritten(
     file = "extra.py" if (root / "extra.py").is_file() else "extra/__init__.py"
     for name, value in before.items():
         if after.get(name) is not value:
-            hint = "export it by another name; reviews and other stacks read the program's"
-            yield Problem(f"{file} exports an output of the program", name, hint)
+            hint = "export it by another name: reviews and other stacks use the program's output"
+            yield Problem(f"{file} replaces an output of the program", name, hint)

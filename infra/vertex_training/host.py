@@ -1,8 +1,8 @@
-"""The components for programs in other languages: Pulumi's component provider host.
+"""Provider of the components for programs in other languages, on Pulumi's component host.
 
-``pulumi-resource-vertex-training`` is the plugin that the engine starts. ``pulumi package add``
-reads its schema, which follows from the components' annotations. Arguments are passed on as they
-were given, so that the rules of a stack file judge them, with their paths, and no second set.
+The engine starts the plugin ``pulumi-resource-vertex-training``. ``pulumi package add`` reads its
+schema, which derives from annotations of the components. Arguments are passed unchanged, so that
+only the rules of stack files check them.
 """
 
 import ast
@@ -19,8 +19,8 @@ from typing import Any, Final, Literal, Optional, get_args, get_origin
 from google.rpc import status_pb2
 
 # Pulumi's SDK (3.272.0) has a copy of this message, under another file name than Google's. A
-# process cannot have both: "duplicate symbol 'google.rpc.Status'", whichever comes second. Only
-# the host below uses the SDK's, so Google's takes its place, and their clients can be loaded, too.
+# process cannot load both: "duplicate symbol 'google.rpc.Status'". Only the host below uses the
+# SDK's, so Google's replaces it, and Google's clients can be loaded too.
 sys.modules["pulumi.runtime.proto.status_pb2"] = status_pb2
 
 # isort: split
@@ -50,9 +50,9 @@ from vertex_training.plugin_callers import guard_servers
 from vertex_training.training_environment import TrainingEnvironment
 
 NAME: Final = "vertex-training"
-#: Of generated packages; without one they would carry Pulumi's name.
+#: Namespace of generated packages, instead of Pulumi's.
 NAMESPACE: Final = "vertextraining"
-#: What registries show. No address here is one that somebody else could register (decision 126).
+#: Metadata for registries, without addresses that others could register (decision 126).
 ABOUT: Final = {
     "publisher": "vertex-training maintainers",
     "homepage": "https://docs.cloud.google.com/vertex-ai/docs/training/overview",
@@ -70,10 +70,10 @@ COMPONENTS: Final[list[type[pulumi.ComponentResource]]] = [
 
 
 class _Analyzer(Analyzer):
-    """Also reads what the SDK's leaves out: texts of inherited fields, and ``Literal`` as enums."""
+    """Analyzer with texts of inherited fields, and with ``Literal`` as enums."""
 
     def get_docstring(self, typ: type, name: str) -> str | None:
-        """Return the text of the field, of any base that declares it."""
+        """Return the docstring of a field, also from base classes."""
         if typ.__module__ == sections.__name__:
             return _field_docs(typ.__name__).get(name)
         if text := super().get_docstring(typ, name):
@@ -86,7 +86,7 @@ class _Analyzer(Analyzer):
     def analyze_property(
         self, arg: Any, typ: type, name: str, *args: Any, **options: Any
     ) -> PropertyDefinition:
-        """A ``Literal`` of strings becomes an enum that is named after the field."""
+        """Convert a ``Literal`` of strings to an enum with the field's name."""
         values = get_args(arg)
         if get_origin(arg) is not Literal or not isinstance(values[0], str):
             return super().analyze_property(arg, typ, name, *args, **options)
@@ -96,8 +96,10 @@ class _Analyzer(Analyzer):
             enum,
             TypeDefinition(enum, PropertyType.STRING, {}, {}, typ.__module__, arg, enum=members),
         )
-        if [each.value for each in known.enum or []] != list(values):
-            raise ValueError(f"{typ.__name__}.{name}: another field of this name has other values.")
+        if [member.value for member in known.enum or []] != list(values):
+            raise ValueError(
+                f"{typ.__name__}.{name}: another field with this name has different values."
+            )
         return PropertyDefinition(
             ref=f"#/types/{self.name}:index:{enum}",
             optional=bool(options.get("optional")),
@@ -106,12 +108,12 @@ class _Analyzer(Analyzer):
         )
 
 
-# Private to the SDK (3.272.0); tests/languages/test_schema.py fails if the name goes.
+# Private in the SDK (3.272.0); tests/languages/test_schema.py fails if the name changes.
 component.Analyzer = _Analyzer  # type: ignore[misc]
 
 
 class Host(ComponentProvider):
-    """All components, with the schema of their annotations."""
+    """Provider of all components, with a schema from their annotations."""
 
     def __init__(self) -> None:
         super().__init__(COMPONENTS, NAME, NAMESPACE, version(NAME))
@@ -133,38 +135,40 @@ class Host(ComponentProvider):
         inputs: pulumi.Inputs,
         options: Optional[pulumi.ResourceOptions] = None,  # noqa: UP045 - as the base class
     ) -> pulumi.provider.ConstructResult:
-        """Make a component with ``inputs`` as they were given.
+        """Create a component with unchanged ``inputs``.
 
-        The base class would first judge required properties and nested types, by its own messages.
-        All mistakes go to the engine in one text, as in Python, each with the path of its property;
-        nothing was declared then.
+        The base class would first check required properties and nested types, with its own
+        messages. Instead, all mistakes are reported in one text, as in Python, with the paths of
+        properties. With mistakes, no resource is declared.
         """
         self.validate_resource_type(NAME, resource_type)
         kind = resource_type.rpartition(":")[2]
-        # Private names of the SDK (3.272.0); tests/unit/components/test_host.py fails if they go.
+        # Private names of the SDK (3.272.0), covered by tests/unit/components/test_host.py.
         token = HOSTED.set(True)
         try:
             component = self._components[kind](name, inputs, options)  # type: ignore[call-arg]
         except ArgumentsError as failed:
-            # Not as a list of properties: the engine shows the value of each, also what is secret.
+            # Not as a list of properties, whose values, even secret ones, the engine would print.
             raise InputPropertiesError(str(failed), []) from None
         finally:
             HOSTED.reset(token)
         state = self.get_state(component, self._component_defs[kind])
-        reached = [each.reached for each in inside([component]) if isinstance(each, Training)]
+        reached = [
+            resource.reached for resource in inside([component]) if isinstance(resource, Training)
+        ]
         urn = pulumi.Output.all(component.urn, *reached).apply(_urn_if_reached)
         return pulumi.provider.ConstructResult(urn, state)
 
 
 @cache
 def _field_docs(typed_dict: str) -> dict[str, str]:
-    """Return the texts of the section that a typed dict has the fields of."""
+    """Return the field docstrings of a typed dict's section."""
     return sections.docs_of(sections.MODELS[typed_dict])
 
 
 @cache
 def _bases(typ: type) -> list[type]:
-    """The bases in the source of a class: at run time the only base of a typed dict is dict."""
+    """Return the base classes in the source, since a typed dict has only dict at run time."""
     (tree,) = ast.parse(inspect.getsource(typ)).body
     names = [base.id for base in tree.bases if isinstance(base, ast.Name)]  # type: ignore[attr-defined]
     return [getattr(sys.modules[typ.__module__], name) for name in names]
@@ -175,17 +179,17 @@ def _pascal(name: str) -> str:
 
 
 def _urn_if_reached(values: Sequence[Any]) -> str:
-    """The URN of a component, for which the engine waits; an error if a job is not there."""
+    """Return the URN of a component; raise an error if a job did not reach its ``wait`` state."""
     urn, *reached = values
-    if not all(reached):  # why not has been shown
-        raise InputPropertiesError("a job did not get where its `wait` says", [])
+    if not all(reached):  # the reason was logged
+        raise InputPropertiesError("a job did not reach the state in its `wait`", [])
     return urn
 
 
 def _for_all_languages(schema: Any) -> Any:
-    """The schema with descriptions in Markdown, and without their examples in Python."""
+    """Convert descriptions in a schema to Markdown, without their Python examples."""
     if isinstance(schema, list):
-        return [_for_all_languages(each) for each in schema]
+        return [_for_all_languages(item) for item in schema]
     if not isinstance(schema, dict):
         return schema
     translated = {key: _for_all_languages(value) for key, value in schema.items()}
@@ -196,10 +200,10 @@ def _for_all_languages(schema: Any) -> Any:
 
 
 def main() -> None:
-    """Serve the components to the engine that started this process."""
+    """Serve the components to the engine, which started this process."""
     if len(sys.argv) < 2:
         sys.exit(
-            f"{os.path.basename(sys.argv[0])} is a plugin, which pulumi starts: "
+            f"{os.path.basename(sys.argv[0])} is a plugin that only pulumi starts. Run: "
             'pulumi package add "$(command -v pulumi-resource-vertex-training)"'
         )
     guard_servers()

@@ -1,13 +1,13 @@
-"""Plugins of the engine answer their own user, and root: nobody else of the machine.
+"""Protect plugins of the engine: only their own user and root may call them.
 
-Pulumi's SDK serves plugins on loopback TCP to whoever connects, and a call runs code: the dynamic
-provider unpickles its arguments. ``guard_servers`` makes each gRPC server of a process ask the
-system who owns the client's end of a connection, at every call: ``/proc/net/tcp`` (proc(5)). Where
-the system has no such table (macOS), nobody is refused.
+Pulumi's SDK serves plugins on loopback TCP to every local user, and a call runs code: the dynamic
+provider unpickles its arguments. ``guard_servers`` makes each gRPC server of a process look up the
+owner of the client's socket at every call, in ``/proc/net/tcp`` (proc(5)). On systems without this
+table (macOS), every caller is accepted.
 
-Run as a program, it becomes another module with guarded servers: ``plugin_callers.py MODULE
-ARGUMENT…``, as ``python -m MODULE`` does. It loads nothing of ours: the environment of somebody
-else's program may lack it.
+Run as a program, the module runs another module with guarded servers, like ``python -m MODULE``:
+``plugin_callers.py MODULE ARGUMENT…``. It imports no other module of this package, which the
+environment of a foreign program may lack.
 """
 
 from __future__ import annotations
@@ -26,20 +26,20 @@ import grpc.aio
 
 _ROOT: Final = 0
 _TABLE: Final = Path("/proc/net/tcp")
-#: include/net/tcp_states.h: of a client that hung up, the socket has another state.
+#: include/net/tcp_states.h; a closed connection has another state.
 _ESTABLISHED: Final = "01"
-#: The beginning of ``::ffff:a.b.c.d`` in a table: words in the machine's order.
+#: Prefix of ``::ffff:a.b.c.d`` in the table: words in the machine's byte order.
 _MAPPED: Final = "".join(f"{word:08X}" for word in struct.unpack("=3I", b"\0" * 10 + b"\xff" * 2))
-_REFUSAL: Final = "a process of another user of this machine called; only the own user's get in"
+_REFUSAL: Final = "refused a call by another user of this machine"
 
 
 def owner(client: tuple[str, int], port: int) -> int | None:
-    """The user who holds the socket at ``client`` that is connected to 127.0.0.1:``port``.
+    """Return the user id that owns the socket at ``client`` connected to 127.0.0.1:``port``.
 
-    None if no process holds one. Raises OSError if the system has no table.
+    None without such a socket. Raises OSError if the system has no table.
     """
     ends = [_in_table(*client), _in_table("127.0.0.1", port)]
-    # An IPv6 socket may be connected to an IPv4 address, as those of gRPC are.
+    # IPv6 sockets may be connected to IPv4 addresses, as those of gRPC are.
     for table, prefix in ((_TABLE, ""), (_TABLE.with_name("tcp6"), _MAPPED)):
         if prefix and not table.exists():
             continue  # a kernel without IPv6
@@ -52,18 +52,18 @@ def owner(client: tuple[str, int], port: int) -> int | None:
 
 
 def _in_table(host: str, port: int) -> str:
-    """``0100007F:1F90``: a word in the machine's order, the port in hexadecimal."""
+    """Format an address as in the table, like ``0100007F:1F90``."""
     (word,) = struct.unpack("=I", bytes(int(part) for part in host.split(".")))
     return f"{word:08X}:{port:04X}"
 
 
 class _Guard:
-    """Return the allowed callers of the server at ``port``."""
+    """Check of callers of the server at ``port``."""
 
     port = 0
 
     def allows(self, peer: str) -> bool:
-        """Return whether the client at ``peer``, as gRPC shows it, is of this user or root."""
+        """Return True if the client at ``peer``, in gRPC's form, belongs to this user or root."""
         if not _TABLE.exists():
             return True
         family, host, port = [*peer.split(":"), "", ""][:3]
@@ -73,7 +73,7 @@ class _Guard:
 
 
 class _Interceptor(_Guard, grpc.ServerInterceptor):
-    """For ``grpc.server``."""
+    """Interceptor for ``grpc.server``."""
 
     def intercept_service(
         self, continuation: Callable[[Any], Any], handler_call_details: Any
@@ -86,7 +86,7 @@ class _Interceptor(_Guard, grpc.ServerInterceptor):
         answer = getattr(handler, name)
 
         def checked(request: Any, context: grpc.ServicerContext) -> Any:
-            # Still connected afterwards: so nobody else had this address when it was looked up.
+            # Still connected, so the address did not change owner during the look-up.
             if not (self.allows(context.peer()) and context.is_active()):
                 context.abort(grpc.StatusCode.PERMISSION_DENIED, _REFUSAL)
             return answer(request, context)
@@ -96,7 +96,7 @@ class _Interceptor(_Guard, grpc.ServerInterceptor):
 
 
 class _AioInterceptor(_Guard, grpc.aio.ServerInterceptor):
-    """For ``grpc.aio.server``: plugins have methods without streams only."""
+    """Interceptor for ``grpc.aio.server``, whose plugins have only methods without streams."""
 
     async def intercept_service(
         self, continuation: Callable[[Any], Any], handler_call_details: Any
@@ -119,29 +119,29 @@ def _guarded(make: Callable[..., Any], interceptor: type[_Guard]) -> Callable[..
     @functools.wraps(make)
     def server(*arguments: Any, interceptors: Any = None, **options: Any) -> Any:
         guard = interceptor()
-        made = make(*arguments, interceptors=[guard, *(interceptors or ())], **options)
-        add = made.add_insecure_port
+        created = make(*arguments, interceptors=[guard, *(interceptors or ())], **options)
+        add = created.add_insecure_port
 
         def add_insecure_port(address: str) -> int:
             guard.port = add(address)
             return guard.port
 
-        made.add_insecure_port = add_insecure_port
-        return made
+        created.add_insecure_port = add_insecure_port
+        return created
 
     return server
 
 
 def guard_servers() -> None:
-    """From now on, the servers that this process makes refuse other users; see the module."""
+    """Make later gRPC servers of this process refuse other users; see the module."""
     grpc.server = _guarded(grpc.server, _Interceptor)
     grpc.aio.server = _guarded(grpc.aio.server, _AioInterceptor)
 
 
 def main() -> None:
-    """Become the module that the first argument names."""
+    """Run the module that the first argument names."""
     module = sys.argv.pop(1)
-    sys.path[0] = os.getcwd()  # as `-m` has it
+    sys.path[0] = os.getcwd()  # like `python -m`
     guard_servers()
     runpy.run_module(module, run_name="__main__", alter_sys=True)
 

@@ -1,4 +1,4 @@
-"""The architecture on one page: the components of a stack, in order, and what each passes on.
+"""Architecture of the program on one page: components of a stack and their dependencies.
 
     apis ──► storage ──► packages ──┐
       │         └──────┐            │
@@ -10,11 +10,11 @@
       ├─(► host project)► network ──┤
       └────► capacity ──────────────┘
 
-Deleted from right to left: a job is cancelled before its network connection is removed, and that
-before its addresses and its network.
+Deletions go from right to left: a job is cancelled before its network connection is removed, and
+the connection before addresses and network.
 
-Everything is checked before the first resource is registered. No component reads the config and
-none unwraps an output: all names are explicit, so a job's request is known in full at preview.
+All checks run before the first registration. Components neither read the config nor await outputs:
+all names are explicit, so that a job's request is known in a preview.
 """
 
 from __future__ import annotations
@@ -64,9 +64,9 @@ from vertex_training.stack import Stack
 
 
 def run(file: str | Path) -> None:
-    """The whole program of a repository of stack files; ``file`` is its ``__main__.py``.
+    """Run the program for a repository of stack files; ``file`` is its ``__main__.py``.
 
-    Ends the process with all mistakes, in words, if the stack's files have some.
+    If the stack's files have mistakes, log them all and end the process.
     """
     root = Path(file).parent
     try:
@@ -76,11 +76,10 @@ def run(file: str | Path) -> None:
 
 
 def deploy(stack: Stack) -> Environment:
-    """Read the jobs, log what a reviewer must know, declare everything, and export the outputs.
+    """Read jobs, log advice, declare all resources, and export the outputs.
 
     Raises:
-        ConfigError: with every mistake in job files and in the team's own resources (``extra.py``),
-            before anything is registered.
+        ConfigError: job files or ``extra.py`` have mistakes; lists all, before any registration.
     """
     extra = load(stack.root)
     requests = read_jobs(stack, extra.problems)
@@ -98,9 +97,9 @@ def declare(
     scope: Scope = TOP,
     after: Sequence[pulumi.Resource] = (),
 ) -> Environment:
-    """Every component, in order, once all of ``after`` is there.
+    """Declare all components, in order, depending on ``after``.
 
-    ``requests`` are by the keys of the stack file. Resources go by first keys.
+    ``requests`` are by current keys, resources by first keys.
     """
     requests = {request.submission.job: request for request in requests.values()}
     settings, child = stack.declared, scope.child
@@ -161,16 +160,17 @@ def make_job_grants(
     apis: Apis,
     made: Sequence[pulumi.Resource],
 ) -> list[Grants]:
-    """Return the prerequisites of jobs; on Batch also their accounts, which are ``made`` before."""
+    """Declare grants for jobs, depending on ``made`` (registry, accounts) if jobs run on Batch."""
     on_batch = any(request.kind is BATCH_JOB for request in requests.values())
     needs = [apis.agent, *(made if on_batch else ())]
     return grants_beside(JOB_GRANTS, scope.child("job"), stack.job_grants(requests), needs)
 
 
 def declare_key_access(scope: Scope, settings: Settings, apis: Apis) -> list[Grants]:
-    """Return the grants of the stack's own key; nothing without one.
+    """Declare the grants on the stack's key; return an empty list without a key.
 
-    What is encrypted waits for it. Makes no key: neither a key nor its ring can ever be deleted.
+    Encrypted resources depend on it. The key must exist, since keys and key rings can never be
+    deleted.
     """
     if settings.encryption is None:
         return []
@@ -194,7 +194,7 @@ def declare_identities(
     storage: Storage,
     secrets: Secrets,
 ) -> dict[str, JobIdentity]:
-    """The accounts that jobs run as, by key; some fetch code from the staging bucket."""
+    """Declare the accounts that jobs run as, by key, with access to packages where needed."""
     staging = f"gs://{settings.names.bucket(STAGING)}/"
     fetching = {request.account for request in requests.values() if staging in request.body}
     return {
@@ -212,9 +212,9 @@ def declare_identities(
 
 
 def read_jobs(stack: Stack, also: Sequence[Problem] = ()) -> dict[str, JobRequest]:
-    """Requests of all jobs. Warnings are logged; mistakes of all files are raised together.
+    """Check all job files and return their requests; log warnings.
 
-    ``also``: mistakes elsewhere, raised with them.
+    Raises ConfigError with the mistakes of all files, and with ``also``.
     """
     results = stack.check_jobs()
     problems = [problem for result in results.values() for problem in result.errors]
@@ -228,7 +228,7 @@ def read_jobs(stack: Stack, also: Sequence[Problem] = ()) -> dict[str, JobReques
 
 
 def log_advice(stack: Stack, requests: Mapping[str, JobRequest]) -> None:
-    """Log what a reviewer must know and no resource shows: advice, prices, external grants."""
+    """Log warnings, prices and external grants, which no resource shows."""
     for warning in stack.warnings(requests):
         log = pulumi.log.info if warning.level == "note" else pulumi.log.warn
         log(str(warning))
@@ -241,11 +241,11 @@ def log_advice(stack: Stack, requests: Mapping[str, JobRequest]) -> None:
 def outputs(
     stack: Stack, environment: Environment, requests: Mapping[str, JobRequest]
 ) -> dict[str, Any]:
-    """The outputs of a stack: what jobs use, and a summary of each job, by the stack file's keys.
+    """Return the outputs of a stack by current keys: resources for jobs, and a summary per job.
 
-    A review compares what bounds and guards the stack with that of the files.
+    Reviews compare limits, rules and drift settings in outputs with those in the files.
     """
-    found: dict[str, Any] = {
+    result: dict[str, Any] = {
         "buckets": {
             key: pulumi.Output.concat("gs://", name) for key, name in environment.buckets.items()
         },
@@ -258,15 +258,15 @@ def outputs(
         "drift": stack.declared.drift.model_dump(by_alias=True, exclude_defaults=True),
     }
     if stack.declared.overrides:
-        found["overrides"] = dict(stack.declared.overrides)
+        result["overrides"] = dict(stack.declared.overrides)
     if stack.declared.allowed_secrets:
-        found["allowedSecrets"] = dict(stack.declared.allowed_secrets)
-    found |= serving_outputs(stack, environment.serving)
+        result["allowedSecrets"] = dict(stack.declared.allowed_secrets)
+    result |= serving_outputs(stack, environment.serving)
     if stack.snapshots:
-        found["snapshots"] = snapshot_outputs(stack, environment.snapshots)
+        result["snapshots"] = snapshot_outputs(stack, environment.snapshots)
     sections: dict[str, dict[str, object]] = {CUSTOM_JOB.section: {}}
     if environment.schedules:
-        found["schedules"] = {
+        result["schedules"] = {
             key: schedule_outputs(environment.schedules[key], requests[key])
             for key in stack.settings.schedules
         }
@@ -275,16 +275,16 @@ def outputs(
             continue
         section = sections.setdefault(request.kind.section, {})
         section[key] = job_outputs(environment.jobs[key], request)
-    return found | sections
+    return result | sections
 
 
 def limits_by_section(settings: Settings) -> dict[str, dict[str, object]]:
-    """The limits that are set, as the stack file has them, by their section."""
+    """Return the explicit limits by section, with the keys of the stack file."""
     sections = {"limits": settings.limits} | {
         f"teams.{key}.limits": team.limits for key, team in settings.teams.items()
     }
-    found = {
+    by_section = {
         name: limits.model_dump(by_alias=True, exclude_defaults=True)
         for name, limits in sections.items()
     }
-    return {name: limits for name, limits in found.items() if limits}
+    return {name: limits for name, limits in by_section.items() if limits}

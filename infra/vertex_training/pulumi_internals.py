@@ -1,7 +1,7 @@
-"""Internals of the Pulumi SDK (3.272.0) that the program uses, where it has no public way.
+"""Internals of the Pulumi SDK (3.272.0) without a public interface.
 
-Nothing else of ours names them. ``tests/unit/infra/test_pulumi_internals.py`` fails when an SDK
-changes one.
+No other module uses them. ``tests/unit/infra/test_pulumi_internals.py`` fails if an SDK changes
+one.
 """
 
 from __future__ import annotations
@@ -27,29 +27,29 @@ __all__ = ["UNKNOWN", "DependencyResource", "Unknown", "get_root_resource"]
 
 T = TypeVar("T")
 
-#: The module that runs as a dynamic provider's process: ``python -m pulumi.dynamic ADDRESS``.
+#: Main module of a dynamic provider's process: ``python -m pulumi.dynamic ADDRESS``.
 PROVIDER_MODULE: Final = "pulumi.dynamic.__main__"
-#: Seconds after which a program looks whether what it waits for can still come.
+#: Seconds between checks for failed registrations during a wait.
 FAILURE_INTERVAL: Final = 1.0
 #: Seconds to wait for a connection to the engine.
 CONNECT_TIMEOUT: Final = 2.0
-#: What :func:`names_of_run` gives: by the root of a program, and in a plugin by the engine's
-#: address for one run, with whether that is a preview.
+#: Results of :func:`names_of_run`: by the root resource of a program, and in a plugin by the
+#: engine's address of a run and True for a preview.
 _OF_PROGRAMS: Final[MutableMapping[pulumi.Resource, dict[str, str]]] = WeakKeyDictionary()
 _IN_PLUGIN: Final[dict[tuple[Any, bool], dict[str, str]]] = {}
 
 
 def config() -> Mapping[str, str]:
-    """All of the stack's config by full key. ``pulumi.Config`` only gives a key that one names."""
+    """Return the stack's whole config by full key; ``pulumi.Config`` reads only single keys."""
     return pulumi.runtime.config.CONFIG.get() or pulumi.runtime.config.get_config_env()
 
 
 def awaited(value: Awaitable[T]) -> T:
-    """Return the result of an awaitable to code that cannot await, as the SDK's ``invoke`` does.
+    """Return the result of an awaitable in synchronous code, like the SDK's ``invoke``.
 
-    Raises what ended the registration of a resource. The SDK leaves its outputs pending for ever
-    where the engine has gone: it first logs the failure, to that engine. A program of its own the
-    engine kills; one of the Automation API it cannot.
+    Raises the error of a failed registration. If the engine has ended, the SDK would leave outputs
+    pending forever, since it first logs the failure to the engine. The engine kills its own
+    programs, but not those of the Automation API.
     """
     return _sync_await(_until_failure(value))
 
@@ -66,10 +66,10 @@ async def _until_failure(value: Awaitable[T]) -> T:
 
 
 def names_of_run() -> dict[str, str]:
-    """A dict for names that components of one run share; empty when the run begins.
+    """Return the dict of names that components of a run share; empty at the start of the run.
 
-    A process may serve several runs: of the Automation API one after another or at the same time,
-    and a plugin the preview of an `up` and the `up` itself.
+    A process may serve several runs: with the Automation API in sequence or in parallel, and in a
+    plugin the preview of an `up` and the `up` itself.
     """
     if (root := get_root_resource()) is not None:
         return _OF_PROGRAMS.setdefault(root, {})
@@ -79,21 +79,21 @@ def names_of_run() -> dict[str, str]:
 
 
 def is_mocked() -> bool:
-    """Return whether the program runs in a unit test, without an engine."""
+    """Return True in a unit test without an engine."""
     return isinstance(pulumi.runtime.settings.get_monitor(), MockMonitor)
 
 
 def children_of(component: pulumi.ComponentResource) -> Iterable[pulumi.Resource]:
-    """The resources that have ``component`` as their parent, by name."""
+    """Return the child resources of ``component``, sorted by name."""
     return sorted(component._childResources, key=lambda child: child._name)
 
 
 def is_engine_alive() -> bool:
-    """Return whether the engine that started this provider process still accepts connections.
+    """Return True if the engine that started this provider process still accepts connections.
 
-    A provider outlives a killed engine and continues with its call. It must not begin to send a
-    request then: the next ``pulumi up`` may already run. The engine gives a provider its own gRPC
-    address as the last argument. True in a process that no engine started.
+    A provider outlives a killed engine and continues its call. It must not send a new request then,
+    since the next ``pulumi up`` may already run. The engine passes its gRPC address as the last
+    argument. True in a process that no engine started.
     """
     main = getattr(sys.modules["__main__"], "__spec__", None)
     if main is None or main.name != PROVIDER_MODULE:
@@ -109,9 +109,9 @@ def is_engine_alive() -> bool:
 
 
 def format_exceptions(format_exc: Callable[..., str]) -> None:
-    """Let the provider process, this one, answer an exception with what ``format_exc`` returns.
+    """Make this provider process report exceptions by ``format_exc``.
 
-    It answers each with ``traceback.format_exc()``, so this replaces the name ``traceback`` there.
+    The process calls ``traceback.format_exc()``, so this replaces the name ``traceback`` in it.
     """
     main = sys.modules["__main__"]
     if getattr(main, "traceback", None) is traceback:

@@ -1,7 +1,7 @@
-"""A stack: its settings and everything derived from them, computed once and passed on.
+"""A stack: its settings, and the plans, references and packages that derive from them. Pure.
 
-The program, ``vt check``, ``vt render`` and ``vt diff`` all work on a :class:`Stack`, so they mean
-the same names, plans and requests. Pure: nothing here asks the engine or a cloud.
+The program, ``vt check``, ``vt render`` and ``vt diff`` share :class:`Stack`, and so agree on
+names, plans and requests.
 """
 
 from __future__ import annotations
@@ -48,56 +48,56 @@ from vertex_training.snapshots.request import SnapshotRequest, plan_snapshots
 from vertex_training.stack_rules import StackFile, files, findings, limits
 from vertex_training.stack_rules import jobs as job_rules
 
-#: How the training project's stack files are read.
+#: Schema of the training project's stack files.
 SCHEMA: Final = Schema("vertex-training", Settings)
 
 
 @dataclass(frozen=True)
 class Stack:
-    """A stack whose file is in order. ``root`` is the checkout."""
+    """A stack with a valid file. ``root`` is the checkout."""
 
     settings: Settings
-    """As the stack file has them; jobs and references go by these keys."""
+    """Settings by the current keys of the stack file, which jobs and references use."""
     root: Path
     packages: Mapping[str, Package]
-    """The built packages, by key."""
+    """Built packages by key."""
     schema: Schema[Settings] = SCHEMA
-    """Schema of the settings' source, which messages follow."""
+    """Schema of the settings' source, for messages."""
 
     @functools.cached_property
     def declared(self) -> Settings:
-        """The settings by the keys that names and the state have: all plans are made of these."""
+        """Return the settings by first keys, from which plans, names and the state derive."""
         return renames.with_first_keys(self.settings)
 
     @functools.cached_property
     def network(self) -> NetworkPlan | None:
-        """The network, or None if jobs use none."""
+        """Return the network; None if jobs use no network."""
         return plan_network(self.declared)
 
     @functools.cached_property
     def reservations(self) -> Mapping[str, ReservationPlan]:
-        """The reservations, by first key."""
+        """Return the reservations by first key."""
         return plan_reservations(self.declared)
 
     @functools.cached_property
     def snapshots(self) -> Mapping[str, SnapshotRequest]:
-        """The snapshots, by first key."""
+        """Return the snapshots by first key."""
         return plan_snapshots(self.declared, self.root)
 
     @functools.cached_property
     def objects(self) -> Mapping[str, Mapping[str, str]]:
-        """Objects that the stack keeps: bucket by first key -> object name -> file."""
+        """Return the files to upload, by first key of the bucket and object name."""
         buckets = self.declared.buckets.items()
         return {key: kept_objects(bucket.objects, self.root) for key, bucket in buckets}
 
     @functools.cached_property
     def versions(self) -> Mapping[tuple[str, int], DeclaredVersion]:
-        """Model versions by first key of their model and run."""
+        """Return the model versions by first key of the model and run."""
         return plan_versions(self.declared)
 
     @functools.cached_property
     def endpoints(self) -> Mapping[str, DeclaredEndpoint]:
-        """The endpoints, by first key."""
+        """Return the endpoints by first key."""
         return plan_endpoints(self.declared, self.versions)
 
     @functools.cached_property
@@ -109,7 +109,7 @@ class Stack:
 
     @functools.cached_property
     def context(self) -> Context:
-        """Return the surroundings of every job of this stack, other jobs aside."""
+        """Return the facts about this stack for rules of job files."""
         facts = stack_facts(self.declared, self.network, self.reservations)
         modules = {
             self.references[f"packages.{key}"]: package.modules
@@ -137,27 +137,27 @@ class Stack:
                     yield self.declared.names.image(key)
 
     def by_new_keys(self, section: tuple[str, ...], found: Mapping[str, Any]) -> dict[str, Any]:
-        """Return values by the keys of the stack file in place of first keys."""
+        """Rename first keys to the current keys of the stack file."""
         new = {first: key for key, first in renames.first_keys(self.settings, section).items()}
         return {new.get(first, first): value for first, value in found.items()}
 
     def submission(self, job: str, run: int = 1) -> Submission:
-        """The submission of a job in this stack."""
+        """Return the identity of a job's submission in this stack."""
         settings = self.settings
         return Submission(settings.project, settings.region, settings.stack, job, run)
 
     def check_jobs(self, shown: Callable[[str], str] = str) -> dict[str, JobFileResult]:
-        """Every job and tuning job, by its key in the stack file, with its file's problems.
+        """Check the files of all jobs and tuning jobs; return results by current key.
 
-        A renamed job keeps its first key as its name and so its identity.
+        A renamed job keeps its first key as its name, and so its identity.
 
-        ``shown`` makes a file's name in messages from its name in the config.
+        ``shown`` converts a file's path to its form in messages.
 
         Raises:
             OSError: a file cannot be read.
         """
         sections = {CUSTOM_JOB: self.declared.jobs, TUNING_JOB: self.declared.tuning}
-        found = [
+        job_files = [
             JobFile(
                 (self.root / job.file).read_bytes(),
                 shown(job.file),
@@ -170,17 +170,17 @@ class Stack:
             for kind, jobs in sections.items()
             for key, job in jobs.items()
         ]
-        results = job_file.check_job_files(found, self.references, self.context)
+        results = job_file.check_job_files(job_files, self.references, self.context)
         for key, first in self.first_job_keys.items():
-            request, told = results[first].request, self.settings.notifications(key)
-            if request and told:
-                request = dataclasses.replace(request, notifications=told)
+            request, notifications = results[first].request, self.settings.notifications(key)
+            if request and notifications:
+                request = dataclasses.replace(request, notifications=notifications)
                 results[first] = dataclasses.replace(results[first], request=request)
         return {key: results[first] for key, first in self.first_job_keys.items()}
 
     @functools.cached_property
     def first_job_keys(self) -> Mapping[str, str]:
-        """Keys of jobs and tuning jobs in the stack file -> keys that they were created under."""
+        """Return the first keys of jobs and tuning jobs by current key."""
         return {
             key: first
             for kind in KINDS
@@ -188,23 +188,23 @@ class Stack:
         }
 
     def check_other(self, data: bytes, file: str, job: str) -> JobFileResult:
-        """A file that no job of the stack names, as if ``job`` did."""
+        """Check a job file that is not part of the stack, as the file of ``job``."""
         return job_file.check_job_file(
             data, file, self.submission(job), self.references, self.context
         )
 
     def jobs_of(self, file: Path) -> list[str]:
-        """Names of the jobs that this file is for; a file may serve several."""
-        wanted = file.resolve()
+        """Return the keys of the jobs that use a file."""
+        target = file.resolve()
         jobs = self.settings.submitted.items()
-        return [key for key, job in jobs if (self.root / job.file).resolve() == wanted]
+        return [key for key, job in jobs if (self.root / job.file).resolve() == target]
 
     def exceeded_limits(self, results: Mapping[str, JobFileResult]) -> list[Problem]:
-        """Return the exceeded limits of the stack as a whole."""
+        """Return the exceeded limits of the whole stack."""
         return self.located(limits.exceeded(self.declared, results))
 
     def warnings(self, requests: Mapping[str, JobRequest]) -> list[Problem]:
-        """Settings that are valid and probably not meant, and files that were not looked at."""
+        """Return warnings (valid input with surprising effects) and a note on unscanned files."""
         first = renames.first_keys(self.settings, ("reservations",))
         plans = {key: self.reservations[first[key]] for key in first}
         file = StackFile(self.settings, self.root, requests, plans)
@@ -216,41 +216,47 @@ class Stack:
 
     @functools.cached_property
     def leaving(self) -> Scan:
-        """Secrets in the files that ``pulumi up`` sends."""
+        """Scan the files that ``pulumi up`` uploads for secrets."""
         return files.scan(self.settings, self.root)
 
     def deployment_warnings(self) -> list[Problem]:
-        """Return the reasons why a deployment would be refused."""
+        """Return warnings about settings that a deployment by CI would fail on."""
         if self.settings.is_local:
-            return []  # it has no CI
+            return []  # the local cloud has no CI
         return self.located(findings("deployment", StackFile(self.settings, self.root)))
 
     @property
     def pinned_digests(self) -> Sequence[str]:
-        """Digests in the stack's repository that a stack file pins, this one's or another's."""
-        found = [
+        """Return the digests in the stack's repository that any stack file pins."""
+        records = [
             record for record in pins.records(self.root) if record.stack != self.settings.stack
         ]
-        others = pins.digests_in(self.settings.names.repository(), found)
+        others = pins.digests_in(self.settings.names.repository(), records)
         return sorted({*others, *pins.digests_of(self.settings)})
 
     def job_grants(self, requests: Mapping[str, JobRequest]) -> list[GrantRequest]:
-        """Grants that these jobs need for their keys and images, and models for theirs.
+        """Return grants for keys and images of these jobs and of models.
 
-        None that the stack file asks for: of two resources of one grant, the one that goes first
-        takes it from both.
+        Grants that the stack file requests are omitted: with two resources of the same grant,
+        deleting one would revoke both.
         """
         of_batch = [request.trial for request in requests.values() if request.kind is BATCH_JOB]
-        others = [each.trial for each in requests.values() if each.kind is not BATCH_JOB]
-        found = job_grants(self.declared, others) + batch_grants(self.declared, of_batch)
+        others = [
+            job_request.trial
+            for job_request in requests.values()
+            if job_request.kind is not BATCH_JOB
+        ]
+        needed = job_grants(self.declared, others) + batch_grants(self.declared, of_batch)
         served = [version.image for version in self.versions.values()]
-        found += image_grants(self.declared, served, of_models=True)
-        asked = {(g.place, g.role, g.member) for g in stack_grants.extra_grants(self.declared)}
-        by_key = {grant.key: grant for grant in found}.values()
-        return [grant for grant in by_key if (grant.place, grant.role, grant.member) not in asked]
+        needed += image_grants(self.declared, served, of_models=True)
+        requested = {(g.place, g.role, g.member) for g in stack_grants.extra_grants(self.declared)}
+        by_key = {grant.key: grant for grant in needed}.values()
+        return [
+            grant for grant in by_key if (grant.place, grant.role, grant.member) not in requested
+        ]
 
     def grants(self, requests: Mapping[str, JobRequest]) -> list[GrantRequest]:
-        """Every grant that the stack and these jobs need, also those that others must make."""
+        """Return every grant that the stack and these jobs need, including external ones."""
         return [
             *stack_grants.derived_grants(self.declared),
             *stack_grants.extra_grants(self.declared),
@@ -261,22 +267,22 @@ class Stack:
         ]
 
     def located(self, problems: Sequence[Problem]) -> list[Problem]:
-        """Problems with paths below the namespace, at their places in the stack file."""
+        """Add file and line to problems with paths below the namespace."""
         return _located(problems, self.schema, self.settings.stack, self.root)
 
 
 def load(root: Path, stack: str) -> Stack:
-    """The stack of this name, from its file below ``root``.
+    """Load a stack from its file in ``root``.
 
     Raises:
-        UnknownStackError: it has no file.
-        ConfigError: with every mistake in it, or in its packages.
+        UnknownStackError: the stack has no file.
+        ConfigError: the file or its packages have mistakes; lists all.
     """
     return from_raw(stack_files.read_raw(SCHEMA, root, stack), root)
 
 
 def from_raw(raw: Mapping[str, Any], root: Path, schema: Schema[Settings] = SCHEMA) -> Stack:
-    """The stack of a config that was read already; see :func:`load`."""
+    """Build a stack from a config that was read before; see :func:`load`."""
     loaded = with_packages(read_settings(raw, root, schema), root, schema)
     if wrong := list(job_rules.unknown_references(loaded.settings, loaded.references)):
         raise ConfigError(loaded.located(wrong))
@@ -284,23 +290,23 @@ def from_raw(raw: Mapping[str, Any], root: Path, schema: Schema[Settings] = SCHE
 
 
 def with_packages(settings: Settings, root: Path, schema: Schema[Settings] = SCHEMA) -> Stack:
-    """The stack of settings that were checked, with its packages built; nothing is written.
+    """Build a stack from checked settings, with its packages in memory.
 
     Raises:
-        ConfigError: with every path that cannot be packaged, or every secret in what would leave.
+        ConfigError: paths cannot be packaged, or files to upload contain secrets; lists all.
     """
     paths = {key: package.path for key, package in settings.packages.items()}
-    made = Stack(settings, root, packages.build_all(paths, root), schema)
-    if made.leaving.problems:
-        raise ConfigError(made.leaving.problems)
-    return made
+    stack = Stack(settings, root, packages.build_all(paths, root), schema)
+    if stack.leaving.problems:
+        raise ConfigError(stack.leaving.problems)
+    return stack
 
 
 def settings_of(root: Path, stack: str) -> Settings:
-    """Read the settings of a stack of the project in ``root``, and no package or job file.
+    """Read the settings of a stack in ``root``, without packages and job files.
 
     Raises:
-        ConfigError: with every mistake found.
+        ConfigError: the stack file has mistakes; lists all.
         UnknownStackError: the stack has no file.
     """
     return read_settings(stack_files.read_raw(SCHEMA, root, stack), root)
@@ -309,17 +315,17 @@ def settings_of(root: Path, stack: str) -> Settings:
 def read_settings(
     raw: Mapping[str, Any], root: Path, schema: Schema[Settings] = SCHEMA
 ) -> Settings:
-    """Check a config. Files that it names are looked up below ``root``.
+    """Check a config, with its files below ``root``.
 
     Raises:
-        ConfigError: with every mistake found, at its place in the stack file.
+        ConfigError: the config has mistakes; lists all, with file and line.
     """
     read = reader.read(schema, raw)
     problems = stack_files.locate(read.problems, root)
     if read.settings:
         broken = findings("error", StackFile(read.settings, root))
-        found = [p for p in broken if not read.concerns_removed(p)]
-        problems += _located(found, schema, str(raw.get("stack", "")), root)
+        relevant = [p for p in broken if not read.concerns_removed(p)]
+        problems += _located(relevant, schema, str(raw.get("stack", "")), root)
     if problems or read.settings is None:
         raise ConfigError(problems)
     return read.settings

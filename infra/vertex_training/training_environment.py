@@ -1,7 +1,7 @@
-"""``TrainingEnvironment``: the whole program as one component, beside resources of other programs.
+"""``TrainingEnvironment``: the whole program as a component for other programs.
 
-Reads its arguments as a stack file, and declares what the program declares of one: the same names,
-rules and messages (docs/components.md).
+Its arguments are the keys of a stack file. The component declares the same resources as the program
+for a stack file, with the same names, rules and messages (docs/components.md).
 """
 
 from collections.abc import Mapping
@@ -19,10 +19,10 @@ from vertex_training.components.storage import made_buckets
 from vertex_training.errors import ConfigError
 from vertex_training.settings.model import Settings
 
-#: What a stack file and the arguments of ``TrainingEnvironment`` both have.
+#: Keys of a stack file that are arguments of ``TrainingEnvironment``.
 FIELDS: Final = (*EnvironmentFields.__annotations__, "project", "region", "project_number")
-#: Stands beside an output that has the name of an argument, and another type: Pulumi's SDK holds
-#: arguments that it registered against the outputs of their name. One for all: it holds nothing.
+#: Marker of outputs with the name of an argument and another type. Without it, Pulumi's SDK would
+#: compare registered arguments with outputs of the same name.
 OF_ANOTHER_TYPE: Final[Any] = pulumi.property("the name of no argument")
 
 
@@ -30,21 +30,20 @@ class TrainingEnvironmentArgs(EnvironmentFields):
     """Arguments of :class:`TrainingEnvironment`: the keys of a stack file."""
 
     project: NotRequired[Input[str]]
-    """Id of the project. The provider's without it."""
+    """Id of the project; default: the provider's."""
     project_number: Input[str]
-    """Its number."""
+    """Number of the project."""
     region: NotRequired[Input[str]]
-    """Region of everything in it. The provider's without it."""
+    """Region of the resources and jobs; default: the provider's."""
     environment: NotRequired[Input[str]]
-    """Name of the environment, part of the names of everything in it. The Pulumi stack's name
-    without it."""
+    """Name of the environment, part of all names; default: the Pulumi stack's name."""
 
 
 class TrainingEnvironment(pulumi.ComponentResource):
-    """APIs, buckets, accounts, grants, registry, network, reservations and the jobs themselves.
+    """APIs, buckets, accounts, grants, registry, network, reservations and jobs of a stack file.
 
-    What a stack file makes, as one component beside other resources. Files that it names (jobs,
-    packages, objects, contexts of images) are below the folder of the program.
+    Paths of files (jobs, packages, objects, contexts of images) are relative to the program's
+    folder.
 
     Example::
 
@@ -63,18 +62,19 @@ class TrainingEnvironment(pulumi.ComponentResource):
     """
 
     buckets: Output[Mapping[str, str]] = OF_ANOTHER_TYPE
-    """``gs://NAME`` by key."""
+    """Bucket URIs (``gs://NAME``) by key."""
     service_accounts: Output[Mapping[str, str]]
-    """Addresses of the accounts that jobs run as, by key."""
+    """Addresses of service accounts that jobs run as, by key."""
     registry: Output[str] = OF_ANOTHER_TYPE
-    """Prefix of images: ``REGION-docker.pkg.dev/PROJECT/REPOSITORY``."""
+    """Prefix of image URIs: ``REGION-docker.pkg.dev/PROJECT/REPOSITORY``."""
     jobs: Output[Mapping[str, Mapping[str, str]]] = OF_ANOTHER_TYPE
-    """By key: ``name``, ``state``, ``requestId``, ``artifacts``, ``costsAtMost``, links."""
+    """Jobs by key, with ``name``, ``state``, ``requestId``, ``artifacts``, ``costsAtMost`` and
+    links."""
     models: Output[Mapping[str, Mapping[str, str]]] = OF_ANOTHER_TYPE
-    """Names of versions by key and run: ``run 3``."""
+    """Full names of model versions, by key of the model and run, like ``run 3``."""
     endpoints: Output[Mapping[str, Mapping[str, str]]] = OF_ANOTHER_TYPE
-    """By key, once they serve what is declared: ``id``, ``name``, and
-    ``dns``, which is empty for a private one."""
+    """Endpoints by key, after their traffic is deployed, with ``id``, ``name`` and ``dns`` (empty
+    for private endpoints)."""
 
     @overload
     def __init__(self, name: str, /, args: TrainingEnvironmentArgs, opts: Opts = None) -> None: ...
@@ -90,10 +90,10 @@ class TrainingEnvironment(pulumi.ComponentResource):
         opts: Opts = None,
         **keywords: Any,
     ) -> None:
-        """Check the arguments and all jobs, log what a reviewer must know, and declare everything.
+        """Check arguments and jobs, log advice, and declare all resources.
 
         Raises:
-            ArgumentsError: with every mistake; nothing was declared.
+            ArgumentsError: lists every mistake; nothing is declared.
         """
         arguments = Arguments(f"TrainingEnvironment '{name}'", opts)
         given = arguments.named(args, keywords, (*FIELDS, "environment"))
@@ -113,21 +113,21 @@ class TrainingEnvironment(pulumi.ComponentResource):
         after = arguments.prerequisites()
         # Not annotated: in other languages only outputs are properties.
         self.environment = program.declare(stack, requests, Scope(name, self), after)
-        found = program.outputs(stack, self.environment, requests)
+        result = program.outputs(stack, self.environment, requests)
         values = {
-            "buckets": found["buckets"],
-            "service_accounts": found["serviceAccounts"],
+            "buckets": result["buckets"],
+            "service_accounts": result["serviceAccounts"],
             "registry": self.environment.registry,
-            "jobs": {**found["jobs"], **found.get("tuning", {})},
-            "models": found.get("models", {}),
-            "endpoints": Output.from_input(found.get("endpoints", {})).apply(_addresses),
+            "jobs": {**result["jobs"], **result.get("tuning", {})},
+            "models": result.get("models", {}),
+            "endpoints": Output.from_input(result.get("endpoints", {})).apply(_addresses),
         }
         set_outputs(self, {key: Output.from_input(value) for key, value in values.items()})
 
 
 def _addresses(endpoints: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, str]]:
-    """Addresses of endpoints for their callers. Known with ``serves``, so once all of it serves."""
+    """Return the addresses of endpoints, which are known after their traffic is deployed."""
     return {
-        key: {name: each[name] or "" for name in ("id", "name", "dns")}
-        for key, each in endpoints.items()
+        key: {name: endpoint[name] or "" for name in ("id", "name", "dns")}
+        for key, endpoint in endpoints.items()
     }

@@ -1,1 +1,1 @@
-"""Training with ZeRO-2: gradients and optimizer sharded over all processes, which all save."""
+"""Training with ZeRO-2: gradients and optimizer states are sharded over all processes."""

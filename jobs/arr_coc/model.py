@@ -1,4 +1,4 @@
-"""The model, its data, and the batch of each step. The model is small and stands for yours.
+"""Small example model, its data, and the batch of each step.
 
 It has the parts of one that allocates attention by relevance: a texture of 13 channels for each
 patch of an image, three scorers, a balance between them, and an allocation over the patches.
@@ -27,14 +27,14 @@ PATCH = 2
 
 @dataclass(frozen=True)
 class Images:
-    """Images from 0 to 1 (N x H x W, float32), and the class of each (N, int64)."""
+    """Images from 0 to 1 (N x H x W, float32), and their classes (N, int64)."""
 
     pixels: torch.Tensor
     classes: torch.Tensor
 
 
 def load(uri: str) -> Images:
-    """The arrays ``images`` and ``labels`` of an .npz file; the digits of scikit-learn without one.
+    """Load ``images`` and ``labels`` of an .npz file; without a file, the digits of scikit-learn.
 
     Raises StoreError or SystemExit.
     """
@@ -57,22 +57,22 @@ def _images(pixels: np.ndarray, classes: np.ndarray) -> Images:
 
 
 def _digits() -> Path:
-    """The file behind ``sklearn.datasets.load_digits``: importing scikit-learn takes seconds."""
-    found = find_spec("sklearn")
-    if found is None or not found.submodule_search_locations:
-        raise SystemExit("error: give --data=URI: scikit-learn, which has digits, is not installed")
-    return Path(found.submodule_search_locations[0]) / "datasets/data/digits.csv.gz"
+    """Return the file of ``sklearn.datasets.load_digits``, without importing scikit-learn."""
+    spec = find_spec("sklearn")
+    if spec is None or not spec.submodule_search_locations:
+        raise SystemExit("error: pass --data=URI, or install scikit-learn for its digits")
+    return Path(spec.submodule_search_locations[0]) / "datasets/data/digits.csv.gz"
 
 
 def batch(data: Images, step: int, size: int, rank: int, world: int) -> Images:
-    """This rank's part of the global batch of a step, which depends on the step alone."""
+    """Return this rank's part of the global batch, which depends only on the step."""
     generator = torch.Generator().manual_seed(SEED * 1_000_003 + step)
     rows = torch.randint(len(data.pixels), (size,), generator=generator)[rank::world]
     return Images(data.pixels[rows], data.classes[rows])
 
 
 def texture(pixels: torch.Tensor) -> torch.Tensor:
-    """Images (N x H x W) -> the texture of their patches (N x patches x CHANNELS)."""
+    """Compute the texture of patches (N x patches x CHANNELS) from images (N x H x W)."""
     n, height, width = pixels.shape
     patches = functional.unfold(pixels[:, None], PATCH, stride=PATCH).transpose(1, 2)
     count = patches.shape[1]
@@ -80,12 +80,12 @@ def texture(pixels: torch.Tensor) -> torch.Tensor:
     columns = torch.linspace(-1, 1, width // PATCH, device=pixels.device)
     places = torch.cartesian_prod(rows, columns).expand(n, count, 2)
     one, two, three, four = patches.unbind(-1)
-    found = [
+    features = [
         *(one, two, three, four, patches.mean(-1), patches.amin(-1), patches.amax(-1)),
         *(two + four - one - three, three + four - one - two, one + four - two - three),
         *(places[..., 0], places[..., 1], places.square().sum(-1)),
     ]
-    return torch.stack(found, dim=-1)
+    return torch.stack(features, dim=-1)
 
 
 def _layers(width: int, outputs: int) -> nn.Module:
@@ -93,7 +93,7 @@ def _layers(width: int, outputs: int) -> nn.Module:
 
 
 class Model(nn.Module):
-    """Images and classes -> loss; ``scores`` has what each class is given."""
+    """Classifier of images; ``forward`` returns the loss, ``scores`` a score per class."""
 
     def __init__(self, width: int = 32) -> None:
         super().__init__()
@@ -103,12 +103,12 @@ class Model(nn.Module):
         self.classify = nn.Linear(4 * width, CLASSES)
 
     def scores(self, pixels: torch.Tensor) -> torch.Tensor:
-        """Scores: N x CLASSES."""
+        """Return scores (N x CLASSES)."""
         seen = texture(pixels).to(self.balance.dtype)
-        relevance = torch.cat([each(seen) for each in self.scorers], dim=-1)
+        relevance = torch.cat([scorer(seen) for scorer in self.scorers], dim=-1)
         allocated = (relevance @ self.balance.softmax(0)).softmax(dim=1)
         return self.classify((allocated[..., None] * self.embed(seen)).sum(dim=1))
 
     def forward(self, pixels: torch.Tensor, classes: torch.Tensor) -> torch.Tensor:
-        """The mean loss of a batch."""
+        """Return the mean loss of a batch."""
         return functional.cross_entropy(self.scores(pixels).float(), classes)

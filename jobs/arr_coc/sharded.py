@@ -1,4 +1,4 @@
-"""Checkpoints of an engine of DeepSpeed: every process saves the part that it holds.
+"""Checkpoints of a DeepSpeed engine: every process saves its own part.
 
 DeepSpeed writes a folder: the first process the weights, each process its part of the optimizer.
 Here that folder is one of this machine, for a moment. Its files go where the job's output goes, and
@@ -22,7 +22,7 @@ TAG = "state"
 
 
 def save(engine: Any, checkpoints: Checkpoints) -> None:
-    """Save the state of all processes; all of them call this."""
+    """Save the state of all processes. Every process must call this function."""
     step = int(engine.global_steps)
     with tempfile.TemporaryDirectory() as folder:
         engine.save_checkpoint(folder, tag=TAG, save_latest=False)
@@ -37,21 +37,21 @@ def save(engine: Any, checkpoints: Checkpoints) -> None:
 
 
 def resume(engine: Any, checkpoints: Checkpoints) -> int:
-    """Load the newest whole checkpoint into the engine; returns its step, or 0.
+    """Load the newest complete checkpoint into the engine, and return its step or 0.
 
     Raises CheckpointError if another number of processes saved it.
     """
-    told = [0]
+    shared = [0]
     if dist.get_rank() == 0:
         checkpoints.clear_partial()
         newest = checkpoints.newest()
-        told = [newest.step if newest else 0]
-    dist.broadcast_object_list(told, src=0, device=engine.device)
-    if told[0]:
-        found = checkpoints.at(told[0])
-        names = files_of(found, dist.get_rank(), dist.get_world_size())
+        shared = [newest.step if newest else 0]
+    dist.broadcast_object_list(shared, src=0, device=engine.device)
+    if shared[0]:
+        checkpoint = checkpoints.at(shared[0])
+        names = files_of(checkpoint, dist.get_rank(), dist.get_world_size())
         with tempfile.TemporaryDirectory() as folder:
             for name in names:
-                found.fetch(name, Path(folder, TAG, name))
+                checkpoint.fetch(name, Path(folder, TAG, name))
             engine.load_checkpoint(folder, tag=TAG)
-    return told[0]
+    return shared[0]

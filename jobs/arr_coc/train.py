@@ -1,4 +1,4 @@
-"""One process: ``python -m vertex_job.launch -- -m arr_coc.train --config=FILE [--data=FILE]``.
+"""A process: ``python -m vertex_job.launch -- -m arr_coc.train --config=FILE [--data=FILE]``.
 
 torchrun starts it, and DeepSpeed reads the ranks that torchrun sets. Every so many steps all
 processes save, and at SIGTERM; a start resumes from the newest whole checkpoint.
@@ -37,7 +37,7 @@ HELD_BACK = 5
 
 
 def join() -> torch.device:
-    """Join the other processes: by NCCL if each has a GPU of its own, else by gloo."""
+    """Connect the processes, by NCCL if each has its own GPU, otherwise by gloo."""
     gpus, here = torch.cuda.device_count(), int(os.environ["LOCAL_WORLD_SIZE"])  # of torchrun
     device = torch.device("cpu")
     if gpus:
@@ -53,7 +53,7 @@ def join() -> torch.device:
 
 
 def train(engine: Any, data: Images, options: argparse.Namespace, stop: StopRequest) -> bool:
-    """Train to the last step, or to a stop; returns whether it is done."""
+    """Train until the last step or a stop request; return True after the last step."""
     checkpoints = Checkpoints(checkpoint_folder())
     step = sharded.resume(engine, checkpoints)
     rank, world = dist.get_rank(), dist.get_world_size()
@@ -65,28 +65,30 @@ def train(engine: Any, data: Images, options: argparse.Namespace, stop: StopRequ
         pixels, classes = mine.pixels.chunk(rounds), mine.classes.chunk(rounds)
         loss = torch.zeros(())
         for part in zip(pixels, classes, strict=True):
-            loss = engine(*(each.to(engine.device) for each in part))
+            loss = engine(*(tensor.to(engine.device) for tensor in part))
             engine.backward(loss)
             engine.step()  # changes weights in the last round
         step += 1
-        told = torch.tensor([int(stop.requested)], device=engine.device)
-        dist.all_reduce(told, op=dist.ReduceOp.MAX)  # each process gets SIGTERM at another moment
-        if step % options.checkpoint_every == 0 or step == options.steps or told.item():
+        stop_flag = torch.tensor([int(stop.requested)], device=engine.device)
+        dist.all_reduce(
+            stop_flag, op=dist.ReduceOp.MAX
+        )  # each process gets SIGTERM at another moment
+        if step % options.checkpoint_every == 0 or step == options.steps or stop_flag.item():
             sharded.save(engine, checkpoints)
             if rank == 0:
                 print(f"step {step}: loss {loss.item():.4f}, saved", flush=True)
-        if told.item() and step < options.steps:
+        if stop_flag.item() and step < options.steps:
             return False
     return True
 
 
 def finish(model: Model, test: Images, steps: int) -> None:
-    """Write weights and metrics where the model goes: ZeRO-2 leaves each process whole weights."""
+    """Write weights and metrics to the model's folder; with ZeRO-2 each process has all weights."""
     model.eval()
     device = model.balance.device
     with torch.no_grad():
-        found = model.scores(test.pixels.to(device)).argmax(dim=1)
-    right = (found == test.classes.to(device)).double().mean().item()
+        predicted = model.scores(test.pixels.to(device)).argmax(dim=1)
+    right = (predicted == test.classes.to(device)).double().mean().item()
     metrics = {"test_accuracy": round(right, 4), "steps": steps}
     weights, store = io.BytesIO(), store_at(model_folder())
     torch.save(model.state_dict(), weights)
@@ -96,7 +98,7 @@ def finish(model: Model, test: Images, steps: int) -> None:
 
 
 def split(data: Images) -> tuple[Images, Images]:
-    """Images to train on, and to test with."""
+    """Split images into training and test sets."""
     test = torch.arange(len(data.pixels)) % HELD_BACK == 0
     return (
         Images(data.pixels[~test], data.classes[~test]),
@@ -105,9 +107,13 @@ def split(data: Images) -> tuple[Images, Images]:
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Train to the end from wherever the last attempt came; returns the exit code."""
+    """Train from the newest checkpoint to the end, and return the exit code."""
     parser = argparse.ArgumentParser(prog="arr_coc.train")
-    parser.add_argument("--config", required=True, help="DeepSpeed's; a name is a file beside this")
+    parser.add_argument(
+        "--config",
+        required=True,
+        help="DeepSpeed configuration; a name without path is in this folder",
+    )
     parser.add_argument("--data", default="", help=".npz of images and labels: gs://, /gcs or path")
     parser.add_argument("--steps", type=int, default=1000)
     parser.add_argument("--checkpoint-every", type=int, default=100)

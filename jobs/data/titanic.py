@@ -34,7 +34,7 @@ FEATURES: Final = ("passenger_class", "sex", "age", "title", "party_size")
 
 
 def read_source() -> DataFrame:
-    """Return the data set, one row a passenger, names in the column ``rownames``.
+    """Return the data set, one row per passenger, with names in column ``rownames``.
 
     Raises:
         ValueError: it is not the data set this script was written for.
@@ -54,7 +54,7 @@ def read_source() -> DataFrame:
 
 
 def to_columns(table: DataFrame) -> dict[str, NDArray]:
-    """Return the columns of the job's layout (see ``titanic.data``), NaN where age is unknown.
+    """Return the columns that ``titanic.data`` expects; an unknown age is NaN.
 
     Two things are taken from a name such as "Allison, Master. Hudson Trevor". The title tells
     boys from men where age is missing. The surname gives the size of the party: how many on the
@@ -82,7 +82,7 @@ def to_columns(table: DataFrame) -> dict[str, NDArray]:
 
 
 def split_rows(table: DataFrame, seed: int = SEED) -> dict[str, NDArray[np.intp]]:
-    """Deal the rows to ``train``, ``val`` and ``test``, in equal shares of every stratum.
+    """Split the rows into ``train``, ``val`` and ``test``, with equal shares of every stratum.
 
     A stratum is survival x sex x class. Within one, passengers are ordered by a hash of seed and
     name: random in effect, and the same with every version of every library. Row order is kept.
@@ -104,7 +104,7 @@ def split_rows(table: DataFrame, seed: int = SEED) -> dict[str, NDArray[np.intp]
 
 
 def to_npz(columns: dict[str, NDArray], rows: NDArray[np.intp]) -> bytes:
-    """Return the content of one file: the given rows of every column, not compressed.
+    """Return the content of one uncompressed file with some rows of every column.
 
     ``np.savez`` gives every entry the same fixed date; compressed bytes would depend on zlib.
     """

@@ -1,1 +1,1 @@
-"""Data-parallel training of a digit classifier that survives the loss of any replica."""
+"""Data-parallel training of a digit classifier that continues after the loss of a replica."""

@@ -1,4 +1,4 @@
-"""The data, the model, and the batch of each step.
+"""Data, model, and the batch of each step.
 
 The images come with scikit-learn, so nothing is downloaded. Everything is in double precision: sums
 in another order then differ by 1e-15, and a run on three workers ends with the weights of one.
@@ -24,14 +24,14 @@ HELD_BACK = 5
 
 @dataclass(frozen=True)
 class Digits:
-    """Images of 8 x 8 pixels from 0 to 1 (N x 64, float64), and their digits (N, int64)."""
+    """Images of 8 x 8 pixels from 0 to 1 (N x 64, float64), with their digits (N, int64)."""
 
     images: torch.Tensor
     digits: torch.Tensor
 
 
 def load() -> tuple[Digits, Digits]:
-    """Images to train on, and to test with."""
+    """Load training and test images."""
     rows = torch.from_numpy(np.loadtxt(_data_file(), delimiter=","))
     x, y = rows[:, :64] / 16, rows[:, 64].long()
     test = torch.arange(len(x)) % HELD_BACK == 0
@@ -39,22 +39,22 @@ def load() -> tuple[Digits, Digits]:
 
 
 def _data_file() -> Path:
-    """The file behind ``sklearn.datasets.load_digits``: importing scikit-learn takes seconds."""
-    found = find_spec("sklearn")
-    if found is None or not found.submodule_search_locations:
-        raise SystemExit("error: scikit-learn is not installed; it has the data")
-    return Path(found.submodule_search_locations[0]) / "datasets/data/digits.csv.gz"
+    """Return the file of ``sklearn.datasets.load_digits``, without importing scikit-learn."""
+    spec = find_spec("sklearn")
+    if spec is None or not spec.submodule_search_locations:
+        raise SystemExit("error: install scikit-learn, which contains the data")
+    return Path(spec.submodule_search_locations[0]) / "datasets/data/digits.csv.gz"
 
 
 def new_model() -> nn.Module:
-    """The same weights on every rank and at every start."""
+    """Build the model, with the same weights on every rank and at every start."""
     torch.manual_seed(SEED)
     layers = nn.Sequential(nn.Linear(64, 64), nn.ReLU(), nn.Linear(64, CLASSES))
     return layers.double()
 
 
 def batch(data: Digits, step: int, size: int, rank: int, world: int) -> Digits:
-    """This rank's part of the global batch of a step.
+    """Return this rank's part of the global batch of a step.
 
     The global batch depends on the step alone. So a run that resumes sees the batches it would have
     seen, on any number of workers.
@@ -65,7 +65,7 @@ def batch(data: Digits, step: int, size: int, rank: int, world: int) -> Digits:
 
 
 def accuracy(model: nn.Module, data: Digits) -> float:
-    """Share of images whose digit is found."""
+    """Return the share of correctly classified images."""
     with torch.no_grad():
-        found = model(data.images).argmax(dim=1)
-    return float((found == data.digits).double().mean())
+        predicted = model(data.images).argmax(dim=1)
+    return float((predicted == data.digits).double().mean())

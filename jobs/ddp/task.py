@@ -1,4 +1,4 @@
-"""One process: ``python -m vertex_job.launch -- -m ddp.task [--steps N] [--checkpoint-every N]``.
+"""A process: ``python -m vertex_job.launch -- -m ddp.task [--steps N] [--checkpoint-every N]``.
 
 Every so many steps, and at SIGTERM, the first rank saves weights, optimizer and step while the
 training goes on. A start loads the newest whole checkpoint, on the same or another number of
@@ -40,7 +40,7 @@ def train(
     checkpoints: Checkpoints,
     stop: StopRequest,
 ) -> tuple[nn.Module, bool]:
-    """Train to the last step, or to a stop; returns the model and whether it is done."""
+    """Train until the last step or a stop request; return the model, and True if done."""
     model = new_model().to(me.device)
     optimizer = torch.optim.SGD(model.parameters(), lr=options.learning_rate, momentum=0.9)
     saver = StateSaver(checkpoints, me)
@@ -73,8 +73,8 @@ def train(
 
 
 def finish(model: nn.Module, test: Digits, steps: int, world: int) -> None:
-    """Write weights and metrics where the model goes."""
-    weights = {name: each.cpu().numpy() for name, each in model.state_dict().items()}
+    """Write weights and metrics to the model's folder."""
+    weights = {name: tensor.cpu().numpy() for name, tensor in model.state_dict().items()}
     packed = io.BytesIO()
     np.savez(packed, **weights)
     metrics = {"test_accuracy": round(accuracy(model.cpu(), test), 4), "steps": steps}
@@ -85,23 +85,25 @@ def finish(model: nn.Module, test: Digits, steps: int, world: int) -> None:
 
 
 def parse(argv: list[str] | None) -> argparse.Namespace:
-    """The arguments of a job file."""
+    """Parse the arguments of a job file."""
     parser = argparse.ArgumentParser(prog="ddp.task")
     parser.add_argument("--steps", type=int, default=400)
-    parser.add_argument("--batch", type=int, default=96, help="of all processes together")
+    parser.add_argument("--batch", type=int, default=96, help="global batch size of all processes")
     parser.add_argument("--learning-rate", type=float, default=0.05)
     parser.add_argument("--checkpoint-every", type=int, default=100)
     return parser.parse_args(argv)
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Train to the end from wherever the last attempt came; returns the exit code."""
+    """Train from the newest checkpoint to the end, and return the exit code."""
     options = parse(argv)
     stop = StopRequest()
     me = ranks.join()
     if options.batch % me.world:
         # Else the mean of the ranks' means were not the mean of the batch.
-        raise SystemExit(f"error: --batch {options.batch} is no multiple of {me.world} processes")
+        raise SystemExit(
+            f"error: --batch {options.batch} must be a multiple of {me.world} processes"
+        )
     try:
         train_set, test = load()
         model, done = train(options, me, train_set, Checkpoints(checkpoint_folder()), stop)

@@ -13,7 +13,7 @@ ROLES: Final = {"workerpool0": "primary", "workerpool1": "worker", "workerpool2"
 
 @dataclass(frozen=True)
 class Replica:
-    """A replica's role, its index in that role, and the addresses of the servers."""
+    """Role of a replica, its index in the role, and the addresses of the servers."""
 
     role: str
     index: int
@@ -21,12 +21,12 @@ class Replica:
 
     @property
     def port(self) -> int:
-        """Port of this replica, if it is a server."""
+        """Return the port of this replica, which must be a server."""
         return int(self.servers[self.index].rsplit(":", 1)[1])
 
 
 def this_replica() -> Replica:
-    """The replica that runs this process.
+    """Return the replica of this process.
 
     Raises:
         SystemExit: the worker pool has no role here, or there is no parameter server.
@@ -35,5 +35,7 @@ def this_replica() -> Replica:
     role = ROLES.get(spec["task"]["type"])
     servers = tuple(spec["cluster"].get("workerpool2", []))
     if role is None or not servers:
-        raise SystemExit("needs a primary, workers, and parameter servers as the third worker pool")
+        raise SystemExit(
+            "worker pools must be a primary, workers, and parameter servers, in this order"
+        )
     return Replica(role, int(spec["task"]["index"]), servers)

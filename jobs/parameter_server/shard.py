@@ -1,4 +1,4 @@
-"""A shard of the weights: the server that holds it, and the client of the workers.
+"""Shards of weights: server, and client for workers.
 
 Arrays are sent as ``.npy`` over HTTP, never as pickles. This is a small example of the pattern; for
 large models use a framework's own, such as TensorFlow's ParameterServerStrategy.
@@ -21,19 +21,19 @@ MAX_BYTES: Final = 64 * 1024 * 1024
 
 
 def pack(array: np.ndarray) -> bytes:
-    """An array as the bytes of an ``.npy`` file."""
+    """Convert an array to bytes of an ``.npy`` file."""
     buffer = io.BytesIO()
     np.save(buffer, array, allow_pickle=False)
     return buffer.getvalue()
 
 
 def unpack(data: bytes) -> np.ndarray:
-    """The array of an ``.npy`` file's bytes."""
+    """Convert bytes of an ``.npy`` file to an array."""
     return np.load(io.BytesIO(data), allow_pickle=False)
 
 
 class Server(ThreadingHTTPServer):
-    """Serves one shard: GET returns the weights, POST applies a gradient."""
+    """Server of one shard: GET returns the weights, POST applies a gradient."""
 
     daemon_threads = True
 
@@ -45,7 +45,7 @@ class Server(ThreadingHTTPServer):
 
 
 class Handler(BaseHTTPRequestHandler):
-    """One request of a worker."""
+    """Handler of a worker's request."""
 
     server: Server  # pyright: ignore[reportIncompatibleVariableOverride]
 
@@ -67,7 +67,7 @@ class Handler(BaseHTTPRequestHandler):
         return self._answer(200, b"")
 
     def log_message(self, format: str, *args: object) -> None:
-        """Log nothing: there are thousands of requests a second."""
+        """Disable logging of the thousands of requests per second."""
 
     def _answer(self, status: int, body: bytes) -> None:
         self.send_response(status)
@@ -77,7 +77,7 @@ class Handler(BaseHTTPRequestHandler):
 
 
 def call(host: str, body: bytes | None = None, patience: float = 300) -> bytes:
-    """GET, or POST ``body``. Wait for the server, because replicas start at different times."""
+    """Send GET, or POST with ``body``. Retry until the server has started."""
     deadline = time.monotonic() + patience
     while True:
         try:

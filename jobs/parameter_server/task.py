@@ -1,4 +1,4 @@
-"""One replica of the job: ``python -m parameter_server.task --data TRAIN.npz [--seconds N]``.
+"""Replica of the job: ``python -m parameter_server.task --data TRAIN.npz [--seconds N]``.
 
 Servers hold the weights of a logistic regression. Workers compute gradients on random batches and
 send them without waiting for each other. The primary evaluates and saves the model, which ends the
@@ -25,7 +25,7 @@ FEATURES: Final = 5
 
 
 def load(path: str) -> tuple[np.ndarray, np.ndarray]:
-    """Features of each Titanic passenger with a constant 1, and whether they survived."""
+    """Load the features of Titanic passengers, with a constant 1, and the labels (survival)."""
     with np.load(path, allow_pickle=False) as data:
         age = np.nan_to_num(data["age"].astype(float), nan=30.0) / 30
         female = (data["sex"] == "female").astype(float)
@@ -40,7 +40,7 @@ def load(path: str) -> tuple[np.ndarray, np.ndarray]:
 
 
 def shards(servers: tuple[str, ...]) -> list[np.ndarray]:
-    """Indices of the weights that each server holds."""
+    """Return the indices of the weights of each server."""
     return np.array_split(np.arange(FEATURES), len(servers))
 
 
@@ -50,7 +50,7 @@ def pull(servers: tuple[str, ...]) -> np.ndarray:
 
 
 def work(servers: tuple[str, ...], x: np.ndarray, y: np.ndarray, seed: int, until: float) -> int:
-    """Send gradients until ``until``, and return their number."""
+    """Send gradients until time ``until``, and return their number."""
     random, sent = np.random.default_rng(seed), 0
     while time.monotonic() < until:
         rows = random.integers(0, len(x), BATCH)

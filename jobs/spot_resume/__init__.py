@@ -1,1 +1,1 @@
-"""A training that can be preempted at any time, and goes on where it was."""
+"""Training that resumes from its last checkpoint after a preemption."""

@@ -1,4 +1,4 @@
-"""Logistic regression on Titanic passengers that survives its machine.
+"""Logistic regression on Titanic passengers that resumes after a loss of its machine.
 
 ``python -m spot_resume.task --data TRAIN.npz [--steps N] [--checkpoint-every N]``
 
@@ -23,14 +23,14 @@ BATCH, RATE, SEED = 64, 0.01, 7
 
 @dataclass
 class State:
-    """Everything the next step depends on."""
+    """State that the next step depends on."""
 
     weights: np.ndarray
     step: int = 0
     random: np.random.Generator = field(default_factory=lambda: np.random.default_rng(SEED))
 
     def advance(self, x: np.ndarray, y: np.ndarray) -> None:
-        """One step of stochastic gradient descent."""
+        """Compute one step of stochastic gradient descent."""
         rows = self.random.integers(0, len(x), BATCH)
         predicted = 1 / (1 + np.exp(-x[rows] @ self.weights))
         self.weights = self.weights - RATE * x[rows].T @ (predicted - y[rows]) / BATCH
@@ -38,7 +38,7 @@ class State:
 
 
 def folder(variable: str, default: str) -> Path:
-    """A directory the service names: gs://BUCKET/PATH is mounted as /gcs/BUCKET/PATH."""
+    """Return the mounted path (/gcs/BUCKET/PATH) of a directory variable (gs://BUCKET/PATH)."""
     name = os.environ.get(variable, default)
     path = Path("/gcs/" + name.removeprefix("gs://") if name.startswith("gs://") else name)
     path.mkdir(parents=True, exist_ok=True)
@@ -54,7 +54,7 @@ def save(state: State, checkpoints: Path) -> None:
 
 
 def restore(checkpoints: Path) -> State | None:
-    """The newest checkpoint that can be read, or None."""
+    """Return the state of the newest valid checkpoint, or None."""
     for path in sorted(checkpoints.glob("step-*.npz"), reverse=True):
         try:
             with np.load(path, allow_pickle=False) as saved:
@@ -62,12 +62,12 @@ def restore(checkpoints: Path) -> State | None:
                 state.random.bit_generator.state = json.loads(str(saved["random"]))
                 return state
         except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as bad:
-            print(f"{path.name} is not complete ({bad}); trying the one before", flush=True)
+            print(f"{path.name} is incomplete ({bad}); trying the previous checkpoint", flush=True)
     return None
 
 
 def load(path: str) -> tuple[np.ndarray, np.ndarray]:
-    """Features of each passenger with a constant 1, and whether they survived."""
+    """Load the features of passengers, with a constant 1, and the labels (survival)."""
     with np.load(path, allow_pickle=False) as data:
         age = np.nan_to_num(data["age"].astype(float), nan=30.0) / 30
         female = (data["sex"] == "female").astype(float)
@@ -82,7 +82,7 @@ def load(path: str) -> tuple[np.ndarray, np.ndarray]:
 
 
 def main(argv: list[str] | None = None) -> State:
-    """Train to the end from wherever the last run came."""
+    """Train from the newest checkpoint to the end."""
     parser = argparse.ArgumentParser(prog="spot_resume.task")
     parser.add_argument("--data", required=True)
     parser.add_argument("--steps", type=int, default=20_000)

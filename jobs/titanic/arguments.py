@@ -1,4 +1,4 @@
-"""The job's command line: checked before anything is read, so that a typo costs no machine time."""
+"""Command line of the job, validated before any data is read."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 
 def parse_arguments(argv: list[str] | None = None) -> argparse.Namespace:
-    """Return the arguments; wrong usage is explained on stderr and exits with 2."""
+    """Parse the arguments; print mistakes to stderr and exit with code 2."""
     parser = argparse.ArgumentParser(
         prog="python -m titanic.task",
         description="Train a classifier of survival on the Titanic.",
@@ -19,25 +19,30 @@ def parse_arguments(argv: list[str] | None = None) -> argparse.Namespace:
     )
     data = parser.add_argument_group("data (gs:// URIs or paths)")
     data.add_argument("--train", required=True, help="training split, .npz")
-    data.add_argument("--val", required=True, help="validation split, .npz: decides when to stop")
-    data.add_argument("--test", help="held-out split, .npz: only measured")
+    data.add_argument("--val", required=True, help="validation split, .npz, for early stopping")
+    data.add_argument("--test", help="held-out test split, .npz, for metrics only")
     data.add_argument(
-        "--output-dir", default=os.environ.get("AIP_MODEL_DIR"), help="where all artifacts go"
+        "--output-dir", default=os.environ.get("AIP_MODEL_DIR"), help="folder of all artifacts"
     )
     positive_int, fraction = _number(int, above=0), _number(float, at_least=0, below=1)
     tuning = parser.add_argument_group("training")
-    tuning.add_argument("--epochs", type=positive_int, default=200, help="at most so many")
+    tuning.add_argument("--epochs", type=positive_int, default=200, help="maximum number of epochs")
     tuning.add_argument("--learning-rate", type=_number(float, above=0), default=0.001, help="step")
     tuning.add_argument("--batch-size", type=positive_int, default=32, help="passengers a step")
-    tuning.add_argument("--patience", type=positive_int, default=20, help="epochs to wait")
-    tuning.add_argument("--hidden", type=_widths, default=[32, 16], help="layer widths, as 32,16")
-    tuning.add_argument("--dropout", type=fraction, default=0.2, help="fraction of units")
+    tuning.add_argument(
+        "--patience",
+        type=positive_int,
+        default=20,
+        help="epochs without improvement until the training stops",
+    )
+    tuning.add_argument("--hidden", type=_widths, default=[32, 16], help="layer widths, like 32,16")
+    tuning.add_argument("--dropout", type=fraction, default=0.2, help="fraction of dropped units")
     tuning.add_argument("--weight-decay", type=fraction, default=0.01, help="of AdamW")
     tuning.add_argument("--seed", type=_number(int, at_least=0), default=0, help="of everything")
     args = parser.parse_args(argv)
     if not args.output_dir:
         parser.error(
-            "nowhere to write to: AIP_MODEL_DIR is not set. Hint: give the job a "
+            "no output folder: AIP_MODEL_DIR is not set. Hint: give the job a "
             "baseOutputDirectory, or pass --output-dir"
         )
     return args

@@ -1,4 +1,4 @@
-"""Reads one split of the passengers from an ``.npz`` file and refuses what cannot be trained on.
+"""Reader of one split of the passengers from an ``.npz`` file, with validation.
 
 Layout (written by ``jobs/data/titanic.py``): one array a column, all of one length.
 
@@ -33,7 +33,7 @@ LABEL = "survived"
 
 @dataclass(frozen=True)
 class Split:
-    """Passengers of one split: raw columns by name, and whether each survived."""
+    """Passengers of one split: raw columns by name, and labels (survival)."""
 
     columns: dict[str, NDArray]
     survived: NDArray[np.float32]
@@ -52,8 +52,8 @@ def load_split(uri: str) -> Split:
     arrays = _read_arrays(uri)
     missing = [name for name in (*FEATURES, LABEL) if name not in arrays]
     if missing:
-        found = ", ".join(sorted(arrays)) or "none"
-        raise JobError(f"{uri}: missing arrays: {', '.join(missing)} (found: {found})")
+        names = ", ".join(sorted(arrays)) or "none"
+        raise JobError(f"{uri}: missing arrays: {', '.join(missing)} (found: {names})")
     columns = {name: arrays[name] for name in FEATURES}
     label = arrays[LABEL]
     _check(uri, columns, label)

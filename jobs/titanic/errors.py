@@ -1,4 +1,4 @@
-"""The one exception the job reports as a plain line."""
+"""Exception that the job reports as a single line."""
 
 from __future__ import annotations
 

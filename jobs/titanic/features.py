@@ -1,4 +1,4 @@
-"""From raw columns to the numbers a network takes; everything learned is learned on train.
+"""Conversion of raw columns to inputs of the network, fitted on the training split.
 
 Category lists, medians, mean and deviation come from the training split alone, so that validation
 and test stay unseen. They travel inside ``model.pt``: a model without them is of no use.
@@ -27,7 +27,7 @@ SMALL_PARTY, LARGE_PARTY = 2, 5
 
 @dataclass(frozen=True)
 class Preprocessing:
-    """What was fitted on the training split.
+    """Preprocessing that was fitted on the training split.
 
     Attributes:
         categories: for each categorical column the values that have an input of their own; all
@@ -46,7 +46,7 @@ class Preprocessing:
 
     @property
     def feature_names(self) -> list[str]:
-        """Names of the network's inputs, in order."""
+        """Return the names of the network's inputs, in order."""
         encoded = [
             f"{column}={value}"
             for column, values in self.categories.items()
@@ -55,12 +55,12 @@ class Preprocessing:
         return [*encoded, "age", "age_missing"]
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain lists, numbers and text, so that ``torch.load(weights_only=True)`` reads it."""
+        """Convert to plain lists, numbers and text, for ``torch.load(weights_only=True)``."""
         return asdict(self)
 
 
 def fit(columns: Columns) -> Preprocessing:
-    """Decide categories, imputation and scaling on `columns`, which must be the training split.
+    """Fit categories, imputation and scaling on `columns`, which must be the training split.
 
     Raises:
         JobError: not one age is known.
@@ -70,7 +70,7 @@ def fit(columns: Columns) -> Preprocessing:
     age = columns["age"].astype(np.float64)
     known = ~np.isnan(age)
     if not known.any():
-        raise JobError("the training split has no known age: nothing to impute from")
+        raise JobError("the training split has no known age to impute from")
     median = float(np.median(age[known]))
     medians = {
         title: float(np.median(age[known & (titles == title)]))
@@ -84,7 +84,7 @@ def fit(columns: Columns) -> Preprocessing:
 
 
 def transform(columns: Columns, fitted: Preprocessing) -> NDArray[np.float32]:
-    """Return the inputs, one row a passenger, one column for each of ``fitted.feature_names``."""
+    """Return the inputs: one row per passenger, one column per name in ``feature_names``."""
     parts = []
     for name, values in fitted.categories.items():
         categorised = _categorise(_text(columns, name), values)
@@ -98,7 +98,7 @@ def transform(columns: Columns, fitted: Preprocessing) -> NDArray[np.float32]:
 
 
 def _text(columns: Columns, name: str) -> NDArray[np.str_]:
-    """A categorical column as text; ``party`` is derived, the others are in the data."""
+    """Return a categorical column as text; ``party`` is derived from other columns."""
     if name != "party":
         return columns[name].astype(str)
     size = columns["party_size"]

@@ -1,4 +1,4 @@
-"""The job's log: shown while it runs, and kept to become ``training.log``."""
+"""Log of the job: written to the terminal and collected for ``training.log``."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import sys
 
 
 class JobLog:
-    """Sends what the process logs to the terminal and keeps a copy.
+    """Log handler that writes to the terminal and keeps a copy.
 
     Warnings and errors go to stderr and everything else to stdout, because Vertex AI files a line
     under severity ERROR or INFO by the stream it came from.
@@ -28,5 +28,5 @@ class JobLog:
         logging.getLogger("matplotlib").setLevel(logging.WARNING)
 
     def content(self) -> bytes:
-        """Return everything logged so far."""
+        """Return the log so far."""
         return self._copy.getvalue().encode()

@@ -1,4 +1,4 @@
-"""The network, and ``model.pt``: everything that is needed to load and use it."""
+"""The network, and ``model.pt``, which contains the model and its preprocessing."""
 
 # torch comes with the training image; the development environment does not install it.
 # pyright: reportMissingImports=false
@@ -19,7 +19,7 @@ THRESHOLD = 0.5
 
 
 class SurvivalNet(nn.Module):
-    """A multilayer perceptron; its output is the logit of surviving, one number a passenger."""
+    """Multilayer perceptron with one output per passenger: the logit of survival."""
 
     def __init__(self, inputs: int, hidden: list[int], dropout: float) -> None:
         super().__init__()
@@ -38,13 +38,13 @@ class SurvivalNet(nn.Module):
 
 @dataclass(frozen=True)
 class Classifier:
-    """A trained network with the preprocessing it was trained with."""
+    """Trained network with its preprocessing."""
 
     net: SurvivalNet
     preprocessing: Preprocessing
 
     def probabilities(self, columns: Columns) -> Tensor:
-        """Return the probability of surviving for raw columns as ``titanic.data`` describes."""
+        """Return the probabilities of survival for raw columns (see ``titanic.data``)."""
         features = torch.from_numpy(transform(columns, self.preprocessing))
         device = next(self.net.parameters()).device
         self.net.eval()
@@ -69,7 +69,7 @@ class Classifier:
         return content.getvalue()
 
     def portable(self) -> PortableModel:
-        """Return the same model without PyTorch."""
+        """Convert to a model without PyTorch."""
         linear = [layer for layer in self.net.layers if isinstance(layer, nn.Linear)]
         layers = [
             (layer.weight.detach().cpu().numpy(), layer.bias.detach().cpu().numpy())
@@ -79,14 +79,14 @@ class Classifier:
 
 
 def load(content: bytes) -> Classifier:
-    """Rebuild the classifier from the content of ``model.pt``, on the CPU.
+    """Load the classifier from the content of ``model.pt``, on the CPU.
 
     Raises:
         JobError: the file was written in another format.
     """
     saved = torch.load(io.BytesIO(content), map_location="cpu", weights_only=True)
     if saved.get("format") != FORMAT:
-        raise JobError(f"model.pt has format {saved.get('format')!r}, this code reads {FORMAT}")
+        raise JobError(f"model.pt has format {saved.get('format')!r}, but this code reads {FORMAT}")
     net = SurvivalNet(**saved["architecture"])
     net.load_state_dict(saved["state_dict"])
     return Classifier(net, Preprocessing(**saved["preprocessing"]))

@@ -1,4 +1,4 @@
-"""``model.json``: the trained network as numbers, which predicts with numpy alone.
+"""``model.json``: the trained network for predictions with only numpy.
 
 A serving image without PyTorch is a tenth as large, and starts in a second.
 """
@@ -21,7 +21,7 @@ FORMAT = 1
 FIELDS = {
     "passenger_class": (int, "a whole number"),
     "sex": (str, "text"),
-    "age": ((int, float), "a number, or null where it is not known"),
+    "age": ((int, float), "a number, or null if unknown"),
     "title": (str, "text"),
     "party_size": (int, "a whole number"),
 }
@@ -29,13 +29,13 @@ FIELDS = {
 
 @dataclass(frozen=True)
 class PortableModel:
-    """A multilayer perceptron: weights (outputs x inputs) and biases of each layer."""
+    """Multilayer perceptron with weights (outputs x inputs) and biases of each layer."""
 
     layers: Sequence[tuple[NDArray[np.float32], NDArray[np.float32]]]
     preprocessing: Preprocessing
 
     def probabilities(self, columns: Columns) -> NDArray[np.float32]:
-        """Return the probability of surviving; agrees with ``model.Classifier`` to six decimals."""
+        """Return the probabilities of survival, equal to ``model.Classifier`` to six decimals."""
         values = transform(columns, self.preprocessing)
         for index, (weights, biases) in enumerate(self.layers):
             # All layers but the first take what the one before has activated: ReLU.
@@ -59,7 +59,9 @@ def load(content: bytes) -> PortableModel:
     """
     saved = json.loads(content)
     if saved.get("format") != FORMAT:
-        raise ValueError(f"model.json has format {saved.get('format')!r}, this code reads {FORMAT}")
+        raise ValueError(
+            f"model.json has format {saved.get('format')!r}, but this code reads {FORMAT}"
+        )
     layers = [
         (np.array(weights, np.float32), np.array(biases, np.float32))
         for weights, biases in saved["layers"]
@@ -68,40 +70,43 @@ def load(content: bytes) -> PortableModel:
 
 
 def parse(passenger: Any) -> dict[str, Any]:
-    """Return a passenger of a request; an age that is not known becomes NaN.
+    """Validate and convert a passenger of a request; an unknown age becomes NaN.
 
     Raises:
         ValueError: it is no passenger as FIELDS describe one.
     """
     if not isinstance(passenger, dict):
-        raise ValueError(f"is no object with {', '.join(FIELDS)}")
+        raise ValueError(f"the passenger must be an object with {', '.join(FIELDS)}")
     if unknown := passenger.keys() - FIELDS.keys():
-        raise ValueError(f"has {min(unknown)!r}, which is none of {', '.join(FIELDS)}")
-    found = {"age": math.nan} | {
+        raise ValueError(f"has {min(unknown)!r}, which is not one of {', '.join(FIELDS)}")
+    result = {"age": math.nan} | {
         name: v for name, v in passenger.items() if (name, v) != ("age", None)
     }
     for name, (kind, called) in FIELDS.items():
-        value = found.get(name)
+        value = result.get(name)
         if kind is int and isinstance(value, float) and value.is_integer():
-            found[name] = value = int(value)  # gRPC has no other numbers
+            result[name] = value = int(value)  # gRPC has no other numbers
         if not isinstance(value, kind) or isinstance(value, bool):
             raise ValueError(f"{name} is {json.dumps(value)}, not {called}")
-    return found
+    return result
 
 
 def columns(passengers: Sequence[Mapping[str, Any]]) -> Columns:
-    """Return parsed passengers column by column, as ``titanic.data`` describes them."""
-    return {name: np.array([each[name] for each in passengers]) for name in FIELDS}
+    """Return parsed passengers by column (see ``titanic.data``)."""
+    return {name: np.array([passenger[name] for passenger in passengers]) for name in FIELDS}
 
 
 def passengers(columns: Columns) -> list[dict[str, Any]]:
-    """Return the passengers of a split, as a request has them."""
+    """Return the passengers of a split in the form of requests."""
     rows = zip(*(columns[name].tolist() for name in FIELDS), strict=True)
     named = [dict(zip(FIELDS, row, strict=True)) for row in rows]
-    return [each | {"age": None if math.isnan(each["age"]) else each["age"]} for each in named]
+    return [
+        passenger | {"age": None if math.isnan(passenger["age"]) else passenger["age"]}
+        for passenger in named
+    ]
 
 
 def predictions_jsonl(columns: Columns, probabilities: Sequence[float]) -> bytes:
-    """Return ``predictions.jsonl``: the script's own predictions, to hold an endpoint's against."""
+    """Return ``predictions.jsonl``: the model's predictions, to compare with an endpoint's."""
     rows = zip(passengers(columns), probabilities, strict=True)
     return "".join(f"{json.dumps({'instance': i, 'prediction': p})}\n" for i, p in rows).encode()

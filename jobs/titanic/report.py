@@ -1,4 +1,4 @@
-"""What a run leaves beside its model: metrics, the history of its epochs, a picture of them."""
+"""Reports of a run: metrics, history of epochs, and curves."""
 
 # matplotlib comes with the training environment; the development environment does not install it.
 # pyright: reportMissingImports=false
@@ -23,12 +23,12 @@ class Epoch:
 
 
 def best_epoch(history: Sequence[Epoch]) -> Epoch:
-    """The first epoch with the lowest validation loss: the one whose weights are kept."""
+    """Return the first epoch with the lowest validation loss, whose weights are saved."""
     return min(history, key=lambda epoch: epoch.validation_loss)
 
 
 def metrics_json(metrics: Mapping[str, Any], run: Mapping[str, Any]) -> bytes:
-    """Return ``metrics.json``: the metrics at the top, what differs from run to run under ``run``.
+    """Return ``metrics.json``: metrics, and values that vary between runs under ``run``.
 
     Two runs with the same data and arguments agree in everything but ``run``.
 
@@ -40,7 +40,7 @@ def metrics_json(metrics: Mapping[str, Any], run: Mapping[str, Any]) -> bytes:
 
 
 def history_csv(history: Sequence[Epoch]) -> bytes:
-    """Return ``eval_history.csv``, one line an epoch, numbers at full precision."""
+    """Return ``eval_history.csv``, one line per epoch, with full precision."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(["epoch", "train_loss", "validation_loss", "validation_accuracy"])
@@ -51,7 +51,7 @@ def history_csv(history: Sequence[Epoch]) -> bytes:
 
 
 def curves_png(history: Sequence[Epoch]) -> bytes:
-    """Return ``curves.png``: losses and validation accuracy by epoch, the kept epoch marked."""
+    """Return ``curves.png``: losses and validation accuracy by epoch, marking the best epoch."""
     # Figure alone, without pyplot: no display, no global state.
     from matplotlib.figure import Figure
 

@@ -1,4 +1,4 @@
-"""Reads and writes whole objects by ``gs://`` URI or local path.
+"""Reads and writes of whole objects by ``gs://`` URI or local path.
 
 Objects are fetched with the official client rather than expected on disk: Vertex AI copies nothing
 from Cloud Storage to the machine beforehand. A path below ``/gcs/`` is a local path here.
@@ -22,7 +22,7 @@ SCHEME = "gs://"
 
 
 def is_gcs(uri: str) -> bool:
-    """Whether `uri` names a Cloud Storage object or prefix, rather than a local path."""
+    """Return True if `uri` is a ``gs://`` URI, not a local path."""
     return uri.startswith(SCHEME)
 
 
@@ -39,7 +39,7 @@ def split_uri(uri: str) -> tuple[str, str]:
 
 
 def join(directory: str, name: str) -> str:
-    """Return the URI or path of `name` in `directory`, whether or not that ends in a slash."""
+    """Return the URI or path of `name` in `directory`, with or without a trailing slash."""
     return f"{directory.rstrip('/')}/{name}" if is_gcs(directory) else str(Path(directory, name))
 
 
@@ -59,7 +59,7 @@ def read_bytes(uri: str) -> bytes:
 
 
 def write_bytes(uri: str, data: bytes, content_type: str) -> None:
-    """Write an object or a file; readers see the old content or the new, never a part.
+    """Write an object or a file atomically.
 
     Raises:
         JobError: the bucket or folder is missing, may not be written, or cannot be reached.
@@ -87,7 +87,7 @@ def _write_file(path: Path, data: bytes) -> None:
 
 @lru_cache(maxsize=1)
 def _client() -> Client:
-    """The storage client: of the job's own project, and of the emulator if one is named.
+    """Return the storage client, for the emulator if its variable is set.
 
     The code runs in a project of Google's, so the client must not guess the project from its
     surroundings. STORAGE_EMULATOR_HOST is honoured by the client itself; an emulator knows no
@@ -109,7 +109,7 @@ def _blob(uri: str) -> Blob:
 
 @contextmanager
 def _plain_errors(verb: str, uri: str, role: str) -> Iterator[None]:
-    """Turn what the client raises into one line that says what to do."""
+    """Convert errors of the client to one line with a hint."""
     from google.api_core import exceptions
     from google.auth.exceptions import GoogleAuthError
 
@@ -119,7 +119,7 @@ def _plain_errors(verb: str, uri: str, role: str) -> Iterator[None]:
         what = "object" if verb == "read" else "bucket"
         raise JobError(f"cannot {verb} {uri}: no such {what}") from error
     except (exceptions.Forbidden, exceptions.Unauthorized) as error:
-        hint = f"give the job's service account {role} on the bucket"
+        hint = f"grant the job's service account {role} on the bucket"
         raise JobError(f"cannot {verb} {uri}: permission denied. Hint: {hint}") from error
     # OSError: connection errors of the HTTP library, and a project that cannot be determined.
     except (exceptions.GoogleAPIError, GoogleAuthError, OSError) as error:

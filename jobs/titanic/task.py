@@ -1,4 +1,4 @@
-"""The training job: ``python -m titanic.task --train URI --val URI [--test URI] ...``.
+"""Training job: ``python -m titanic.task --train URI --val URI [--test URI] ...``.
 
 All artifacts of a run go together into one directory, AIP_MODEL_DIR unless --output-dir is given:
 ``model.pt``, ``model.json`` (the same without PyTorch: ``titanic.serve`` loads it),
@@ -94,12 +94,12 @@ def run(args: argparse.Namespace, job_log: JobLog) -> None:
 
 
 def _report(metrics: dict[str, Any]) -> None:
-    """Report to the tuning job. The test split stays out of the choice among its trials."""
+    """Report the validation metrics to the tuning job, without the test split."""
     try:
         from vertex_job.metrics import report_metric
     except ModuleNotFoundError:
         raise JobError(
-            "this is a trial, and nothing reports its metric: vertex_job is not installed. "
+            "this trial cannot report its metric: vertex_job is not installed. "
             'Hint: add "${packages.vertex-job}" to packageUris'
         ) from None
     report_metric("accuracy", metrics["validation_accuracy"], metrics["best_epoch"])
@@ -118,7 +118,7 @@ def _examples(split: Split, fitted: features.Preprocessing, device: torch.device
 def _metrics(
     splits: dict[str, Split], history: list[report.Epoch], content: bytes, params: Hyperparameters
 ) -> dict[str, Any]:
-    """Measure the model as it was saved: what is reported is what a user will load."""
+    """Compute metrics of the saved model, which users will load."""
     classifier = model.load(content)
     best = report.best_epoch(history)
     metrics: dict[str, Any] = {}
@@ -165,7 +165,7 @@ def _write_artifacts(
 
 
 def _save_log_of_failure(directory: str, job_log: JobLog) -> None:
-    """Leave the log beside where the model would be; the first error stays the one that counts."""
+    """Save the log beside the model's path after a failure, without hiding the first error."""
     try:
         write_bytes(join(directory, "training.log"), job_log.content(), "text/plain")
     except JobError as error:

@@ -1,4 +1,4 @@
-"""The training loop: mini-batches, early stopping on validation loss, best weights restored."""
+"""Training loop with mini-batches, and early stopping that restores the best weights."""
 
 # torch comes with the training image; the development environment does not install it.
 # pyright: reportMissingImports=false
@@ -24,7 +24,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Hyperparameters:
-    """What a run is decided by, besides its data. Patience is counted in epochs."""
+    """Hyperparameters of a run. Patience is a number of epochs."""
 
     epochs: int
     learning_rate: float
@@ -38,19 +38,19 @@ class Hyperparameters:
 
 @dataclass(frozen=True)
 class Examples:
-    """Inputs and labels of one split, on the device that trains."""
+    """Inputs and labels of one split, on the training device."""
 
     features: Tensor
     labels: Tensor
 
 
 def pick_device() -> torch.device:
-    """The GPU if the machine has one, else the CPU."""
+    """Return the GPU if the machine has one, otherwise the CPU."""
     return torch.device("cuda" if torch.cuda.is_available() else "cpu")
 
 
 def make_reproducible(seed: int) -> None:
-    """Make two runs with the same arguments on the same kind of machine give the same numbers."""
+    """Seed all generators, so that equal runs on equal machines give equal results."""
     # cuBLAS is deterministic only with this set, and reads it when CUDA starts.
     os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
     random.seed(seed)
@@ -64,7 +64,7 @@ def make_reproducible(seed: int) -> None:
 def train(
     train_set: Examples, validation_set: Examples, params: Hyperparameters
 ) -> tuple[SurvivalNet, list[Epoch]]:
-    """Train until the validation loss has not improved for `params.patience` epochs.
+    """Train until the validation loss does not improve for `params.patience` epochs.
 
     Returns:
         The network with the weights of its best epoch, and every epoch's figures.
@@ -135,7 +135,7 @@ def _train_epoch(
 def _check_loss(number: int, train_loss: float, loss: float, learning_rate: float) -> None:
     if not (math.isfinite(train_loss) and math.isfinite(loss)):
         raise JobError(
-            f"epoch {number}: the loss is not a number (training {train_loss}, validation {loss}). "
+            f"epoch {number}: the loss is not finite (training {train_loss}, validation {loss}). "
             f"Hint: lower --learning-rate (is {learning_rate:g})"
         )
 

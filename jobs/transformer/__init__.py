@@ -1,1 +1,1 @@
-"""A GPT for time series: flash attention, bfloat16, data parallel, background checkpoints."""
+"""GPT for time series: flash attention, bfloat16, data parallelism, background checkpoints."""

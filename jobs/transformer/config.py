@@ -1,4 +1,4 @@
-"""The configuration file of a training, in YAML."""
+"""Configuration file of a training, in YAML."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ _PRECISION = ("bfloat16", "float32")
 
 
 class ConfigError(Exception):
-    """A configuration that cannot be used; the message names the key."""
+    """The configuration is invalid; the message names the key."""
 
 
 @dataclass(frozen=True)
 class Config:
-    """Model and training. Sizes are counts; ``context`` and ``batch`` are tokens and series."""
+    """Configuration of model and training. ``context`` is in tokens, ``batch`` in series."""
 
     layers: int = 12
     heads: int = 12

@@ -1,4 +1,4 @@
-"""Time series as tokens, in shards that are mapped into memory.
+"""Time series as tokens, in memory-mapped shards.
 
 A shard is a ``.npy`` file of uint16, series x tokens: each value of a series is rounded to one of
 ``vocabulary`` levels. ``python -m transformer.data --out FOLDER`` writes shards of made-up series.
@@ -18,11 +18,11 @@ _DEVIATIONS = 4.0
 
 
 class DataError(Exception):
-    """Shards that cannot be trained on; the message names the file."""
+    """The shards are invalid; the message names the file."""
 
 
 def quantize(values: np.ndarray, vocabulary: int) -> np.ndarray:
-    """Round series (N x T) to levels (N x T, uint16), each by its own mean and deviation."""
+    """Quantize series (N x T) to levels (uint16), each scaled by its mean and deviation."""
     mean, deviation = values.mean(axis=1, keepdims=True), values.std(axis=1, keepdims=True)
     scaled = (values - mean) / np.maximum(deviation, 1e-9) / _DEVIATIONS
     levels = np.clip((scaled + 1) / 2 * vocabulary, 0, vocabulary - 1)
@@ -30,7 +30,7 @@ def quantize(values: np.ndarray, vocabulary: int) -> np.ndarray:
 
 
 def made_up(series: int, length: int, vocabulary: int, seed: int = SEED) -> np.ndarray:
-    """Make up series of three waves and noise (series x length, uint16)."""
+    """Generate series of three waves and noise (series x length, uint16)."""
     random = np.random.default_rng(seed)
     time = np.arange(length)
     waves = [
@@ -42,7 +42,7 @@ def made_up(series: int, length: int, vocabulary: int, seed: int = SEED) -> np.n
 
 
 class Series:
-    """Series of all shards, of which each step takes a batch."""
+    """Series of all shards, with a batch for each step."""
 
     def __init__(self, shards: Sequence[np.ndarray], context: int, vocabulary: int) -> None:
         self._shards, self._context, self._vocabulary = shards, context, vocabulary
@@ -50,10 +50,12 @@ class Series:
 
     @classmethod
     def open(cls, folder: str, context: int, vocabulary: int) -> Series:
-        """Map the shards of a folder. Raises DataError."""
+        """Memory-map the shards of a folder. Raises DataError."""
         files = sorted(Path(folder).glob("*.npy"))
         if not files:
-            raise DataError(f"{folder} has no .npy files; `python -m transformer.data` writes some")
+            raise DataError(
+                f"{folder} has no .npy files; generate some with `python -m transformer.data`"
+            )
         shards: list[np.ndarray] = []
         for file in files:
             try:
@@ -62,9 +64,9 @@ class Series:
                 raise DataError(f"{file} cannot be read: {error}") from None
             if shard.dtype != np.uint16 or shard.ndim != 2 or not len(shard):
                 kind = f"{shard.dtype}, {' x '.join(map(str, shard.shape))}"
-                raise DataError(f"{file} must be uint16, series x tokens; it is {kind}")
+                raise DataError(f"{file} must be uint16 with shape series x tokens, but is {kind}")
             if shard.shape[1] <= context:
-                raise DataError(f"{file}: series of {shard.shape[1]} tokens need a smaller context")
+                raise DataError(f"{file}: series have {shard.shape[1]} tokens: reduce context")
             shards.append(shard)
         return cls(shards, context, vocabulary)
 
@@ -83,7 +85,7 @@ class Series:
             ]
         )
         if (highest := int(samples.max())) >= self._vocabulary:
-            raise DataError(f"the data has level {highest}; vocabulary is {self._vocabulary}")
+            raise DataError(f"the data has level {highest}, but vocabulary is {self._vocabulary}")
         return samples.astype(np.int64)
 
     def _sample(self, row: int, place: float) -> np.ndarray:
@@ -94,12 +96,14 @@ class Series:
 
 
 def main(argv: list[str] | None = None) -> None:
-    """Write shards of made-up series."""
+    """Write shards of generated series."""
     parser = argparse.ArgumentParser(prog="transformer.data", description=main.__doc__)
-    parser.add_argument("--out", type=Path, required=True, help="folder, which may be below /gcs")
+    parser.add_argument(
+        "--out", type=Path, required=True, help="output folder, local or below /gcs"
+    )
     parser.add_argument("--shards", type=int, default=4)
-    parser.add_argument("--series", type=int, default=256, help="of one shard")
-    parser.add_argument("--length", type=int, default=4096, help="tokens of a series")
+    parser.add_argument("--series", type=int, default=256, help="number of series per shard")
+    parser.add_argument("--length", type=int, default=4096, help="number of tokens per series")
     parser.add_argument("--vocabulary", type=int, default=1024)
     options = parser.parse_args(argv)
     options.out.mkdir(parents=True, exist_ok=True)

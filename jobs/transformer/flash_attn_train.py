@@ -1,4 +1,4 @@
-"""The training as one script: ``python3 flash_attn_train.py --config FILE [--data FOLDER]``.
+"""Training as one script: ``python3 flash_attn_train.py --config FILE [--data FOLDER]``.
 
 On a machine with several GPUs it starts torchrun itself, unless torchrun started it.
 """

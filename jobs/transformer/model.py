@@ -1,4 +1,4 @@
-"""A GPT over levels of a time series, and the attention kernel that it runs with."""
+"""GPT over levels of a time series, and the choice of its attention kernel."""
 
 # torch comes with the training image; the development environment does not install it.
 # pyright: reportMissingImports=false
@@ -22,7 +22,7 @@ KERNELS = {
 
 
 class Block(nn.Module):
-    """Attention and a feed-forward part, each on the normalized sum of those before."""
+    """Transformer block with attention and a feed-forward layer."""
 
     def __init__(self, config: Config) -> None:
         super().__init__()
@@ -34,7 +34,7 @@ class Block(nn.Module):
         self.down = nn.Linear(4 * width, width, bias=False)
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        """N x T x width, twice."""
+        """Apply the block to an N x T x width tensor."""
         n, t, width = x.shape
         heads = self.qkv(self.norm1(x)).view(n, t, 3, self.heads, width // self.heads)
         q, k, v = heads.permute(2, 0, 3, 1, 4)
@@ -44,7 +44,7 @@ class Block(nn.Module):
 
 
 class Transformer(nn.Module):
-    """Predicts the next level of a series from those before."""
+    """Model that predicts the next level of a series from the previous levels."""
 
     def __init__(self, config: Config) -> None:
         super().__init__()
@@ -55,7 +55,7 @@ class Transformer(nn.Module):
         self.head = nn.Linear(config.width, config.vocabulary, bias=False)
 
     def forward(self, tokens: torch.Tensor) -> torch.Tensor:
-        """Return the mean loss of samples (N x T + 1): each token after the first is predicted."""
+        """Return the mean loss of samples (N x T + 1), predicting each token after the first."""
         inputs, targets = tokens[:, :-1], tokens[:, 1:]
         x = self.tokens(inputs) + self.places.weight[: inputs.shape[1]]
         for block in self.blocks:
@@ -75,7 +75,7 @@ def new_model(config: Config) -> Transformer:
 
 
 def choose_attention(config: Config, device: torch.device, dtype: torch.dtype) -> str:
-    """Return the name of the kernel: the configured one, or the fastest that works here.
+    """Return the configured kernel, or the fastest kernel that works on this machine.
 
     Raises ConfigError if the configured one does not work.
     """
@@ -91,14 +91,14 @@ def choose_attention(config: Config, device: torch.device, dtype: torch.dtype) -
             return name
         except RuntimeError as error:
             reason = str(error).partition("\n")[0]
-    raise ConfigError(f"attention {config.attention!r} does not work here: {reason}")
+    raise ConfigError(f"attention {config.attention!r} does not work on this machine: {reason}")
 
 
 def attention(name: str) -> sdpa_kernel:
-    """Return a context in which attention runs with this kernel."""
+    """Return a context manager that runs attention with this kernel."""
     return sdpa_kernel(KERNELS[name])
 
 
 def flops_per_token(config: Config, parameters: int) -> float:
-    """FLOPs of one token, forward and backward: 6 a parameter, and attention (PaLM, appendix B)."""
+    """Return FLOPs per token: 6 per parameter, plus attention (PaLM, appendix B)."""
     return 6.0 * parameters + 12.0 * config.layers * config.width * config.context

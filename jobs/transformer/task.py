@@ -1,4 +1,4 @@
-"""One process: ``python -m vertex_job.launch -- -m transformer.task --config=FILE [--data=DIR]``.
+"""A process: ``python -m vertex_job.launch -- -m transformer.task --config=FILE [--data=DIR]``.
 
 Every so many steps, and at SIGTERM, the first rank saves weights, optimizer and step while the
 training goes on. A start loads the newest whole checkpoint. An interrupted and a quiet run see the
@@ -52,7 +52,7 @@ STOPPED = 143
 
 @dataclass
 class Speed:
-    """Tokens a second and share of the GPUs' peak, since the last report."""
+    """Meter of tokens per second and GPU utilization since the last report."""
 
     config: Config
     me: Ranks
@@ -77,7 +77,7 @@ class Speed:
 
 
 def new_optimizer(model: nn.Module, config: Config, me: Ranks) -> torch.optim.Optimizer:
-    """Return AdamW, whose state is sharded over the ranks if the configuration says so."""
+    """Build AdamW, with its state sharded over the ranks if configured."""
     options = {"lr": config.learningRate, "betas": (0.9, 0.95), "weight_decay": config.weightDecay}
     options["fused"] = me.device.type == "cuda"
     if config.shardOptimizer and me.world > 1:
@@ -89,7 +89,7 @@ def new_optimizer(model: nn.Module, config: Config, me: Ranks) -> torch.optim.Op
 
 
 def learning_rate(config: Config, step: int) -> float:
-    """Rise to the highest rate in ``warmup`` steps, then fall as a cosine to a tenth of it."""
+    """Return the rate of a step: linear warm-up, then cosine decay to a tenth."""
     if step < config.warmup:
         return config.learningRate * (step + 1) / config.warmup
     part = (step - config.warmup) / max(1, config.steps - config.warmup)
@@ -97,7 +97,7 @@ def learning_rate(config: Config, step: int) -> float:
 
 
 def batches(series: Series, config: Config, me: Ranks, start: int) -> Iterator[torch.Tensor]:
-    """Yield this rank's batch of each step, which a thread prepares one step ahead."""
+    """Yield this rank's batch of each step; a thread prepares the next one."""
 
     def prepare(step: int) -> torch.Tensor:
         samples = torch.from_numpy(series.batch(step, config.batch, me.rank, me.world))
@@ -113,7 +113,7 @@ def batches(series: Series, config: Config, me: Ranks, start: int) -> Iterator[t
 def train(
     config: Config, me: Ranks, series: Series, stop: StopRequest
 ) -> tuple[Transformer, dict[str, Any] | None]:
-    """Train to the last step or to a stop. Return the model, and the last figures if done."""
+    """Train until the last step or a stop request. Return the model and final figures."""
     model = new_model(config).to(me.device)
     optimizer = new_optimizer(model, config, me)
     saver = StateSaver(Checkpoints(checkpoint_folder()), me)
@@ -156,7 +156,7 @@ def train(
 def backward(
     wrapped: nn.Module, samples: torch.Tensor, config: Config, cast: partial[torch.autocast]
 ) -> torch.Tensor:
-    """Accumulate the gradients of a batch. Return its mean loss on this rank."""
+    """Accumulate the gradients of a batch, and return its mean loss on this rank."""
     parts = samples.split(config.microBatch)
     total = torch.zeros((), device=samples.device)
     for number, part in enumerate(parts, 1):
@@ -173,7 +173,7 @@ def backward(
 def save(
     saver: StateSaver, step: int, model: nn.Module, optimizer: torch.optim.Optimizer, me: Ranks
 ) -> None:
-    """Start to save all that the next step depends on."""
+    """Start saving the state that the next step depends on."""
     if collect := getattr(optimizer, "consolidate_state_dict", None):
         collect()  # of a sharded optimizer: the first rank receives all parts
     if me.first:
@@ -182,22 +182,22 @@ def save(
 
 
 def open_series(config: Config, me: Ranks) -> Series:
-    """Map the shards, or make up series in memory. Raises DataError."""
+    """Open the shards, or generate series in memory. Raises DataError."""
     if config.data:
         folder = config.data.replace("gs://", "/gcs/", 1)
         return Series.open(folder, config.context, config.vocabulary)
     if me.first:
-        print("no data: series are made up", flush=True)
+        print("no data configured: generating series", flush=True)
     shard = made_up(256, 4 * config.context, config.vocabulary)
     return Series([shard], config.context, config.vocabulary)
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Train to the end from the newest checkpoint. Return the exit code."""
+    """Train from the newest checkpoint to the end, and return the exit code."""
     arguments = sys.argv[1:] if argv is None else argv
     parser = argparse.ArgumentParser(prog="transformer.task", description="Train a GPT.")
-    parser.add_argument("--config", required=True, help="YAML: gs://, /gcs or a path")
-    parser.add_argument("--data", default="", help="folder of shards, instead of the file's")
+    parser.add_argument("--config", required=True, help="YAML file: gs://, /gcs or local path")
+    parser.add_argument("--data", default="", help="folder of shards, overriding the configuration")
     options = parser.parse_args(arguments)
     if torch.cuda.device_count() > 1 and not dist.is_torchelastic_launched():
         launch.main(["--", "-m", "transformer.task", *arguments])

@@ -141,7 +141,7 @@ def test_preview_reports_all_ranges_that_do_not_fit(stack):
     told = stack.pulumi("preview", expect=None)
     for says in (
         "network.ranges.small.prefixLength: is too small for training",
-        "network.subnet.range: is smaller than a /28",
+        "network.subnet.range: the subnet is smaller than /28",
         "network.ranges.second.address: overlaps 10.64.0.0/18",
         "network.ranges.training.address: overlaps 172.16.0.0/16",
         "reservations.cpu.zone: is not in us-central1",

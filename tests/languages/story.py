@@ -180,7 +180,7 @@ def is_refused(program: Program, old: str, new: str, path: str) -> None:
     """With ``new`` in its text, the program is refused for the argument at ``path``."""
     with program.edited(old, new):
         said = program.pulumi("preview", expect=None)
-    assert "TrainingBuckets 'store': 1 mistake; nothing of it was declared." in said
+    assert "TrainingBuckets 'store': 1 mistake; the component declared no resource." in said
     assert path in said
     assert "must be 0 (off) or 7 to 90 days (got 3)." in said
     assert "Traceback" not in said

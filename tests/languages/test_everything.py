@@ -36,7 +36,7 @@ def test_a_mistake_in_a_job_file_has_its_line(program):
         wrong = program.file.parent / "jobs/wrong.yaml"
         wrong.write_text(text.replace("n1-standard-4", "n1-standard-5"))
         said = program.pulumi("preview", expect=None)
-    assert "TrainingEnvironment 'other': 1 mistake; nothing of it was declared." in said
+    assert "TrainingEnvironment 'other': 1 mistake; the component declared no resource." in said
     assert "jobs/wrong.yaml:2:" in said
     assert "Traceback" not in said
 

@@ -33,7 +33,7 @@ def test_a_secret_is_refused_and_not_shown(program):
         program.file.write_text(f"{text}\nconfig: {{token: {{type: string, secret: true}}}}\n")
         program.pulumi("config set --secret token hunter2")
         said = program.pulumi("preview", expect=None)
-    assert "project: is secret, and would stand in names, requests and the state in clear" in said
+    assert "project: this value is secret, but names, requests and the state would show it" in said
     assert "hunter2" not in said
 
 

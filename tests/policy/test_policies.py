@@ -88,7 +88,7 @@ def test_settings_change_what_a_policy_asks_for() -> None:
     timeout = POLICIES["job-timeout-bounded"]
     assert timeout.violations(resource, {"maxHours": 48}) == []
     [violation] = timeout.violations(resource, {"maxHours": 24})
-    assert "48 hours, more than 24" in violation
+    assert "48 hours, the limit is 24" in violation
     key = POLICIES["own-key-where-required"]
     keyless = Resource("gcp:storage/bucket:Bucket", "b", {"location": "US-CENTRAL1"}, stack="prod")
     assert key.violations(keyless) == []
@@ -102,7 +102,7 @@ def test_a_repository_gives_a_policy_other_settings(monkeypatch: pytest.MonkeyPa
     for wrong in ({"witout": []}, {"without": "all"}):
         with pytest.raises(ValueError, match="job-in-a-network"):
             configure("job-in-a-network", **wrong)
-    with pytest.raises(ValueError, match="no policy is called job-in-network; there are "):
+    with pytest.raises(ValueError, match="policy job-in-network does not exist; known policies: "):
         configure("job-in-network", without=[])
 
 

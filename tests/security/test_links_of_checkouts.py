@@ -153,7 +153,9 @@ def test_image_pin_is_not_written_into_a_linked_stack_file(checkout: Path, tmp_p
     foreign.write_text(PINNED)
     (checkout / "Pulumi.local.yaml").unlink(missing_ok=True)
     (checkout / "Pulumi.local.yaml").symlink_to(foreign)
-    with pytest.raises(UnknownStackError, match=r"is a link out of the folder of Pulumi\.yaml"):
+    with pytest.raises(
+        UnknownStackError, match=r"is a symbolic link out of the folder of Pulumi\.yaml"
+    ):
         pinning.write_pins(checkout, "local", {"digits": {"digest": "sha256:0"}})
     assert foreign.read_text() == PINNED
 
@@ -180,9 +182,14 @@ def test_linked_stack_file_is_refused(named: Path, target: str, words: tuple[str
     (named / "round").symlink_to("../outside/secret")
     (named / "Pulumi.dev.yaml").symlink_to(target)
     done = CliRunner().invoke(app, list(words))
-    assert "Pulumi.dev.yaml: is a link out of the folder of Pulumi.yaml" in done.stderr, done.output
+    assert (
+        "Pulumi.dev.yaml: the stack file is a symbolic link out of the folder of Pulumi.yaml"
+        in done.stderr
+    ), done.output
     assert "canary" not in done.output
-    with pytest.raises(UnknownStackError, match=r"is a link out of the folder of Pulumi\.yaml"):
+    with pytest.raises(
+        UnknownStackError, match=r"is a symbolic link out of the folder of Pulumi\.yaml"
+    ):
         read_stack_file(named, "dev")
 
 

@@ -1,29 +1,29 @@
-"""Facts about Google Cloud as data: each row names its source, code only reads them.
+"""Facts about Google Cloud as data; each row names its source.
 
 ========================  ============================================================
-``apis.yaml``             APIs a stack enables, and for what
+``apis.yaml``             APIs that a stack enables, with the reason
 ``custom_job.json``       fields of CustomJob, from ``tools/generate/job_schema.py``
-``tuning_job.json``       the same of HyperparameterTuningJob, beside that
-``wrong_fields.yaml``     fields that do not exist but are written often
-``wrong_values.yaml``     the same for values
-``training_images.yaml``  prebuilt training images and the end of their availability
+``tuning_job.json``       fields of HyperparameterTuningJob, beside those of CustomJob
+``wrong_fields.yaml``     frequent wrong field names
+``wrong_values.yaml``     frequent wrong values
+``training_images.yaml``  prebuilt training images, with the end of their availability
 ``machines.yaml``         machine types and their list prices
 ``accelerators.yaml``     accelerators, with regions and list prices
 ``regions.yaml``          regions that run training jobs
-``regional_prices.yaml``  list prices of other regions than theirs
-``query_prices.yaml``     list prices of queries in BigQuery
-``zones.yaml``            zones of those regions
-``grants.yaml``           grants that the stack may make, and why
-``roles.yaml``            predefined roles of IAM, to tell misspelled ones
-``resource_types.yaml``   what each resource type is called, holds, and needs of permissions
-``sources.yaml``          where the rows of machines, accelerators and regions come from
+``regional_prices.yaml``  list prices by region
+``query_prices.yaml``     list prices of BigQuery queries
+``zones.yaml``            zones of regions
+``grants.yaml``           grants that the stack may make, with reasons
+``roles.yaml``            predefined IAM roles, to detect misspelled ones
+``resource_types.yaml``   names, data and required permissions of resource types
+``sources.yaml``          sources of machines, accelerators and regions
 ``bandwidth.yaml``        network bandwidth of machines, for reduction servers
-``serving_tpus.yaml``     TPUs of endpoints, and where there are any
-``address_blocks.yaml``   address blocks that a network for training cannot have
-``peering_ranges.yaml``   how many jobs run at once in a range of each size
+``serving_tpus.yaml``     TPUs of endpoints, by region
+``address_blocks.yaml``   address blocks that a training network cannot use
+``peering_ranges.yaml``   number of parallel jobs in a range, by size
 ``machines``              reads machine types, accelerators and regions
 ``resource_types``        reads resource types
-``costs``                 what a job can cost at most
+``costs``                 maximum costs of jobs and endpoints
 ========================  ============================================================
 """
 
@@ -37,8 +37,8 @@ from typing import Any, Final
 
 @functools.cache
 def load(name: str) -> Any:
-    """The content of one file of this package. Do not change what is returned."""
-    # Policies import tokens from here, where nothing but the standard library need be.
+    """Load a file of this package. Callers must not modify the result, which is cached."""
+    # Policies import this module without packages beyond the standard library.
     import yaml
 
     from vertex_training.located_yaml.values import Loader
@@ -47,15 +47,15 @@ def load(name: str) -> Any:
     return json.loads(text) if name.endswith(".json") else yaml.load(text, Loader=Loader)
 
 
-#: Metric of training in Cloud Monitoring: how much accelerators do, from 0 to 1. Its monitored
+#: Metric of accelerator utilization in Cloud Monitoring, from 0 to 1. Its monitored
 #: resource is ``cloudml_job``, with a series for each job and task:
 #: https://docs.cloud.google.com/monitoring/api/metrics_gcp_i_o#gcp-ml
 ACCELERATOR: Final = "accelerator/utilization"
-#: What reading a metric takes.
+#: Permission to read a metric.
 READ_PERMISSION: Final = "monitoring.timeSeries.list"
 _TRAINING: Final = "ml.googleapis.com/training/"
 
 
 def metric_filter(metric: str) -> str:
-    """The filter of a metric of training, like ``cpu/utilization``."""
+    """Return the filter of a training metric, like ``cpu/utilization``."""
     return f'metric.type="{_TRAINING}{metric}" AND resource.type="cloudml_job"'

@@ -1,23 +1,22 @@
-"""Costs of jobs and endpoints: an estimate from list prices, and the maximum.
+"""Estimated and maximum costs of jobs and endpoints, from list prices.
 
-The price of a machine is Compute Engine's list price with the GPUs it carries, and the fee that
-Vertex AI adds (``machines.fee_share``): a share of the price on demand, also where the machine is
-paid for at the spot price. The worst case of a job is rate x machines x timeout, summed over its
-worker pools. A boot disk counts above the default size, by the dearest region's price. Boot disks
-up to that size, local SSDs that are not part of a machine type, storage, network traffic and
-discounts are not in it.
+The price of a machine is Compute Engine's list price, including its GPUs, plus Vertex AI's fee
+(``machines.fee_share``): a share of the on-demand price, also for Spot machines. The maximum cost
+of a job is rate x machines x timeout, summed over its worker pools. Boot disks cost the price of
+the most expensive region for the size above the default. Estimates exclude boot disks of default
+size, local SSDs that are not part of a machine type, storage, network traffic and discounts.
 
-Google Batch takes no fee (batch/pricing): its machines cost Compute Engine's price. Its timeout is
-that of an attempt, so the worst case counts every attempt.
+Google Batch has no fee (batch/pricing): machines cost Compute Engine's price. Its timeout applies
+to each attempt, so the maximum counts every attempt.
 
-The fee was seen on one bill: a3-highgpu-8g in us-central1, 2025. Its STANDARD price had the fee
-inside, of flex-start it was 15 % of the price on demand, beside the discounted machine. No source
-has it for Spot of other families, and no price list here has flex-start: it counts as on demand,
-which is more than is paid.
+The fee is known from one bill: a3-highgpu-8g in us-central1, 2025. The STANDARD price included the
+fee; with flex-start the fee was 15 % of the on-demand price, beside the discounted machine. No
+source states the fee for Spot machines of other families, and no source has flex-start prices, so
+that flex-start counts as on demand, which is too high.
 
-An endpoint is paid for by the month, with or without traffic: each deployed version has machines of
-its own. That it pays the same fee was seen for n1-standard-4 (Singapore, 2026) and a3-highgpu-1g
-(us-central1, 2025) alone.
+An endpoint costs the same with or without traffic: each deployed version has its own machines. The
+same fee for endpoints is known only for n1-standard-4 (Singapore, 2026) and a3-highgpu-1g
+(us-central1, 2025).
 
 A machine without a price in any source has ``None``, never 0.
 """
@@ -36,46 +35,47 @@ from vertex_training.catalog.machines import MachineType, Price
 #: Seconds that a job without a timeout may run: 7 days, by google-cloud-aiplatform 2.7.0,
 #: google/cloud/aiplatform_v1/types/custom_job.py, Scheduling.timeout.
 DEFAULT_TIMEOUT: Final = 7 * 24 * 3600.0
-#: Strategies that pay the spot price; LOW_COST is the deprecated name. All others pay the full
-#: one: https://docs.cloud.google.com/gemini-enterprise-agent-platform/machine-learning/training/use-reservations
+#: Strategies with the Spot price; LOW_COST is the deprecated name. Others pay the on-demand
+#: price: https://docs.cloud.google.com/gemini-enterprise-agent-platform/machine-learning/training/use-reservations
 SPOT: Final = frozenset({"SPOT", "LOW_COST"})
-#: How often a job on Batch is tried again where Google took or lost a machine, by strategy: as
-#: Vertex AI does (training/understanding-training-service). We set it; Batch has at most 10.
+#: Strategy -> retries of a Batch job after Google stopped or lost a machine, equal to Vertex AI's
+#: (training/understanding-training-service). The maximum of Batch is 10.
 BATCH_RETRIES: Final = {"SPOT": 6, "LOW_COST": 6}
 OTHER_BATCH_RETRIES: Final = 3
-#: Hours of a month, as price lists count them: 365 days / 12.
+#: Hours of a month in price lists: 365 days / 12.
 HOURS_A_MONTH: Final = 730
-#: A duration that is not negative, as JSON writes it.
+#: Non-negative duration in JSON.
 _DURATION: Final = re.compile(r"([0-9]+(?:\.[0-9]{1,9})?)s")
-#: Longer than any duration can be.
+#: Upper bound of durations.
 MOST_SECONDS: Final = 1e15
-#: Why the figures are no invoice; shown wherever they are.
+#: Note beside all estimates.
 NOT_INCLUDED: Final = (
-    "Estimates: list prices, GPUs included, on Vertex with its fee of 15 % of the price on demand, "
-    "on Batch without one. Boot disks up to 100 GB, local SSDs that are added, storage, network "
-    "traffic and discounts are not in them."
+    "Estimates use list prices including GPUs. Vertex AI adds a fee of 15 % of the on-demand "
+    "price, "
+    "Batch adds no fee. Boot disks up to 100 GB, added local SSDs, storage, network traffic and "
+    "discounts are not included."
 )
-#: Strategy -> what no source has of its price, in a sentence.
+#: Strategy -> caveat about its price.
 THIN: Final = {
-    "SPOT": "That Vertex's fee beside Spot machines is of the price on demand is concluded from a "
-    "bill of flex start.",
-    "FLEX_START": "No source has prices of flex start: it counts as on demand, which is more.",
+    "SPOT": "For Spot machines, the fee of 15 % of the on-demand price is inferred from a bill of "
+    "flex-start.",
+    "FLEX_START": "No source has flex-start prices: estimates use the higher on-demand price.",
 }
 
 
 def usd(amount: float | None) -> str:
-    """An amount as people read it, or ``no price``."""
+    """Format an amount, like ``$1,234.50``; ``no price`` for None."""
     return "no price" if amount is None else f"${amount:,.2f}"
 
 
 def hours(seconds: float) -> str:
-    """A duration in hours, as people read it: ``0.5 h``."""
+    """Format a duration in hours, like ``0.5 h``."""
     value = seconds / 3600
     return f"{value:,.3g} h" if value < 1000 else f"{value:,.0f} h"
 
 
 def thin_sources(strategies: Iterable[str]) -> list[str]:
-    """Return the caveats about the prices of these strategies, each sentence once."""
+    """Return the distinct caveats about prices of these strategies."""
     spelt = ("SPOT" if strategy in SPOT else strategy for strategy in strategies)
     return [THIN[fromkey] for fromkey in dict.fromkeys(spelt) if fromkey in THIN]
 
@@ -85,15 +85,15 @@ class Rate:
     """Price of one machine per hour."""
 
     usd: float
-    """USD an hour, Vertex AI's fee included unless it was asked for without."""
+    """USD per hour, including Vertex AI's fee unless computed without the fee."""
     source: str
     """Keys of ``infra/vertex_training/catalog/sources.yaml``, joined with ``+``."""
     date: str
-    """Of the older price in it; ``undated`` if a source has no date."""
+    """Date of the oldest price; ``undated`` if a source has no date."""
     region: str
-    """The region the price was found for."""
+    """Region of the price."""
     exact: bool
-    """True if the price is of the requested region; other regions have other prices."""
+    """True if the price is for the requested region."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,18 +103,18 @@ class PoolCost:
     index: int
     machine_type: str
     accelerator: str
-    """acceleratorType, empty if it has none."""
+    """``acceleratorType``; empty without accelerators."""
     count: int
-    """Accelerators of one machine."""
+    """Number of accelerators per machine."""
     machines: int
-    """Replicas; a TPU slice counts as several machines."""
+    """Number of machines; a TPU slice counts as several."""
     rate: Rate | None
     disk: float = 0.0
-    """USD an hour of one machine's boot disk, at most, above one of the default size."""
+    """Maximum USD per hour for a machine's boot disk above the default size."""
 
     @property
     def hourly(self) -> float | None:
-        """USD an hour of the whole pool."""
+        """Return USD per hour of the whole pool; None without a price."""
         return None if self.rate is None else (self.rate.usd + self.disk) * self.machines
 
 
@@ -123,32 +123,32 @@ class JobCost:
     """Cost of a running job per hour, and the limits of its run time."""
 
     pools: tuple[PoolCost, ...]
-    """Of one trial, if the job is a tuning job."""
+    """Worker pools; those of one trial for a tuning job."""
     timeout: float
-    """Seconds it may run; of a tuning job, each trial."""
+    """Timeout in seconds, of the job or of each trial."""
     default_timeout: bool
-    """True if the job sets no timeout of a second or more."""
+    """True if the job sets no valid timeout."""
     trials: int | None = None
     """Maximum number of trials of a tuning job; None for other jobs."""
     parallel: int = 1
-    """Number of trials that run at once."""
+    """Number of parallel trials."""
     attempts: int = 1
-    """Number of times that the timeout can begin; 1 on Vertex AI: it covers all attempts."""
+    """Number of attempts that each have the timeout; 1 on Vertex AI, whose timeout covers all."""
 
     @property
     def trial_hourly(self) -> float | None:
-        """USD an hour of all pools; None if one of them has no price, or if there is none."""
+        """Return USD per hour of all pools; None without pools, or if a pool has no price."""
         rates = [pool.hourly for pool in self.pools if pool.hourly is not None]
         return math.fsum(rates) if rates and len(rates) == len(self.pools) else None
 
     @property
     def hourly(self) -> float | None:
-        """USD an hour of all that runs at once; None without a price."""
+        """Return USD per hour with all parallel trials; None without a price."""
         return None if self.trial_hourly is None else self.trial_hourly * self.parallel
 
     @property
     def worst_case(self) -> float | None:
-        """USD if it, or every trial, runs until its timeout; None if a pool has no price."""
+        """Return the maximum cost in USD, until the timeout; None if a pool has no price."""
         if self.trial_hourly is None:
             return None
         times = self.attempts * (1 if self.trials is None else self.trials)
@@ -156,27 +156,27 @@ class JobCost:
 
     @property
     def span(self) -> str:
-        """Return the worst case's basis: ``0.5 h``, ``4 trials of 1 h``, ``7 attempts of 1 h``."""
+        """Describe the maximum run time, like ``0.5 h`` or ``4 trials of 1 h``."""
         trials = "" if self.trials is None else f"{self.trials} trials of "
         attempts = f"{self.attempts} attempts of " if self.attempts > 1 else ""
         return f"{trials}{attempts}{hours(self.timeout)}"
 
     def __str__(self) -> str:
-        """The most it can come to, and in how long: ``$0.11 in 0.5 h``."""
+        """Format maximum cost and run time, like ``$0.11 in 0.5 h``."""
         return f"{usd(self.worst_case)} in {self.span}{self.elsewhere}"
 
     @property
     def elsewhere(self) -> str:
-        """Return the region of the prices if no source has the job's region; else empty."""
+        """Return a note if prices of another region are used; else empty."""
         rates = [pool.rate for pool in self.pools if pool.rate]
         regions = dict.fromkeys(rate.region for rate in rates if not rate.exact)
         if not regions:
             return ""
-        return f", at prices of {' and '.join(regions)}: those of the job's region are unknown"
+        return f", at prices of {' and '.join(regions)}, since the job's region has no known prices"
 
     @property
     def unpriced(self) -> tuple[PoolCost, ...]:
-        """Pools without a price."""
+        """Return the pools without a price."""
         return tuple(pool for pool in self.pools if pool.rate is None)
 
 
@@ -185,15 +185,15 @@ class EndpointCost:
     """Monthly cost of the machines of an endpoint, independent of its traffic."""
 
     versions: int
-    """Deployed versions; each has machines of its own."""
+    """Number of deployed versions, which do not share machines."""
     replicas: tuple[int, int]
-    """Machines of one version, at least and at most."""
+    """Minimum and maximum number of machines of one version."""
     rate: Rate | None
-    """Of one machine; None where no source has a price."""
+    """Price of one machine; None without a known price."""
 
     @property
     def monthly(self) -> tuple[float, float] | None:
-        """USD a month at the least and at the most replicas; None without a price."""
+        """Return USD per month with minimum and maximum replicas; None without a price."""
         if self.rate is None:
             return None
         least, most = (
@@ -203,17 +203,17 @@ class EndpointCost:
 
     @property
     def most(self) -> float | None:
-        """USD a month at the most replicas; None without a price."""
+        """Return USD per month with maximum replicas; None without a price."""
         return self.monthly[1] if self.monthly else None
 
     @property
     def at_most(self) -> str:
-        """``$159.50 a month``, and whose prices these are where the region's own are unknown."""
+        """Format the maximum, like ``$159.50 a month``, with the region of other prices."""
         where = "" if self.rate is None or self.rate.exact else f", at prices of {self.rate.region}"
         return f"{usd(self.most)} a month{where}" if self.monthly else usd(None)
 
     def __str__(self) -> str:
-        """``$79.75 to $159.50 a month``; one figure where the number of replicas is fixed."""
+        """Format the range, like ``$79.75 to $159.50 a month``; one figure for fixed replicas."""
         if self.monthly is None or self.replicas[0] == self.replicas[1]:
             return self.at_most
         return f"{usd(self.monthly[0])} to {self.at_most}"
@@ -222,9 +222,9 @@ class EndpointCost:
 def of_dearest(
     messages: Iterable[Mapping[str, Any]], region: str, backend: str = "vertex"
 ) -> JobCost:
-    """The cost of the dearest of several messages, of which one runs: the rungs of a job."""
-    found = (of_job(message, region, backend) for message in messages)
-    return max(found, key=lambda cost: cost.worst_case or 0.0)
+    """Return the highest cost of several alternative messages, such as the rungs of a job."""
+    estimates = (of_job(message, region, backend) for message in messages)
+    return max(estimates, key=lambda cost: cost.worst_case or 0.0)
 
 
 def of_endpoint(
@@ -235,7 +235,7 @@ def of_endpoint(
     versions: int,
     region: str,
 ) -> EndpointCost:
-    """Return the cost of an endpoint in ``region`` with this number of deployed versions."""
+    """Return the cost of an endpoint in ``region``."""
     return EndpointCost(versions, replicas, hourly(machine_type, accelerator, count, region))
 
 
@@ -248,18 +248,17 @@ def hourly(
     *,
     fee: bool = True,
 ) -> Rate | None:
-    """Return the hourly price of one machine in ``region``, or None if no source has one.
+    """Return the hourly price of one machine in ``region``; None without a known price.
 
-    A price of the region is taken before one of another; :attr:`Rate.exact` says which it is.
+    Prices of the region take precedence over others; :attr:`Rate.exact` is True for them.
 
-    Without ``fee`` it is Compute Engine's price alone, which a reservation is paid for with.
+    Without ``fee`` the result is Compute Engine's price, which reservations pay.
 
-    ``accelerator`` and ``count`` are the job's; they add to the price only where the machine
-    type's price does not include its accelerators. A price is never taken from another strategy:
-    a SPOT machine without a spot price has no price. Nor has a machine with accelerators that it
-    cannot have.
+    ``accelerator`` and ``count`` are the job's. They add to the price only if the machine type's
+    price does not include accelerators. A SPOT machine without a Spot price has no price, nor has
+    a machine with accelerators that it does not support.
     """
-    machine = machines.serving_machine_type(machine_type)  # whether a job may use it, rules say
+    machine = machines.serving_machine_type(machine_type)  # rules check whether jobs may use it
     if machine is None:
         return None
     wanted = [(machines.machine_prices(machine, region), 1)]
@@ -279,7 +278,7 @@ def hourly(
 
 
 def _rate(parts: Sequence[tuple[Price, float]], region: str) -> Rate:
-    """The sum of prices, each with its amount."""
+    """Sum prices, each with its amount."""
     return Rate(
         usd=math.fsum(usd for _, usd in parts),
         source="+".join(dict.fromkeys(price.source for price, _ in parts)),
@@ -290,17 +289,16 @@ def _rate(parts: Sequence[tuple[Price, float]], region: str) -> Rate:
 
 
 def batch_retries(scheduling: Mapping[str, Any]) -> int:
-    """Return the number of retries of a task of a job on Batch."""
+    """Return the number of retries of a Batch job's task."""
     if scheduling.get("disableRetries"):
         return 0
     return BATCH_RETRIES.get(scheduling.get("strategy", ""), OTHER_BATCH_RETRIES)
 
 
 def of_job(message: Mapping[str, Any], region: str, backend: str = "vertex") -> JobCost:
-    """Return the cost of a CustomJob or HyperparameterTuningJob message in ``region`` on a service.
+    """Return the cost of a CustomJob or HyperparameterTuningJob on a service.
 
-    The message is one that passed the checks (``customjob.request``); a pool without a machine type
-    has no price.
+    The message is valid (``customjob.request``). A pool without a machine type has no price.
     """
     trials = int(message.get("maxTrialCount", 0)) if "trialJobSpec" in message else None
     spec = message.get("jobSpec" if trials is None else "trialJobSpec", {})
@@ -321,10 +319,10 @@ def of_job(message: Mapping[str, Any], region: str, backend: str = "vertex") -> 
 
 
 def whole_seconds(scheduling: Mapping[str, Any]) -> float:
-    """The timeout of a job, rounded up; 0 if it sets none.
+    """Return the timeout of a job in seconds, rounded up; 0 if unset.
 
-    What is shorter than a second, or no duration, is none: whoever counts whole seconds reads 0,
-    which is how the API writes a timeout that is not set.
+    Timeouts below one second and invalid durations count as unset: the API writes 0 for an unset
+    timeout.
     """
     match = _DURATION.fullmatch(str(scheduling.get("timeout")))
     seconds = float(match[1]) if match else 0.0
@@ -359,14 +357,14 @@ def _disk(spec: Mapping[str, Any], share: float) -> float:
 
 
 def _hosts(machine: MachineType | None, topology: str) -> int:
-    """Machines of one replica: a TPU slice of 4x4 chips is four machines with four chips each."""
+    """Return the machines of a replica: a TPU slice of 4x4 chips has four with four chips each."""
     if machine is None or not machine.chips or topology not in machine.topologies:
         return 1
     return max(1, math.prod(map(int, topology.split("x"))) // machine.chips)
 
 
 def _first_with(prices: Iterable[Price], strategy: str, share: float) -> list[tuple[Price, float]]:
-    """The first price that the strategy pays, with its amount and fee; empty if there is none."""
+    """Return the first price for the strategy, with amount and fee; empty without a price."""
     for price in prices:
         unit = price.spot if strategy in SPOT else price.on_demand
         if unit is not None:
@@ -375,6 +373,6 @@ def _first_with(prices: Iterable[Price], strategy: str, share: float) -> list[tu
 
 
 def _oldest(dates: Iterable[str]) -> str:
-    """The oldest of ISO dates; what has no date could be older than any."""
+    """Return the oldest of ISO dates; ``undated`` if any price has no date."""
     known = sorted(set(dates))
     return "undated" if "undated" in known else known[0]

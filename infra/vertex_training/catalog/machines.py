@@ -1,4 +1,4 @@
-"""Machine types and accelerators of jobs and endpoints, typed; from ``machines.yaml``."""
+"""Machine types and accelerators of jobs and endpoints, from ``machines.yaml``."""
 
 from __future__ import annotations
 
@@ -10,60 +10,60 @@ from typing import Any, Final
 
 from vertex_training import catalog
 
-#: vCPUs of machines of endpoints that the list of machines of jobs may not have:
+#: vCPUs of endpoint machines that jobs may lack:
 #: https://docs.cloud.google.com/vertex-ai/docs/predictions/configure-compute
 SMALLER_SIZES: Final = ("2", "4", "8")
 
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """A list price in USD an hour, without Vertex AI's fee."""
+    """List price in USD per hour, without Vertex AI's fee."""
 
     on_demand: float
     spot: float | None
     region: str
-    """The region it was found for; prices elsewhere differ."""
+    """Region of the price."""
     source: str
     date: str
 
 
 @dataclass(frozen=True, slots=True)
 class MachineType:
-    """A machine type, with the facts of its family. ``None`` means that no source states it."""
+    """Machine type, with the facts of its family. None means unknown."""
 
     name: str
     family: str
     vcpus: int | None
     memory_gb: float | None
     accelerators: Mapping[str, tuple[int, ...]]
-    """Accelerators it may carry: type -> exact counts."""
+    """Supported accelerators: type -> allowed counts."""
     accelerator_required: bool
     """True if acceleratorType and acceleratorCount are required."""
     regions: frozenset[str]
     regions_without_shape: frozenset[str]
-    """Regions that offer the accelerator but did not list this machine type."""
+    """Regions that offer the accelerator but do not list this machine type."""
     flex_start: bool
     reservation_required: bool
     single_replica: bool
-    """True if a job can have only one pool with one replica of it (TPUs)."""
+    """True if a job must have a single pool with one replica (TPUs)."""
     topologies: tuple[str, ...]
-    """Values of tpuTopology, of which one must be given."""
+    """Allowed values of ``tpuTopology``, which is required."""
     chips: int | None
     """TPU chips of one machine."""
     pod_regions: Mapping[str, frozenset[str]]
-    """TPU type -> regions that have pods of it."""
+    """TPU type -> regions with pods of this type."""
     price: Price | None
     source: str
     date: str
 
     @property
     def tpu(self) -> bool:
-        """Return whether its accelerators are TPUs."""
+        """Return True if the accelerators are TPUs."""
         return self.single_replica
 
     @property
     def choices(self) -> str:
-        """The accelerators that it may carry and their counts, in words; empty without any."""
+        """Describe the supported accelerators and counts; empty without accelerators."""
         return ", ".join(
             f"{kind} with count {' or '.join(map(str, counts))}"
             for kind, counts in self.accelerators.items()
@@ -72,7 +72,7 @@ class MachineType:
 
 @dataclass(frozen=True, slots=True)
 class Accelerator:
-    """A kind of GPU or TPU. ``regions`` is empty if it is not offered for training."""
+    """A kind of GPU or TPU. ``regions`` is empty if unavailable for training."""
 
     name: str
     memory_gb: int | None
@@ -82,14 +82,14 @@ class Accelerator:
     status: str
     default_quota: str
     price: Price | None
-    """Of one GPU, added to the machine's; None where the machine's price includes it."""
+    """Price of one GPU in addition to the machine; None if the machine's price includes GPUs."""
     source: str
     date: str
 
 
 @functools.cache
 def machine_types() -> Mapping[str, MachineType]:
-    """All machine types of training jobs, by name."""
+    """Return all machine types of training jobs by name."""
     raw = catalog.load("machines.yaml")
     return {
         name: _machine(name, raw["families"][row["family"]] | row)
@@ -98,15 +98,15 @@ def machine_types() -> Mapping[str, MachineType]:
 
 
 def machine_type(name: str) -> MachineType | None:
-    """One machine type, or None if training jobs cannot use it."""
+    """Return a machine type; None if training jobs cannot use it."""
     return machine_types().get(name)
 
 
 def serving_machine_type(name: str) -> MachineType | None:
-    """A machine type of endpoints, or None if it is not known.
+    """Return a machine type of endpoints; None if it is unknown.
 
-    Endpoints run on machines that are too small for jobs, like ``n1-standard-2``, too. Size and
-    price are those of the smallest of the same shape in the catalogue, by the number of vCPUs.
+    Endpoints also run on machines that are too small for jobs, like ``n1-standard-2``. Their size
+    and price are computed from the smallest machine of the same shape, by number of vCPUs.
     """
     if result := machine_type(name):
         return result
@@ -116,7 +116,7 @@ def serving_machine_type(name: str) -> MachineType | None:
         for type_ in machine_types().values()
         if type_.name.rpartition("-")[0] == shape and type_.vcpus and not type_.accelerator_required
     ]
-    smallest = min(alike, key=lambda each: each.vcpus or 0, default=None)
+    smallest = min(alike, key=lambda candidate: candidate.vcpus or 0, default=None)
     if smallest is None or smallest.vcpus is None or size not in SMALLER_SIZES:
         return None
     share, price = int(size) / smallest.vcpus, smallest.price
@@ -131,24 +131,24 @@ def serving_machine_type(name: str) -> MachineType | None:
 
 @functools.cache
 def accelerators() -> Mapping[str, Accelerator]:
-    """All accelerators, by name."""
+    """Return all accelerators by name."""
     rows = catalog.load("accelerators.yaml")
     return {name: _accelerator(name, row) for name, row in rows.items()}
 
 
 @functools.cache
 def regions() -> frozenset[str]:
-    """Regions that run training jobs."""
+    """Return the regions that run training jobs."""
     return frozenset(row["region"] for row in catalog.load("regions.yaml"))
 
 
 def machine_prices(machine: MachineType, region: str) -> list[Price]:
-    """Prices of a machine type, the best for ``region`` first; those that follow may fill gaps."""
+    """Return prices of a machine type, the best for ``region`` first; later ones fill gaps."""
     return _best_first(machine.price, _regional_machine_price(machine, region), region)
 
 
 def accelerator_prices(name: str, region: str) -> list[Price]:
-    """Prices of one GPU that is added to a machine, the best for ``region`` first."""
+    """Return prices of one GPU in addition to a machine, the best for ``region`` first."""
     accelerator = accelerators().get(name)
     row = catalog.load("regional_prices.yaml")["accelerators"].get(name, {})
     pair = row.get("regions", {}).get(region)
@@ -157,7 +157,7 @@ def accelerator_prices(name: str, region: str) -> list[Price]:
 
 
 def _best_first(own: Price | None, regional: Price | None, region: str) -> list[Price]:
-    """``own`` is newer and has its region; elsewhere a price of the region comes first."""
+    """Order prices; ``own`` is newer, but comes second outside of its region."""
     ordered = (own, regional) if own and own.region == region else (regional, own)
     return [price for price in ordered if price]
 
@@ -177,13 +177,13 @@ def _regional_machine_price(machine: MachineType, region: str) -> Price | None:
 
 
 def _total(parts: list[tuple[float | None, float | None]]) -> float | None:
-    """Sum of price x number; None if one of them is not known."""
+    """Return the sum of price x number; None if a factor is unknown."""
     known = [price * number for price, number in parts if price is not None and number]
     return round(math.fsum(known), 6) if len(known) == len(parts) else None
 
 
 def unavailable_reason(name: str) -> str:
-    """Return the reason why a machine type cannot be used; empty if the catalogue has none."""
+    """Return the reason why jobs cannot use a machine type; empty if unknown."""
     refused = catalog.load("machines.yaml")["refused"]
     family = name.split("-")[0]
     row = refused.get(name) or refused.get(family)
@@ -191,7 +191,7 @@ def unavailable_reason(name: str) -> str:
 
 
 def bandwidth(name: str) -> int | None:
-    """Network bandwidth of one machine in Gbps, if a source states it."""
+    """Return the network bandwidth of a machine in Gbps; None if unknown."""
     row = catalog.load("bandwidth.yaml").get(name)
     return row["gbps"] if row else None
 
@@ -208,9 +208,9 @@ def boot_disk_sizes() -> range:
 
 
 def boot_disk_cost(kind: str, size_gb: int) -> float:
-    """The most that a boot disk costs a month above one of the default size, in USD.
+    """Return the maximum cost in USD per month of a boot disk above the default size.
 
-    A type without a price, such as Hyperdisk, counts as the dearest that has one.
+    A type without a price, such as Hyperdisk, counts as the most expensive type.
     """
     dearest = catalog.load("regional_prices.yaml")["disks"]["dearest"]
     default = catalog.load("machines.yaml")["disks"]["size_gb"]["default"]
@@ -218,10 +218,10 @@ def boot_disk_cost(kind: str, size_gb: int) -> float:
 
 
 def fee_share() -> float:
-    """Return Vertex AI's surcharge, as a share of the on-demand list price: 0.15.
+    """Return Vertex AI's fee as a share of the on-demand list price: 0.15.
 
-    Seen for n1-standard-4 on demand (the row's basis) and for H100 machines in us-central1, on
-    demand and with flex start (bills of 2025). That SPOT pays the same share is not documented.
+    Known for n1-standard-4 on demand (the row's basis) and for H100 machines in us-central1, on
+    demand and with flex-start (bills of 2025). The share for SPOT is not documented.
     """
     return catalog.load("machines.yaml")["fee"]["ratio"] - 1
 

@@ -1,6 +1,6 @@
-"""Facts about each resource type, from ``resource_types.yaml``: one row for each.
+"""Facts about resource types, from ``resource_types.yaml``.
 
-The tokens below are those of types that code treats in a way of its own.
+The tokens below are types with special treatment in code.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ CONNECTION: Final = "gcp:servicenetworking/connection:Connection"
 SUBNET: Final = "gcp:compute/subnetwork:Subnetwork"
 ATTACHMENT: Final = "gcp:compute/networkAttachment:NetworkAttachment"
 FIREWALL: Final = "gcp:compute/firewall:Firewall"
-#: Types that make a key, by which whoever has it is an account -> what people call one, and the
-#: input without which it is none.
+#: Types of keys that let their holder act as an account -> name in messages, and the input that
+#: binds the key to an account.
 _ACCOUNT_KEYS: Final = {
     "gcp:serviceaccount/key:Key": ("a key", ""),
     "gcp:storage/hmacKey:HmacKey": ("an HMAC key", ""),
@@ -59,21 +59,21 @@ ON_REPOSITORY: Final = "gcp:artifactregistry/repositoryIamMember:RepositoryIamMe
 ON_DATASET: Final = "gcp:bigquery/datasetIamMember:DatasetIamMember"
 ON_PROJECT: Final = "gcp:projects/iAMMember:IAMMember"
 
-#: How the token of a type about IAM ends, for every service: ``…:SecretIamPolicy``.
+#: Suffix of IAM types of every service: ``…:SecretIamPolicy``.
 IAM_TYPE: Final = re.compile(r"I[Aa][Mm](Member|Binding|Policy)\Z")
 
 _DAY: Final = 24 * 3600
 IamKind = Literal["Member", "Binding", "Policy"]
-#: What becomes of an existing resource that the state has lost; the head of the table explains it.
+#: Recovery of an existing resource that the state lacks, as explained in the table's head.
 Recovery = Literal["imported", "adopted", "repeated", "restarted", "unsought"]
 Permissions = Literal["read", "content", "write", "grant"]
-#: Method of an API -> permissions that it asks for.
+#: Method of an API -> required permissions.
 Calls = dict[str, list[str]]
 
 
 @dataclass(frozen=True, slots=True)
 class WatchedInput:
-    """An input that protects something: seconds, or a switch."""
+    """A protective input: a number of seconds, or a switch."""
 
     path: str
     words: str
@@ -84,13 +84,13 @@ class WatchedInput:
     absent: float = 0
 
     def is_lowered(self, old: Mapping[str, Any], new: Mapping[str, Any]) -> bool:
-        """Return whether it protects less in ``new`` inputs than in ``old``."""
+        """Return True if ``new`` inputs protect less than ``old``."""
         if self.same:
             return value_at(old, self.path) != value_at(new, self.path)
         return self.amount(new) < self.amount(old)
 
     def amount(self, inputs: Mapping[str, Any]) -> float:
-        """Return the days in these inputs, or 1 where the switch is safe; less protects less."""
+        """Return the degree of protection: days, or 1 for a safe switch and 0 for an unsafe one."""
         value = value_at(inputs, self.path)
         if self.safe is not None:
             return float(type(value) is type(self.safe) and value == self.safe)
@@ -99,7 +99,7 @@ class WatchedInput:
         return as_number(self.absent if value is None else value) / _DAY
 
     def shown(self, amount: float) -> str:
-        """Return an amount in words."""
+        """Format a degree of protection."""
         if self.safe is None and self.unsafe is None:
             return f"{amount:g} days"
         return "on" if amount else "off"
@@ -107,7 +107,7 @@ class WatchedInput:
 
 @dataclass(frozen=True, slots=True)
 class ResourceType:
-    """A row; the head of the table says what each column is."""
+    """Row of the table, whose head describes the columns."""
 
     type: str
     word: str = ""
@@ -139,59 +139,64 @@ class ResourceType:
 
     @property
     def loss(self) -> str:
-        """Return the permanent loss if one is destroyed; empty if it can be created again."""
+        """Return the permanent loss after a destroy; empty if the resource can be created again."""
         if self.copy:
             return ""
         return self.goes or (f"with {self.holds}" if self.holds else "")
 
     def permissions(self, *kinds: Permissions) -> set[str]:
-        """Return the questions of the calls of these kinds."""
+        """Return the permissions of calls of these kinds."""
         calls = {"read": self.read, "content": self.content}
         calls |= {"write": self.write, "grant": self.grant}
-        return {each for kind in kinds for asked in calls[kind].values() for each in asked}
+        return {
+            permission
+            for kind in kinds
+            for required in calls[kind].values()
+            for permission in required
+        }
 
     def needed_permissions(self, inputs: Mapping[str, Any]) -> set[str]:
-        """Permissions to deploy one with these inputs, without those of options that it lacks."""
+        """Return the permissions to deploy a resource, without those of unused options."""
         options = inputs.get("options") or {}
         unused = {
-            each
+            permission
             for option in self.of_options
             if not options.get(option)
-            for each in self.of_options[option]
+            for permission in self.of_options[option]
         }
         return self.permissions("read", "content", "write", "grant") - unused
 
     def restoration(self, inputs: Mapping[str, Any]) -> str:
-        """Return the fix after one with these inputs was deleted by hand; empty if none."""
+        """Return the fix after a manual deletion of the resource; empty without one."""
         return _filled_in(self.restore, inputs)
 
     def id_to_import(self, inputs: Mapping[str, Any]) -> str:
-        """The id by which one with these inputs is imported; empty if none is, or it is unknown."""
+        """Return the id to import the resource by; empty if unknown or not importable."""
         return _filled_in_if_known(self.import_id, inputs)
 
     def list_address(self, inputs: Mapping[str, Any]) -> str:
-        """URL of the list that has one with these inputs; empty if it is not known.
+        """Return the URL of the list that contains the resource; empty if unknown.
 
-        So it is of one whose inputs do not tell it from others.
+        Also empty if the inputs do not identify the resource in the list.
         """
         is_distinct = all(value_at(inputs, path) for path in self.same.values())
         return _filled_in_if_known(self.listed_at, inputs) if is_distinct else ""
 
     def is_same(self, item: Mapping[str, Any], inputs: Mapping[str, Any]) -> bool:
-        """Return whether an item of that list is the resource with these inputs."""
+        """Return True if an item of the list is the resource with these inputs."""
         return all(value_at(item, at) == value_at(inputs, own) for at, own in self.same.items())
 
     def is_alike(self, item: Mapping[str, Any], inputs: Mapping[str, Any]) -> bool:
-        """Return whether an item of that list has the name of the resource, at the first path."""
+        """Return True if an item of the list has the resource's name, at the first path."""
         at, own = next(iter(self.same.items()))
         return value_at(item, at) == value_at(inputs, own)
 
     def output_of(self, inputs: Mapping[str, Any]) -> str:
-        """Return the stack output that names one with these inputs; empty if none does."""
+        """Return the name of the stack output about this resource; empty without one."""
         return _filled_in(self.output, inputs)
 
     def policy_name(self, inputs: Mapping[str, Any]) -> str:
-        """The name of the IAM policy of a resource with these inputs, or of what it grants on."""
+        """Return the name of the resource's IAM policy, or that of the granted resource."""
         named = str(inputs.get(self.named_by) or "")
         if "/" in named:
             return named
@@ -199,17 +204,17 @@ class ResourceType:
 
 
 def as_number(value: object) -> float:
-    """Return an input that is a number; 0 while it is not known."""
+    """Convert an input to a number; 0 for an unknown value."""
     try:
-        return float(value)  # pyright: ignore[reportArgumentType] - whatever it is, or ValueError
+        return float(value)  # pyright: ignore[reportArgumentType] - any type, or ValueError
     except (TypeError, ValueError):
         return 0.0
 
 
 def value_at(document: object, path: str) -> Any:
-    """The value at a path like ``labels.stack`` or ``tiles.-1.text``; None if it has none.
+    """Return the value at a path like ``labels.stack`` or ``tiles.-1.text``; None if missing.
 
-    Text on the way is read as JSON.
+    Intermediate texts are parsed as JSON.
     """
     for part in path.split("."):
         if isinstance(document, str):
@@ -239,30 +244,34 @@ def _filled_in(template: str, inputs: Mapping[str, Any]) -> str:
 
 @functools.cache
 def by_token() -> Mapping[str, ResourceType]:
-    """All rows, in the table's order."""
+    """Return all rows by type, in the table's order."""
     result = dict[str, ResourceType]()
     for row in catalog.load("resource_types.yaml"):
         recovery = {"recovery": "imported"} if "import_id" in row else {}
-        watched = {"watched": tuple(WatchedInput(**each) for each in row.get("watched", ()))}
+        watched = {
+            "watched": tuple(
+                WatchedInput(**watched_input) for watched_input in row.get("watched", ())
+            )
+        }
         result[row["type"]] = ResourceType(**recovery | row | watched)
     return result
 
 
 def find(token: str) -> ResourceType:
-    """The row of a type; an empty one of a type that nothing is known of."""
+    """Return the row of a type; an empty row for an unknown type."""
     return by_token().get(token) or ResourceType(token)
 
 
 def iam_kind(token: str) -> IamKind | None:
-    """Return a type's way to grant: to a member, to members, a whole policy; else None."""
+    """Return the kind of an IAM type: Member, Binding or Policy; None for other types."""
     match = IAM_TYPE.search(token)
     return match[1] if match else None  # pyright: ignore[reportReturnType]
 
 
 def account_key(token: str, inputs: Mapping[str, Any]) -> str:
-    """Return the kind of service account key that a resource is; empty if it is none.
+    """Return the kind of service account key that a resource creates; empty for other types.
 
-    An API key is one if it is bound to an account; others have no identity:
+    API keys count if they are bound to an account; others have no identity:
     https://docs.cloud.google.com/docs/authentication/api-keys
     """
     words, needed = _ACCOUNT_KEYS.get(token, ("", ""))
@@ -270,7 +279,7 @@ def account_key(token: str, inputs: Mapping[str, Any]) -> str:
 
 
 def granting(token: str) -> ResourceType:
-    """The row of a member's type, for the token of that, or of the binding or policy beside it."""
+    """Return the row of the Member type, for a token of Member, Binding or Policy."""
     stem = _without_kind(token)
     same = (row for row in by_token().values() if row.grants_on and _without_kind(row.type) == stem)
     return next(same, ResourceType(token))
@@ -281,17 +290,17 @@ def _without_kind(token: str) -> str:
 
 
 def policy_addresses() -> list[tuple[re.Pattern[str], str]]:
-    """The form of a policy's name, and the beginning of the address that it is read at."""
+    """Return patterns of policy names with the URL prefixes to read the policies at."""
     rows = [row for row in by_token().values() if row.api]
     return [(re.compile(re.sub(r"\{\w+\}", "[^/]+", row.policy)), row.api) for row in rows]
 
 
 def words_of_data() -> set[str]:
-    """Words for what holds data and has an IAM policy: bucket, secret, …"""
+    """Return the words for resources with data and an IAM policy: bucket, secret, …"""
     rows = by_token().values()
     return {row.word for row in rows if row.holds} & {row.grants_on for row in rows}
 
 
 def words_of_inputs() -> dict[str, str]:
-    """The input that names what a role is granted on -> the word for that."""
+    """Return words for granted resources by the input that names them."""
     return {row.named_by: row.grants_on for row in by_token().values() if row.named_by}

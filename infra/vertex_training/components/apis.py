@@ -1,6 +1,6 @@
-"""The project's APIs, and the service agent of Vertex AI.
+"""APIs of the project, and the service agent of Vertex AI.
 
-Owns which APIs are enabled. Disables none: another stack of the project may need it, and disabling
+Enables APIs and never disables them: another stack of the project may need them, and disabling
 ``compute`` deletes every machine.
 """
 
@@ -21,7 +21,7 @@ VERTEX_AI: Final = "aiplatform"
 
 
 def needed(settings: Settings) -> list[str]:
-    """APIs that a stack needs, by the sections in use, as ``catalog/apis.yaml`` names them."""
+    """Return the short names of the APIs that a stack needs (``catalog/apis.yaml``)."""
     network = settings.network
     used = {
         "always": True,
@@ -43,24 +43,24 @@ def needed(settings: Settings) -> list[str]:
 
 
 def reads_tables(settings: Settings) -> bool:
-    """Return whether an account's code reads BigQuery tables."""
+    """Return True if an account has access to BigQuery datasets."""
     return any(account.datasets for account in settings.service_accounts.values())
 
 
 def enable_api(
     name: str, api: str, project: str, opts: pulumi.ResourceOptions
 ) -> gcp.projects.Service:
-    """An API of a project, like ``storage``; it stays on when this goes."""
+    """Declare an enabled API, like ``storage``; a destroy does not disable the API."""
     return gcp.projects.Service(
         name, project=project, service=f"{api}{DOMAIN}", disable_on_destroy=False, opts=opts
     )
 
 
 class Apis(pulumi.ComponentResource):
-    """The APIs of one project, all enabled."""
+    """Enabled APIs of one project."""
 
     agent: gcp.projects.ServiceIdentity
-    """The Vertex AI Service Agent; only with Vertex AI among the APIs."""
+    """Vertex AI Service Agent; only set if ``apis`` has Vertex AI."""
 
     def __init__(
         self,
@@ -70,15 +70,15 @@ class Apis(pulumi.ComponentResource):
         *,
         after: Sequence[pulumi.Resource] = (),
     ) -> None:
-        """``apis`` by their short names, as :func:`needed` lists them."""
+        """Enable ``apis``, given by short names, like those of :func:`needed`."""
         super().__init__("vertextraining:apis:Apis", scope.name, None, scope.opts)
         inside = pulumi.ResourceOptions(parent=self, depends_on=after)
         self.services = {
             api: enable_api(f"{scope.name}-{api}", api, project, inside) for api in apis
         }
         if api := self.services.get(VERTEX_AI):
-            # Google creates a service agent on first use, and a grant to one that does not exist
-            # fails. So it is created here, and everything else waits for it.
+            # Google creates service agents on first use, and a grant to a missing one fails. So it
+            # is created here, and everything else waits for it.
             self.agent = gcp.projects.ServiceIdentity(
                 f"{scope.name}-vertex-agent",
                 project=project,
@@ -88,5 +88,5 @@ class Apis(pulumi.ComponentResource):
         self.register_outputs({"vertex_agent": self.agent.email} if api else {})
 
     def on(self, *apis: str) -> list[pulumi.Resource]:
-        """The APIs a resource waits for: ``apis.on("storage")``."""
+        """Return APIs as dependencies of a resource: ``apis.on("storage")``."""
         return [self.services[api] for api in apis]

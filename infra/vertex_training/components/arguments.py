@@ -1,11 +1,11 @@
-"""Arguments of a component -> the config of a stack: awaited, spelled as in a file, checked.
+"""Convert arguments of a component to the config of a stack, and check them.
 
-A component has the rules and the messages of a stack file. What differs is told here: an argument
-may be an output of another resource, and a problem is at the path of a property.
+A component has the rules and messages of a stack file, with two differences: an argument may be an
+output of another resource, and a problem has the path of a property.
 
-An output is awaited, since a request, a name or a limit can only be judged when it is known. In a
-``pulumi up`` it always is. In a preview it is known if it does not depend on what is yet to be
-made: names that a program gives are, ids that the service gives are not.
+Outputs are awaited, since rules need known values. In ``pulumi up`` every output is known. In a
+preview an output is known unless it depends on a resource to be created: names from the program are
+known, ids from the service are not.
 """
 
 from __future__ import annotations
@@ -38,21 +38,24 @@ from vertex_training.stack import Stack
 
 
 class ArgumentsError(pulumi.RunError):
-    """Arguments of a component that cannot be used; has every problem found.
+    """Invalid arguments of a component; lists all problems.
 
     A ``RunError``: the program ends with this text and without a traceback.
     """
 
     def __init__(self, component: str, problems: Iterable[Problem]) -> None:
-        """``component`` is its type and name. Paths of ``problems`` are as they were given."""
+        """``component`` is the type and name; paths of ``problems`` are those of arguments."""
         self.component, self.problems = component, tuple(problems)
         count = "1 mistake" if len(self.problems) == 1 else f"{len(self.problems)} mistakes"
-        lines = [f"{component}: {count}; nothing of it was declared.", *map(str, self.problems)]
+        lines = [
+            f"{component}: {count}; the component declared no resource.",
+            *map(str, self.problems),
+        ]
         super().__init__("\n".join(lines))
 
 
 class _Schema(Schema[AnySection]):
-    """The schema of a stack file for values that no file has."""
+    """Schema of a stack file for values from arguments."""
 
     def full_path(self, path: ProblemPath) -> ProblemPath:
         return path
@@ -61,7 +64,7 @@ class _Schema(Schema[AnySection]):
         return Location()
 
     def missing_hint(self, path: ProblemPath, stack: str) -> str:  # noqa: ARG002
-        return f"give {_spelled(dotted(path[-1:]))}"
+        return f"pass the argument {_spelled(dotted(path[-1:]))}"
 
     def spelled(self, key: str) -> str:
         return _spelled(key)
@@ -69,47 +72,49 @@ class _Schema(Schema[AnySection]):
 
 T = TypeVar("T")
 
-#: Levels of mappings and lists that are read: twice as many as a job file may have.
+#: Maximum nesting of mappings and lists: twice that of a job file.
 _LEVELS: Final = 2 * MAX_DEPTH
-#: Of an environment's name, which ends names and is a label.
+#: Name of an environment, which is a suffix of names and a label.
 _ENVIRONMENT: Final = re.compile(r"[a-z]([a-z0-9-]{0,38}[a-z0-9])?")
-_ENVIRONMENT_RULE: Final = "1 to 40 lowercase letters, digits and hyphens, the first a letter"
-#: How arguments are read.
+_ENVIRONMENT_RULE: Final = (
+    "use 1 to 40 lowercase letters, digits and hyphens, starting with a letter"
+)
+#: Schema of arguments.
 SCHEMA: Final[Schema[Settings]] = _Schema(stacks.SCHEMA.namespace, Settings)
 
 
-#: As every resource takes them. ``X | None`` is no type to Pulumi's host.
+#: Resource options. Pulumi's host does not support ``X | None`` as a type.
 Opts = Optional[pulumi.ResourceOptions]  # noqa: UP045
-#: Stands for arguments that are given as keywords.
+#: Default of ``args``: arguments are keywords.
 KEYWORDS: Final[Any] = {}
-#: Text that may be unknown in a preview, by the key it is at -> what stands for it meanwhile.
+#: Key of a text that may be unknown in a preview -> placeholder.
 STAND_INS_OF_UNKNOWN: Final = {"imageUri": f"image.invalid/not-known-yet@sha256:{'0' * 64}"}
 
 
 @dataclass
 class Arguments:
-    """The arguments of one component, while they are read.
+    """Reader of one component's arguments.
 
-    ``component`` is its type and name, as messages show it.
+    ``component`` is the type and name for messages.
     """
 
     component: str
     opts: pulumi.ResourceOptions | None = None
     problems: list[Problem] = field(default_factory=list)
     unknown: list[Problem] = field(default_factory=list)
-    """Those of the problems that are about a value which is not known yet."""
+    """The problems about values that are unknown in a preview."""
     dependencies: dict[pulumi.Resource, None] = field(default_factory=dict)
-    """Resources that the values come from, each once; what is declared waits for them."""
+    """Resources whose outputs are arguments; declared resources depend on them."""
     inputs: dict[str, Any] = field(default_factory=dict)
-    """The values read, as the schema spells them: the registered inputs of the component."""
+    """Registered inputs of the component: values by their names in the schema."""
     stood_in: list[ProblemPath] = field(default_factory=list)
-    """Paths of values that may be unknown and have a stand-in."""
+    """Paths of unknown values that have a placeholder."""
     _given: dict[ProblemPath, ProblemPath] = field(default_factory=dict)
-    """Path in the config -> path as it was given."""
+    """Path in the config -> path of the argument."""
     _is_too_deep: bool = False
-    """True if a value was too deep: the rest is not read."""
+    """True after a value was nested too deep: further values are not read."""
     _name: str = "name"
-    """The argument that says what it is called, as messages show it."""
+    """Name of the argument with the component's name, for messages."""
 
     def section(
         self,
@@ -119,34 +124,35 @@ class Arguments:
         *,
         at: ProblemPath = (),
     ) -> dict[str, Any]:
-        """Those arguments that are fields ``only`` of a section, as its config.
+        """Convert the arguments in ``only`` to the config of a section.
 
-        ``given`` is by names in Python; ``at`` is the path of the section in the config.
+        ``given`` is by Python names; ``at`` is the path of the section in the config.
         """
-        wanted = {key: value for key, value in given.items() if key in only}
+        selected = {key: value for key, value in given.items() if key in only}
         self._given[at] = ()
-        mapping = self._mapping(model, self.plain(wanted, ()), at, ())
+        mapping = self._mapping(model, self.plain(selected, ()), at, ())
         self.inputs |= mapping
         return mapping
 
     def named(
         self, args: Mapping[str, Any], keywords: Mapping[str, Any], known: Collection[str]
     ) -> dict[str, Any]:
-        """The arguments that are given, by their names in Python; unknown ones are problems.
+        """Return the passed arguments by Python name; unknown ones are problems.
 
-        Project and region are else those of the provider of the component.
+        Project and region default to those of the component's provider.
         """
-        given: Any = keywords if args is KEYWORDS else args
+        passed: Any = keywords if args is KEYWORDS else args
         if args is not KEYWORDS and keywords:
-            hint = "give all arguments in one way"
-            self.problems.append(Problem("are keywords, too", hint=hint, path=(*keywords,)[:1]))
-        if not isinstance(given, Mapping):
-            what = f"the arguments are a {type(given).__name__}"
-            self.problems.append(Problem(what, hint="give a dict by names of arguments"))
+            hint = "pass all arguments in args, or all as keywords"
+            what = "this argument is a keyword beside args"
+            self.problems.append(Problem(what, hint=hint, path=(*keywords,)[:1]))
+        if not isinstance(passed, Mapping):
+            what = f"args has the type {type(passed).__name__}, and must be a dict"
+            self.problems.append(Problem(what, hint="pass a dict of argument names to values"))
             return {}
         names = {_spelled(name): name for name in known}
         result: dict[str, Any] = {}
-        for key, value in given.items():
+        for key, value in passed.items():
             name = key if key in known else names.get(key)
             if name is None:
                 hint = did_you_mean(_spelled(str(key)), names)
@@ -159,41 +165,42 @@ class Arguments:
         return result
 
     def base_name(self, given: Mapping[str, Any], name: str) -> str:
-        """The argument ``base_name``, or the component's own name: the key in a stack file."""
+        """Return argument ``base_name``, by default the component's name."""
         if "base_name" not in given:
             return name
         self._name = _spelled("base_name")
-        self.inputs["baseName"] = asked = self.plain(given["base_name"], ("base_name",))
-        return "" if asked is None else str(asked)
+        self.inputs["baseName"] = value = self.plain(given["base_name"], ("base_name",))
+        return "" if value is None else str(value)
 
     def flag(self, given: Mapping[str, Any], key: str) -> bool:
-        """The argument ``key``, true without it."""
+        """Return the boolean argument ``key``, by default True."""
         if key not in given:
             return True
-        self.inputs[to_camel(key)] = found = self.plain(given[key], (key,))
-        if found is not None and not isinstance(found, bool):
-            self._problem("must be true or false", "", (key,))
-        return found is not False
+        self.inputs[to_camel(key)] = value = self.plain(given[key], (key,))
+        if value is not None and not isinstance(value, bool):
+            self._problem("the value must be true or false", "", (key,))
+        return value is not False
 
     def mapping(self, given: Mapping[str, Any], key: str) -> dict[str, Any]:
-        """The argument ``key``, entries by names; entries may be outputs, all of it may not."""
+        """Return the map argument ``key``; entries may be outputs, the map itself may not."""
         value = given.get(key)
         if value is None:
             return {}
         if not isinstance(value, Mapping):
-            hint = "name each entry, like {data: …}"
-            self._problem(f"is a {type(value).__name__} and no map of names", hint, (key,))
+            hint = "pass entries by name, like {data: …}"
+            what = f"the value has the type {type(value).__name__}, and must be a map of names"
+            self._problem(what, hint, (key,))
             return {}
-        return {str(name): each for name, each in value.items() if each is not None}
+        return {str(name): entry for name, entry in value.items() if entry is not None}
 
     def plain(self, value: Any, path: ProblemPath) -> Any:
-        """``value`` without outputs; what cannot be plain is a problem at ``path``, and None."""
+        """Replace outputs in ``value`` by their values; unusable ones become None and a problem."""
         if self._is_too_deep:
             return None
         if len(path) > _LEVELS:
             self._is_too_deep = True
-            what = f"is nested more than {_LEVELS} levels deep, or holds itself"
-            self._problem(what, "give fewer levels", path[:1])
+            what = f"the value is nested more than {_LEVELS} levels deep, or contains itself"
+            self._problem(what, "pass a value with fewer levels", path[:1])
             return None
         if isinstance(value, pulumi.Output) or inspect.isawaitable(value):
             return self._awaited(pulumi.Output.from_input(value), path)
@@ -206,23 +213,25 @@ class Arguments:
             self.stood_in.append(path)
             return STAND_INS_OF_UNKNOWN[str(path[-1])]
         if isinstance(value, Unknown):
-            hint = "give what is known in a preview, like a name that the program chooses"
-            self._problem("is not known before another resource was made", hint, path)
+            hint = "pass a value that is known in a preview, like a name from the program"
+            what = "the value is unknown until another resource is created"
+            self._problem(what, hint, path)
             self.unknown.append(self.problems[-1])
             return None
         if isinstance(value, float) and value.is_integer() and HOSTED.get():
             return int(value)  # the wire between languages has no integers
         if value is None or isinstance(value, str | int | float | bool):
             return value
-        self._problem(f"has the type {type(value).__name__}", "give its name, as text", path)
+        what = f"values of type {type(value).__name__} are not supported"
+        self._problem(what, "pass the name of the resource, as text", path)
         return None
 
     def alias(self, given: ProblemPath, at: ProblemPath) -> None:
-        """Show problems at the path ``at`` of the config as those of the argument ``given``."""
+        """Report problems at path ``at`` of the config at the argument path ``given``."""
         self._given[at] = (_spelled(str(given[0])), *given[1:])
 
     def known(self, value: pulumi.Input[Any], path: ProblemPath) -> Any:
-        """``value`` if it is known, else None, and no problem: for what is safe to be unknown."""
+        """Return ``value`` if it is known; None, without a problem, if it is unknown."""
         apart = Arguments(self.component)
         plain = apart.plain(value, path)
         self.dependencies |= apart.dependencies
@@ -235,25 +244,25 @@ class Arguments:
         return None if apart.problems else plain
 
     def environment(self, given: Mapping[str, Any]) -> str:
-        """The argument ``environment``, or the Pulumi stack's name; another one if it is wrong."""
-        asked = self.plain(given.get("environment"), ("environment",))
-        name = pulumi.get_stack() if asked is None else asked
-        if asked is not None:
-            self.inputs["environment"] = asked
+        """Return argument ``environment``, by default the stack's name."""
+        value = self.plain(given.get("environment"), ("environment",))
+        name = pulumi.get_stack() if value is None else value
+        if value is not None:
+            self.inputs["environment"] = value
         if isinstance(name, str) and _ENVIRONMENT.fullmatch(name):
             return name
-        what, hint = "must be a name like staging", _ENVIRONMENT_RULE
-        if asked is None:
-            what = "is the stack's name, and must be one like staging"
-            hint = f"{hint}: rename the stack, or give environment"
+        what, hint = "the environment must be a name like staging", _ENVIRONMENT_RULE
+        if value is None:
+            what = "the stack's name is the default, and must be a name like staging"
+            hint = f"rename the stack, or pass environment; {hint}"
         self.problems.append(Problem(what, str(name), hint, ("environment",)))
         return str(STAND_INS["stack"])
 
     def stack(self, raw: Mapping[str, Any], environment: str) -> Stack:
-        """The config as a stack, with all rules of a stack file.
+        """Convert the config to a stack, with all rules of stack files.
 
         Raises:
-            ArgumentsError: with every problem, also those found before.
+            ArgumentsError: lists all problems, including earlier ones.
         """
         result = self.stack_or_none(raw, environment)
         self.check()
@@ -261,7 +270,7 @@ class Arguments:
         return result
 
     def stack_or_none(self, raw: Mapping[str, Any], environment: str) -> Stack | None:
-        """The same, but problems are kept; None if there are some."""
+        """Convert the config to a stack; None if it has problems, which are collected."""
         whole = {"projectNumber": _stand_in_number(raw), **raw, "stack": environment}
         try:
             return stacks.from_raw(whole, Path.cwd(), SCHEMA)
@@ -270,7 +279,7 @@ class Arguments:
             return None
 
     def parse(self, model: type[AnySection], raw: Mapping[str, Any]) -> AnySection | None:
-        """``raw`` as ``model``; None if there are problems, which are kept."""
+        """Parse ``raw`` as ``model``; None if it has problems, which are collected."""
         try:
             return reader.parse(_Schema(SCHEMA.namespace, model), raw)
         except ConfigError as failed:
@@ -278,8 +287,8 @@ class Arguments:
             return None
 
     def add(self, problems: Iterable[Problem]) -> None:
-        """More problems; their paths are those of the config, or of a file that they name."""
-        # A value that could not be had is reported as such already, and not also as missing.
+        """Collect problems whose paths are those of the config, or of a file."""
+        # Values that could not be read are already reported, and not missing.
         lost = {problem.path for problem in self.problems}
         for problem in problems:
             if problem.location.file:
@@ -292,44 +301,44 @@ class Arguments:
                 self.problems.append(dataclasses.replace(problem, path=path))
 
     def given_path(self, path: ProblemPath) -> ProblemPath:
-        """A path in the config as it was given to the component, or would have been."""
+        """Convert a path in the config to the path of the argument."""
         ends = range(len(path), 0, -1)
         end = next((end for end in ends if path[:end] in self._given), 0)
         rest = (_spelled(part) if isinstance(part, str) else part for part in path[end:])
         return (*self._given.get(path[:end], ()), *rest)
 
     def check(self) -> None:
-        """Refuse the arguments if there are problems.
+        """Raise an error if problems were collected.
 
         Raises:
-            ArgumentsError: there are some.
+            ArgumentsError: the arguments have problems.
         """
         if self.problems:
             raise ArgumentsError(self.component, self.problems)
 
     def prerequisites(self) -> list[pulumi.Resource]:
-        """Return its prerequisites: its own ``depends_on`` and the sources of its values."""
-        given: Any = self.opts.depends_on if self.opts else None
-        if isinstance(given, pulumi.Output):
-            given = awaited(given.future())
-        own = [given] if isinstance(given, pulumi.Resource) else list(given or [])
+        """Return ``depends_on`` of the component and the resources whose outputs it uses."""
+        depends_on: Any = self.opts.depends_on if self.opts else None
+        if isinstance(depends_on, pulumi.Output):
+            depends_on = awaited(depends_on.future())
+        own = [depends_on] if isinstance(depends_on, pulumi.Resource) else list(depends_on or [])
         return [*own, *self.dependencies]
 
     def claim(self, *, jobs: Sequence[Submission] = (), buckets: Sequence[str] = ()) -> None:
-        """Take the names of jobs and buckets for this component of the program.
+        """Reserve names of jobs and buckets for this component of the program.
 
-        Two components with one job's name would share the job, and one would cancel it for both.
+        Two components with the same job name would share the job, and one could cancel it.
 
         Raises:
-            ArgumentsError: another component of the program has one of them.
+            ArgumentsError: another component of the program has reserved a name.
         """
         if is_mocked():
             return  # a company's unit tests may declare a component once a test
         claims = [
-            (f"job {job.job} of {job.stack} in {job.project}, {job.region}", "name it otherwise")
+            (f"job {job.job} of {job.stack} in {job.project}, {job.region}", "choose another name")
             for job in jobs
         ]
-        claims += [(f"bucket {name}", "give another environment or name") for name in buckets]
+        claims += [(f"bucket {name}", "choose another environment or name") for name in buckets]
         claimed = names_of_run()
         for what, hint in claims:
             if other := claimed.get(what):
@@ -338,52 +347,53 @@ class Arguments:
         claimed.update({what: self.component for what, _ in claims})
 
     def _mapping(
-        self, model: type[Section], given: Mapping[str, Any], at: ProblemPath, path: ProblemPath
+        self, model: type[Section], values: Mapping[str, Any], at: ProblemPath, path: ProblemPath
     ) -> dict[str, Any]:
-        """A section's fields, as a stack file spells them; what it does not have stays as it is."""
+        """Convert the keys of a section to those of a stack file; unknown keys are unchanged."""
         fields = {to_camel(name): info for name, info in model.model_fields.items()}
         config: dict[str, Any] = {}
-        for key, value in given.items():
+        for key, value in values.items():
             camel = to_camel(key) if key in model.model_fields else key
             if camel in config:
-                self.problems.append(Problem("is given twice", hint=f"{camel}", path=(*path, key)))
-            here, there = (*path, _spelled(key) if camel != key else key), (*at, camel)
-            self._given[there] = here
+                what = "this argument is passed twice, in two spellings"
+                self.problems.append(Problem(what, hint=f"pass only {camel}", path=(*path, key)))
+            here, config_path = (*path, _spelled(key) if camel != key else key), (*at, camel)
+            self._given[config_path] = here
             inner, is_several = section_in(fields[camel].annotation if camel in fields else None)
             if inner is Section:
-                found = value
+                converted = value
             elif is_several:
-                found = self._entries(inner, value, there, here)
+                converted = self._entries(inner, value, config_path, here)
             else:
-                found = self._entry(inner, value, there, here)
-            if found is not None:
-                config[camel] = found
+                converted = self._entry(inner, value, config_path, here)
+            if converted is not None:
+                config[camel] = converted
         return config
 
-    def _entries(self, model: type[Section], given: Any, at: ProblemPath, path: ProblemPath) -> Any:
-        """Sections in a list, or by their keys, which become names and keep their spelling."""
-        if isinstance(given, list):
-            places = enumerate(given)
-            return [self._entry(model, each, (*at, n), (*path, n)) for n, each in places]
-        if isinstance(given, dict):
-            entries = given.items()
+    def _entries(self, model: type[Section], value: Any, at: ProblemPath, path: ProblemPath) -> Any:
+        """Convert a list or map of sections; keys of a map are names and keep their spelling."""
+        if isinstance(value, list):
+            places = enumerate(value)
+            return [self._entry(model, entry, (*at, n), (*path, n)) for n, entry in places]
+        if isinstance(value, dict):
+            entries = value.items()
             return {
-                key: self._entry(model, each, (*at, key), (*path, key)) for key, each in entries
+                key: self._entry(model, entry, (*at, key), (*path, key)) for key, entry in entries
             }
-        return given
+        return value
 
-    def _entry(self, model: type[Section], given: Any, at: ProblemPath, path: ProblemPath) -> Any:
-        """One section, if it is one."""
+    def _entry(self, model: type[Section], value: Any, at: ProblemPath, path: ProblemPath) -> Any:
+        """Convert one section; other values are unchanged."""
         self._given[at] = path
-        return self._mapping(model, given, at, path) if isinstance(given, dict) else given
+        return self._mapping(model, value, at, path) if isinstance(value, dict) else value
 
     def _awaited(self, output: pulumi.Output[Any], path: ProblemPath) -> Any:
         value, known, secret, resources = awaited(_state(output))
         self.dependencies |= dict.fromkeys(resources)
         if secret:
-            # Not shown, nor is what it holds.
-            hint = "secrets belong in Secret Manager, which jobs read by name"
-            what = "is secret, and would stand in names, requests and the state in clear"
+            # The message shows neither the value nor its parts.
+            hint = "store the secret in Secret Manager, and let jobs read it by name"
+            what = "this value is secret, but names, requests and the state would show it"
             self._problem(what, hint, path)
             return None
         return self.plain(UNKNOWN if value is None and not known else value, path)
@@ -394,7 +404,7 @@ class Arguments:
 
 
 async def _state(output: pulumi.Output[Any]) -> tuple[Any, bool, bool, set[pulumi.Resource]]:
-    """The value, whether it is known as a whole, whether it is secret, and what it comes from."""
+    """Return value, ``is_known``, ``is_secret`` and source resources of an output."""
     return (
         await output.future(with_unknowns=True),
         await output.is_known(),
@@ -404,23 +414,23 @@ async def _state(output: pulumi.Output[Any]) -> tuple[Any, bool, bool, set[pulum
 
 
 def _spelled(name: str) -> str:
-    """The name of a field as the caller's language spells it."""
+    """Return the name of a field in the spelling of the program's language."""
     snake = re.sub(r"(?<=[a-z0-9])([A-Z])", lambda upper: f"_{upper[1].lower()}", name)
     return to_camel(snake) if HOSTED.get() else snake
 
 
 def _stand_in_number(raw: Mapping[str, Any]) -> str:
-    """A number where none is asked for: no name of what is made has it."""
+    """Return a placeholder for the project number, which no name of the component contains."""
     project = str(raw.get("project", ""))
     is_local = naming.is_local(project)
     return naming.local_project_number(project) if is_local else str(STAND_INS["projectNumber"])
 
 
 def set_outputs(component: pulumi.ComponentResource, values: Mapping[str, Any]) -> None:
-    """Set and register the outputs of a component, and so end it.
+    """Set and register the outputs of a component.
 
-    What is no output yet is known, also in a preview, and waits for all of ``component``: an output
-    of one resource would let a job start before the grants beside it are made.
+    A plain value becomes an output that is known in a preview and depends on the whole component,
+    so that a job that uses it starts after the component's grants.
     """
     outputs = {key: _output_of(component, value) for key, value in values.items()}
     for key, output in outputs.items():

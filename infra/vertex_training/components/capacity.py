@@ -1,9 +1,8 @@
-"""Reservations: machines that are kept for jobs, and the grants to find them.
+"""Reservations of machines for jobs, and the grants to read them.
 
-Owns the reservations that the stack file does not give by ``existing``, and Compute Engine in the
-projects beside the stack's own that they are made in. Every one is shared with
-Google's services (``ALLOW_ALL``): Vertex AI runs jobs in projects of its own, so
-a reservation without that is paid for and never used.
+Creates the reservations without ``existing``, and enables Compute Engine in other projects that own
+reservations. Every reservation is shared with Google's services (``ALLOW_ALL``): Vertex AI runs
+jobs in projects of its own, and could not use it otherwise.
 """
 
 import datetime
@@ -30,22 +29,23 @@ class Capacity(pulumi.ComponentResource):
     """All reservations of a stack."""
 
     reservations: "dict[str, gcp.compute.Reservation]"
-    """Those the stack makes, by key."""
+    """Reservations that the stack creates, by key."""
     paths: dict[str, Output[str]]
-    """``projects/P/zones/Z/reservations/R`` of all of them, known before they exist."""
+    """Full names (``projects/P/zones/Z/reservations/R``) of all reservations; known in a
+    preview."""
 
     def __init__(self, scope: Scope, stack: Stack, *, after: Sequence[pulumi.Resource]) -> None:
-        """``after``: Compute Engine is enabled in the stack's own project already."""
+        """``after`` enables Compute Engine in the stack's own project."""
         super().__init__("vertextraining:capacity:Capacity", scope.name, None, scope.opts)
         name, plans, project = scope.name, stack.reservations, stack.declared.project
         own = pulumi.ResourceOptions(parent=self)
-        made = {key: plan for key, plan in plans.items() if not plan.settings.existing}
-        others = sorted({plan.project for plan in made.values()} - {project})
-        # Without it no reservation can be made there.
+        created = {key: plan for key, plan in plans.items() if not plan.settings.existing}
+        others = sorted({plan.project for plan in created.values()} - {project})
+        # Reservations of other projects require Compute Engine.
         apis = [enable_api(f"{name}-compute-{other}", "compute", other, own) for other in others]
         self._after = [*after, *apis]
         self.reservations = {
-            key: self._reservation(f"{name}-{key}", plan) for key, plan in made.items()
+            key: self._reservation(f"{name}-{key}", plan) for key, plan in created.items()
         }
         self.paths = {key: self._path(key, plan) for key, plan in plans.items()}
         grants = reservation_grants(stack.declared, plans)
@@ -77,7 +77,7 @@ class Capacity(pulumi.ComponentResource):
 def _machine(
     plan: ReservationPlan,
 ) -> "gcp.compute.ReservationSpecificReservationInstancePropertiesArgsDict":
-    """A machine type that is sold with its GPUs names them already; others carry them apart."""
+    """Return the machine with its disks; only N1 machines list accelerators separately."""
     settings = plan.settings
     machine: gcp.compute.ReservationSpecificReservationInstancePropertiesArgsDict = {
         "machine_type": settings.machine_type
@@ -119,20 +119,20 @@ def _duration(
 
 
 def make_capacity(scope: Scope, stack: Stack, apis: Apis) -> list[Capacity]:
-    """The reservations; nothing where the stack has none."""
+    """Declare the reservations; return an empty list if the stack has no reservations."""
     after = [*apis.on("compute", "cloudresourcemanager"), apis.agent]
     has_some = bool(stack.reservations)
     return [Capacity(scope.child("capacity"), stack, after=after)] if has_some else []
 
 
 def log_reservation_costs(stack: Stack, component: pulumi.Resource | None = None) -> None:
-    """Log what each reservation that the stack makes will cost."""
+    """Log the cost of each reservation that the stack creates."""
     now = datetime.datetime.now(tz=datetime.UTC)
     for line in cost_lines(stack.reservations, stack.declared.region, now):
         pulumi.log.info(line, component)
 
 
-#: Arguments that are fields of a reservation in a stack file, of the file itself, and others.
+#: Arguments: fields of a reservation, fields of a stack file, and others.
 FIELDS: Final = tuple(ReservationFields.__annotations__)
 SETTINGS: Final = ("project", "project_number")
 OTHERS: Final = ("environment", "base_name")
@@ -142,19 +142,19 @@ class GpuReservationArgs(ReservationFields):
     """Arguments of :class:`GpuReservation`."""
 
     project: NotRequired[Input[str]]
-    """Id of the project that pays for the machines and runs the jobs. The provider's without it."""
+    """Id of the project that pays for the machines and runs the jobs; default: the provider's."""
     project_number: Input[str]
-    """Its number, which Google's service agent has in its address."""
+    """Number of the project, which is part of the service agent's address."""
     environment: NotRequired[Input[str]]
-    """Ends its name: ``NAME-ENVIRONMENT``. The Pulumi stack's name without it."""
+    """Suffix of the name (``NAME-ENVIRONMENT``); default: the Pulumi stack's name."""
     base_name: NotRequired[Input[str]]
-    """Begins its name: ``BASE_NAME-ENVIRONMENT``. The component's own name without it."""
+    """Prefix of the name (``BASE_NAME-ENVIRONMENT``); default: the component's name."""
 
 
 class GpuReservation(pulumi.ComponentResource):
-    """Machines that are kept for jobs, shared with Vertex AI, and the grant to find them.
+    """Reserved machines for jobs, shared with Vertex AI, and the grant to read the reservation.
 
-    They cost money from creation to deletion, used or not: a preview says how much. Enables Compute
+    Reserved machines cost the same whether used or not; a preview shows the cost. Enables Compute
     Engine, Vertex AI and, for the grant, Resource Manager.
 
     Example::
@@ -174,9 +174,9 @@ class GpuReservation(pulumi.ComponentResource):
     """
 
     path: Output[str]
-    """``projects/P/zones/Z/reservations/R``, known before it exists."""
+    """Full name (``projects/P/zones/Z/reservations/R``), known in a preview."""
     affinity: Output[Mapping[str, Any]]
-    """``reservationAffinity`` of a job's machines that use it."""
+    """Value of ``reservationAffinity`` for machines that use the reservation."""
 
     @overload
     def __init__(self, name: str, /, args: GpuReservationArgs, opts: Opts = None) -> None: ...
@@ -190,7 +190,7 @@ class GpuReservation(pulumi.ComponentResource):
         """Check the arguments and declare the reservation.
 
         Raises:
-            ArgumentsError: with every mistake; nothing was declared.
+            ArgumentsError: lists every mistake; nothing is declared.
         """
         arguments = Arguments(f"GpuReservation '{name}'", opts)
         named = arguments.named(args, keywords, (*FIELDS, *SETTINGS, *OTHERS))
@@ -211,5 +211,5 @@ class GpuReservation(pulumi.ComponentResource):
 
 
 def _region(zone: object) -> str:
-    """The region of a zone; without one, the zone itself is the mistake."""
+    """Return the region of a zone; a placeholder for an invalid zone, which a rule reports."""
     return str(zone).rpartition("-")[0] if isinstance(zone, str) else str(STAND_INS["region"])

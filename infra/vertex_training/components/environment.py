@@ -1,4 +1,4 @@
-"""The outputs of a stack, as values for resources declared beside it."""
+"""Outputs of a stack, for resources that ``extra.py`` declares."""
 
 from __future__ import annotations
 
@@ -22,35 +22,35 @@ from vertex_training.stack import Stack
 
 
 class Environment:
-    """An environment as it was declared: the names of what there is, by the keys of its file.
+    """The resources of a stack, by the keys of its stack file.
 
-    Every output is known in a preview, and a resource that takes one is made after what it names.
+    Every output is known in a preview. A resource that uses an output depends on its resource.
     """
 
     settings: Settings
-    """The settings of its file, by the keys that names and the state have."""
+    """Settings of the stack file, by first keys (see ``formerly``)."""
     apis: pulumi.Resource
-    """The project's APIs. What needs one waits for it: ``depends_on=[environment.apis]``."""
+    """Enabled APIs. Resources that need an API set ``depends_on=[environment.apis]``."""
     buckets: Mapping[str, pulumi.Output[str]]
-    """Names of buckets, without ``gs://``. Two are its own: ``control`` and ``staging``."""
+    """Names of buckets, without ``gs://``, including ``control`` and ``staging``."""
     service_accounts: Mapping[str, pulumi.Output[str]]
-    """Addresses of the accounts that jobs run as."""
+    """Addresses of the service accounts that jobs run as."""
     secrets: Mapping[str, pulumi.Output[str]]
-    """Resource names: ``projects/P/secrets/S``."""
+    """Full names of secrets: ``projects/P/secrets/S``."""
     registry: pulumi.Output[str]
     """Prefix of images: ``REGION-docker.pkg.dev/PROJECT/REPOSITORY``."""
     network: pulumi.Output[str] | None
-    """``projects/P/global/networks/N``; None where jobs reach no network."""
+    """Full name of the network (``projects/P/global/networks/N``); None if jobs use none."""
     reservations: Mapping[str, pulumi.Output[str]]
-    """Resource names: ``projects/P/zones/Z/reservations/R``."""
+    """Full names of reservations: ``projects/P/zones/Z/reservations/R``."""
     snapshots: Mapping[str, Snapshot]
-    """Results of queries that are kept as files."""
+    """Snapshots of query results."""
     jobs: Mapping[str, CustomJob]
-    """Jobs and tuning jobs, but for those with a schedule."""
+    """Jobs and tuning jobs without a schedule."""
     schedules: Mapping[str, JobSchedule]
-    """Of jobs and tuning jobs, by the keys of these."""
+    """Schedules, by the key of their job or tuning job."""
     serving: Sequence[Serving]
-    """The models and endpoints, as one component; empty where there are none."""
+    """Component of models and endpoints; empty without models and endpoints."""
 
     def __init__(
         self,
@@ -67,7 +67,7 @@ class Environment:
         training: Training,
         serving: Sequence[Serving] = (),
     ) -> None:
-        """``network``, ``capacity``, ``snapshots`` and ``serving``: empty where there is none."""
+        """``network``, ``capacity``, ``snapshots`` and ``serving`` are empty if not in use."""
         self.settings, self.apis, self.registry = stack.declared, apis, registry.url
         self.serving = serving
         addresses = {key: account.address for key, account in identities.items()}
@@ -77,8 +77,10 @@ class Environment:
         self.secrets = stack.by_new_keys(("secrets",), secrets.paths)
         self.network = network[0].path if network else None
         self.reservations = stack.by_new_keys(("reservations",), paths)
-        made = {key: each for part in snapshots for key, each in part.snapshots.items()}
-        self.snapshots = stack.by_new_keys(("snapshots",), made)
+        by_first_key = {
+            key: snapshot for part in snapshots for key, snapshot in part.snapshots.items()
+        }
+        self.snapshots = stack.by_new_keys(("snapshots",), by_first_key)
         first_keys = stack.first_job_keys.items()
         self.jobs = {k: training.jobs[first] for k, first in first_keys if first in training.jobs}
         schedules = training.schedules
@@ -86,12 +88,12 @@ class Environment:
 
     @property
     def stack(self) -> str:
-        """Its name, part of the names of everything in it."""
+        """Return the stack's name, which is part of the names of its resources."""
         return self.settings.stack
 
     @property
     def project(self) -> str:
-        """The id of its project."""
+        """Return the id of the stack's project."""
         return self.settings.project
 
     @property
@@ -104,5 +106,5 @@ class Environment:
 
     @property
     def labels(self) -> Mapping[str, str]:
-        """Labels of everything in it that can carry some and that no team owns."""
+        """Return the labels of resources that no team owns."""
         return self.settings.names.labels(self.settings.labels)

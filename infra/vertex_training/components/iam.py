@@ -1,4 +1,4 @@
-"""Makes every grant of the stack: what ``vertex_training.plan`` requests, by the type of each."""
+"""Declare the grants that ``vertex_training.plan`` requests, by type."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from vertex_training.plan import external_grants
 from vertex_training.plan.grants import Condition, GrantRequest
 from vertex_training.stack import Stack
 
-#: Type of a grant -> what makes it, given its name, the request and the name of what it is on.
+#: Type of a grant -> function of resource name, request and granted resource.
 MAKERS: Final[Mapping[str, Callable[..., pulumi.Resource]]] = {
     ON_PROJECT: lambda name, grant, _, **rest: gcp.projects.IAMMember(
         name, project=grant.project, **rest
@@ -50,15 +50,15 @@ MAKERS: Final[Mapping[str, Callable[..., pulumi.Resource]]] = {
         name, repository=on, project=grant.project, location=_location(grant), **rest
     ),
 }
-#: Types of components in the state: grants on the stack's own key, and on keys that jobs name.
+#: Component types in the state: grants on the stack's key, and grants for jobs.
 KEY_ACCESS: Final = "vertextraining:encryption:KeyAccess"
 JOB_GRANTS: Final = "vertextraining:training:JobGrants"
-#: Types whose resources name what they are on by its full name, and not by the last part of it.
+#: Grant types that need the full name of the granted resource, not its last part.
 FULL_NAMES: Final = (ON_SECRET, ON_ACCOUNT, ON_KEY)
 
 
 class Grants(pulumi.ComponentResource):
-    """Grants that come with no other component, and the accounts of services that get them."""
+    """Grants without a component of their own, and the service agents that receive them."""
 
     def __init__(
         self,
@@ -70,10 +70,10 @@ class Grants(pulumi.ComponentResource):
         services: Mapping[str, Sequence[pulumi.Resource]] | None = None,
         after: Sequence[pulumi.Resource] = (),
     ) -> None:
-        """``token`` is their type in the state.
+        """``token`` is the component type in the state.
 
-        ``services``, with the API of each: their own accounts in ``project`` are made first. A
-        service makes its own on first use, and a grant to one that is not there fails.
+        ``services`` maps services to their APIs: their service agents in ``project`` are created
+        first, since a grant to a missing agent fails.
         """
         super().__init__(token, scope.name, None, scope.opts)
         agents = [
@@ -93,7 +93,7 @@ class Grants(pulumi.ComponentResource):
 def grants_beside(
     token: str, scope: Scope, grants: Iterable[GrantRequest], after: Sequence[pulumi.Resource]
 ) -> list[Grants]:
-    """Those of ``grants`` that are the stack's to make, as a component; nothing without any."""
+    """Declare a component with the stack's own grants; an empty list if there are none."""
     ours = [grant for grant in grants if grant.ours]
     return [Grants(token, scope, ours, after=after)] if ours else []
 
@@ -101,7 +101,7 @@ def grants_beside(
 def log_external_grants(
     stack: Stack, requests: Mapping[str, JobRequest], component: pulumi.Resource | None = None
 ) -> None:
-    """Log what other teams must do before jobs can run; nothing if there is nothing."""
+    """Log the external grants that other teams must make before jobs can run."""
     grants = stack.grants(requests)
     if report := external_grants.report(stack.declared, stack.network, grants):
         pulumi.log.info(report, component)
@@ -113,13 +113,13 @@ def make_grants(
     opts: pulumi.ResourceOptions,
     outputs: Mapping[str, pulumi.Input[str]] | None = None,
 ) -> dict[str, pulumi.Resource]:
-    """The grants that are the stack's to make, by their key; external ones are reported only.
+    """Declare the stack's own grants, by key; external grants are only reported.
 
-    Service agents keep what they get on things that the stack does not make: other stacks of the
-    project need it, too.
+    Grants to service agents on resources that the stack does not create are kept on deletion, since
+    other stacks of the project need them.
 
-    ``outputs``: resource or member of a request -> the same of what the stack makes, for which the
-    grant waits.
+    ``outputs`` maps resources or members of requests to outputs of the stack's resources, on which
+    the grants then depend.
     """
     known = outputs or {}
     kept = pulumi.ResourceOptions.merge(opts, pulumi.ResourceOptions(retain_on_delete=True))
@@ -142,12 +142,12 @@ def make_grants(
 
 
 def _name(grant: GrantRequest) -> str:
-    """Return the resource that a grant is on, as a part of resource names."""
+    """Return the name of the granted resource, in the form that the grant's type needs."""
     return grant.resource if grant.type in FULL_NAMES else grant.resource.rpartition("/")[2]
 
 
 def _location(grant: GrantRequest) -> str:
-    """Region of a subnet, or location of a repository."""
+    """Return the region of a subnet, or the location of a repository."""
     return grant.resource.split("/")[3]
 
 

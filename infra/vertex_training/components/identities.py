@@ -1,7 +1,7 @@
-"""Accounts that jobs run as, their grants, and who may act as them.
+"""Service accounts that jobs run as, their grants, and grants to act as them.
 
-Owns every grant of such an account (``vertex_training.plan.stack_grants``). Does not own the grants
-that let people and CI submit jobs at all; those come with the project.
+Declares every grant of such an account (``vertex_training.plan.stack_grants``). Rights of people
+and CI to submit jobs at all come with the project, not from here.
 """
 
 from collections.abc import Mapping, Sequence
@@ -23,12 +23,12 @@ from vertex_training.settings.reader import STAND_INS
 
 
 class JobIdentity(pulumi.ComponentResource):
-    """One account that jobs run as, and its grants; the account is made unless it exists."""
+    """A service account that jobs run as, created unless it exists, and its grants."""
 
     email: Output[str]
-    """Its address as the service has it."""
+    """Address from the service."""
     address: Output[str]
-    """The same, known before the account exists."""
+    """Address, known in a preview."""
 
     def __init__(
         self,
@@ -41,9 +41,9 @@ class JobIdentity(pulumi.ComponentResource):
         secrets: Mapping[str, Input[str]],
         after: Sequence[pulumi.Resource],
     ) -> None:
-        """``fetches_packages``: whether a job of it fetches code from the staging bucket.
+        """Declare the account; ``fetches_packages`` grants access to the staging bucket.
 
-        ``buckets`` are the names, ``secrets`` the resource names of what it may name.
+        ``buckets`` are bucket names, ``secrets`` full names of secrets, by key.
         """
         super().__init__("vertextraining:identities:TrainingAccount", scope.name, None, scope.opts)
         names, account = settings.names, settings.service_accounts[key]
@@ -52,7 +52,7 @@ class JobIdentity(pulumi.ComponentResource):
         if account.existing:
             self.email = self.address = Output.from_input(account.existing)
         else:
-            made = gcp.serviceaccount.Account(
+            resource = gcp.serviceaccount.Account(
                 f"{scope.name}-account",
                 project=names.project,
                 account_id=names.account_id(key),
@@ -60,9 +60,9 @@ class JobIdentity(pulumi.ComponentResource):
                 description=account.description or None,
                 opts=pulumi.ResourceOptions(parent=self, depends_on=after),
             )
-            self.email = made.email
-            self.address = made.account_id.apply(lambda _: names.account_email(key))
-            outputs |= account_outputs(made, names, key)
+            self.email = resource.email
+            self.address = resource.account_id.apply(lambda _: names.account_email(key))
+            outputs |= account_outputs(resource, names, key)
         grants = account_grants(settings, key, fetches_packages=fetches_packages)
         make_grants(scope.name, grants, pulumi.ResourceOptions(parent=self), outputs)
         self.register_outputs({"email": self.email})
@@ -71,19 +71,19 @@ class JobIdentity(pulumi.ComponentResource):
 def account_outputs(
     account: gcp.serviceaccount.Account, names: Names, key: str
 ) -> dict[str, pulumi.Output[str]]:
-    """Outputs of an account by what grants name it, as :func:`make_grants` takes them."""
+    """Return outputs of an account, as :func:`make_grants` expects them."""
     return {
         f"serviceAccount:{names.account_email(key)}": account.member,
-        # Not `account.name`, which is the same but unknown before the account exists: a preview
-        # shows what a grant will be on. ``apply`` keeps the grants after the account.
+        # Not `account.name`, which is equal but unknown before the account exists: previews show
+        # granted resources. ``apply`` makes the grants depend on the account.
         names.account(key): account.account_id.apply(lambda _: names.account(key)),
     }
 
 
-#: Arguments that are fields of an account in a stack file, and the others.
+#: Arguments: fields of an account in a stack file, and others.
 FIELDS: Final = ("name", "existing", "members", "roles", "datasets", "calls_vertex", "description")
 OTHERS: Final = ("project", "environment", "base_name", "submitters", "reads", "writes", "secrets")
-#: Stand for names that are not known yet, each with a number.
+#: Placeholders of unknown names, followed by a number.
 UNKNOWN: Final = {"buckets": "not-known-yet-", "secrets": "projects/not-known/secrets/not-yet-"}
 
 
@@ -91,45 +91,49 @@ class TrainingAccountArgs(TypedDict):
     """Arguments of :class:`TrainingAccount`."""
 
     project: NotRequired[Input[str]]
-    """Id of the project that owns it. The provider's without it."""
+    """Id of the project that owns the account; default: the provider's."""
     environment: NotRequired[Input[str]]
-    """Ends its address: ``NAME-ENVIRONMENT``. The Pulumi stack's name without it."""
+    """Suffix of the account id (``NAME-ENVIRONMENT``); default: the Pulumi stack's name."""
     base_name: NotRequired[Input[str]]
-    """Begins its address: ``BASE_NAME-ENVIRONMENT``. The component's own name without it."""
+    """Prefix of the account id (``BASE_NAME-ENVIRONMENT``); default: the component's name."""
     name: NotRequired[Input[str]]
-    """The part of its address before the ``@``, if another one is wanted."""
+    """Part of the address before the ``@``; default: ``BASE_NAME-ENVIRONMENT``."""
     existing: NotRequired[Input[str]]
-    """The address of an account that is there: only its grants are made."""
+    """Address of an existing account. The component manages only its grants."""
     reads: NotRequired[Mapping[str, Input[str]]]
-    """Names of buckets whose objects it may read, each under a key that names the grant. A name may
+    """Names of buckets whose objects the account may read, by a key that names the grant. Names may
     be unknown in a preview."""
     writes: NotRequired[Mapping[str, Input[str]]]
-    """Names of buckets whose objects it may read, write and delete. May be unknown likewise."""
+    """Names of buckets whose objects the account may read, write and delete, by key. Names may be
+    unknown in a preview."""
     secrets: NotRequired[Mapping[str, Input[str]]]
-    """Secrets whose value it may read, as ``projects/P/secrets/S``. May be unknown likewise."""
+    """Secrets (``projects/P/secrets/S``) whose value the account may read, by key. Names may be
+    unknown in a preview."""
     calls_vertex: NotRequired[Input[bool]]
-    """The code calls Vertex AI itself (experiments, model upload, TensorBoard). By a job
-    that names no account it then reaches all buckets and datasets of the project."""
+    """Grant the account the right to call Vertex AI (experiments, model upload, TensorBoard). The
+    account can then also submit jobs without ``serviceAccount``, which can access all buckets and
+    datasets of the project."""
     roles: NotRequired[Input[Mapping[str, Input[Sequence[Input[str]]]]]]
-    """Project -> roles of the account there. The owners of other projects grant theirs."""
+    """Project -> roles of the account in this project. Owners of other projects must grant
+    theirs."""
     datasets: NotRequired[Input[Mapping[str, Input[Sequence[Input[str]]]]]]
-    """BigQuery dataset -> roles of the account there, such as ``roles/bigquery.dataViewer``. Owners
-    of other projects grant theirs. With any, the account may make read sessions in its project;
-    queries take ``roles/bigquery.jobUser`` in ``roles``."""
+    """BigQuery dataset -> roles of the account on this dataset, such as
+    ``roles/bigquery.dataViewer``. Owners of other projects must grant theirs. With any dataset, the
+    account may also create read sessions in its project; queries require
+    ``roles/bigquery.jobUser`` in ``roles``."""
     members: NotRequired[Input[Mapping[str, Input[Sequence[Input[str]]]]]]
-    """Role on the account itself -> IAM members that get it, beside the submitters."""
+    """Role -> IAM members that get this role on the account, beside the submitters."""
     submitters: NotRequired[Input[Sequence[Input[str]]]]
-    """IAM members that may submit jobs as it."""
+    """IAM members that may submit jobs as this account."""
     description: NotRequired[Input[str]]
     """Description of the account in the console."""
 
 
 class TrainingAccount(pulumi.ComponentResource):
-    """An account that jobs run as, with a grant on each bucket and secret that it uses.
+    """A service account that jobs run as, with a grant on each bucket and secret that it uses.
 
-    Its name is a part of its address: lowercase letters, digits and hyphens. Beside what is asked
-    for it may write logs. Enables IAM and Resource Manager, and BigQuery
-    where it reads datasets.
+    The component's name is part of the address: lowercase letters, digits and hyphens. The account
+    may also write logs. Enables IAM and Resource Manager, and BigQuery if ``datasets`` is set.
 
     Example::
 
@@ -146,9 +150,9 @@ class TrainingAccount(pulumi.ComponentResource):
     """
 
     email: Output[str]
-    """Its address, known before it exists; what takes it waits for the grants as well."""
+    """Address, known in a preview. Resources that use it depend on the grants too."""
     member: Output[str]
-    """``serviceAccount:ADDRESS``, as IAM takes it."""
+    """IAM member of the account: ``serviceAccount:ADDRESS``."""
 
     @overload
     def __init__(self, name: str, /, args: TrainingAccountArgs, opts: Opts = None) -> None: ...
@@ -162,7 +166,7 @@ class TrainingAccount(pulumi.ComponentResource):
         """Check the arguments and declare the account with its grants.
 
         Raises:
-            ArgumentsError: with every mistake; nothing was declared.
+            ArgumentsError: lists every mistake; nothing is declared.
         """
         arguments = Arguments(f"TrainingAccount '{name}'", opts)
         values = arguments.named(args, keywords, (*FIELDS, *OTHERS))
@@ -196,7 +200,7 @@ def _config(
     access: Mapping[str, Mapping[str, Input[str]]],
     arguments: Arguments,
 ) -> dict[str, Any]:
-    """The arguments as a stack with one account; what it uses is there already."""
+    """Convert the arguments to a stack with one account and existing buckets and secrets."""
     at = ("serviceAccounts", name)
     account = arguments.section(ServiceAccount, values, FIELDS, at=at)
     raw = arguments.section(Settings, values, ("project", "submitters"))
@@ -209,7 +213,7 @@ def _config(
         for key, value in entries.items():
             known = arguments.known(value, (verb, key))
             if known is None or (known == code and verb == "reads"):
-                # The environment's own bucket is made by another component, and here a given one.
+                # Another component creates the environment's own bucket.
                 known = f"{UNKNOWN[section]}{len(used[section])}"
             used[section][key] = {"existing": known}
             arguments.alias((verb, key), (section, key, "existing"))

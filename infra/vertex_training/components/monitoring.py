@@ -1,7 +1,7 @@
-"""Notifications and views: channels, alerts, the budget, dashboards, and TensorBoard.
+"""Notification channels, alerts, budget, dashboards and TensorBoard.
 
-A TensorBoard instance has no rights of its own: callers of Vertex AI in the project may read and
-write it. Jobs find it by its labels, since the service chooses its id
+A TensorBoard instance has no IAM policy: callers of Vertex AI in the project may read and write it.
+Jobs find it by its labels, since the service chooses its id
 (``customjob.google.prerequisites``). Its data is encrypted with the key of jobs.
 """
 
@@ -28,17 +28,17 @@ from typing import Any
 
 from vertex_training.settings.alerts import Dashboard
 
-#: Between two notifications of one job, which fails once. The API wants some.
+#: Minimum time between notifications, which the API requires.
 RATE_LIMIT: Final = "300s"
-#: After which an incident closes by itself; no log entry says that a failure is over.
+#: Time until an incident closes by itself; no log entry ends a failure.
 AUTO_CLOSE: Final = "1800s"
 
 
 class Monitoring(pulumi.ComponentResource):
-    """The monitoring of a stack. Jobs wait for it, so that a job that fails at once is reported."""
+    """Monitoring of a stack. Jobs depend on it, so that early failures are reported."""
 
     def __init__(self, scope: Scope, settings: Settings, after: Sequence[pulumi.Resource]) -> None:
-        """``after``: the APIs."""
+        """``after`` are the APIs."""
         super().__init__("vertextraining:monitoring:Monitoring", scope.name, None, scope.opts)
         self._settings, self._name = settings, scope.name
         self._opts = pulumi.ResourceOptions(parent=self, depends_on=after)
@@ -61,7 +61,7 @@ class Monitoring(pulumi.ComponentResource):
     def _channel(self, key: str, channel: Channel) -> pulumi.Output[str]:
         where = "email_address" if channel.email else "topic"
         labels = {where: str(channel.email or channel.pubsub)}
-        made = gcp.monitoring.NotificationChannel(
+        resource = gcp.monitoring.NotificationChannel(
             f"{self._name}-channel-{key}",
             project=self._settings.project,
             display_name=f"{key} (stack {self._settings.stack})",
@@ -70,7 +70,7 @@ class Monitoring(pulumi.ComponentResource):
             user_labels=self._labels,
             opts=self._opts,
         )
-        return made.name
+        return resource.name
 
     def _declare_alerts(self) -> None:
         alerts, stack = self._settings.alerts, self._settings.stack
@@ -122,7 +122,7 @@ class Monitoring(pulumi.ComponentResource):
             amount={
                 "specified_amount": {"currency_code": "USD", "units": str(budget.usd_per_month)}
             },
-            # By the number: the service returns it in place of the id.
+            # The service returns the number instead of the id.
             budget_filter={
                 "projects": [f"projects/{settings.project_number}"],
                 "calendar_period": "MONTH",
@@ -136,7 +136,7 @@ class Monitoring(pulumi.ComponentResource):
 
 
 def _idle(percent: int, minutes: int) -> Condition:
-    """Of each job, the replica whose accelerators do most is below; a job that ended is not."""
+    """Return the condition that no replica of a running job exceeds ``percent`` utilization."""
     return {
         "display_name": f"No replica above {percent}% for {minutes} minutes",
         "condition_threshold": {
@@ -159,7 +159,7 @@ def _idle(percent: int, minutes: int) -> Condition:
 
 
 def make_monitoring(scope: Scope, settings: Settings, apis: Apis) -> list[Monitoring]:
-    """The component, where the stack is watched; and what topics need of their owners."""
+    """Declare monitoring if the stack uses it, and log commands for owners of topics."""
     if not settings.is_watched:
         return []
     agent = f"service-{settings.project_number}@gcp-sa-monitoring-notification"
@@ -171,58 +171,61 @@ def make_monitoring(scope: Scope, settings: Settings, apis: Apis) -> list[Monito
 
 
 def log_publishers(settings: Settings, requests: Mapping[str, JobRequest]) -> None:
-    """Log what topics of jobs on Batch need of their owners: the job's account publishes, and
-    Batch's service agent where the topic is in another project
-    (batch/docs/enable-notifications#before-you-begin)."""
+    """Log commands for owners of topics that Batch publishes to.
+
+    The publisher is the job's account, and Batch's service agent if the topic is in another project
+    (batch/docs/enable-notifications#before-you-begin).
+    """
     agent = f"service-{settings.project_number}@gcp-sa-cloudbatch.iam.gserviceaccount.com"
-    found: dict[tuple[str, str], None] = {}
+    publishers: dict[tuple[str, str], None] = {}
     for request in requests.values():
         for topic in (str(notification["pubsubTopic"]) for notification in request.notifications):
-            found[topic, request.account] = None
+            publishers[topic, request.account] = None
             if topic.split("/")[1] != settings.project:
-                found[topic, agent] = None
-    for topic, member in found:
-        _log_publisher("States of jobs on Batch reach", topic, member)
+                publishers[topic, agent] = None
+    for topic, member in publishers:
+        _log_publisher("State messages of Batch jobs reach", topic, member)
 
 
 def _log_publisher(what: str, resource: str, member: str) -> None:
     _, project, _, topic = resource.split("/")
     pulumi.log.info(
-        f"{what} topic {topic} once its owner has run: gcloud pubsub topics "
+        f"{what} topic {topic} after its owner grants the right: gcloud pubsub topics "
         f"add-iam-policy-binding {topic} --project={project} --member=serviceAccount:"
         f"{member} --role=roles/pubsub.publisher"
     )
 
 
-#: Observed in public logs: the service tells the end of a job that failed by this line, at INFO.
-#: Errors of a job's own code are other lines.
+#: Line that the service logs, at INFO, when a job has failed (observed in public logs).
+#: Errors of the job's own code are other lines.
 FAILED: Final = (
     'resource.type="ml_job" AND resource.labels.task_name="service" AND textPayload="Job failed."'
 )
-#: What the service itself logs of jobs.
+#: Lines that the service itself logs about jobs.
 SERVICE_LINES: Final = 'resource.type="ml_job" AND resource.labels.task_name="service"'
-#: Each job is told on its own: ``AlertPolicy.Condition.LogMatch.label_extractors``.
+#: Label for one notification per job: ``AlertPolicy.Condition.LogMatch.label_extractors``.
 JOB_LABEL: Final = "job_id"
 EXTRACTOR: Final = "EXTRACT(resource.labels.job_id)"
 #: Panel -> title, metric and unit of its axis.
 _CHARTS: Final[Mapping[str, tuple[str, tuple[str, ...]]]] = {
-    "accelerator": ("Accelerators in use", (ACCELERATOR,)),
+    "accelerator": ("Accelerator utilization", (ACCELERATOR,)),
     "acceleratorMemory": (
-        "Memory of accelerators in use",
+        "Accelerator memory utilization",
         ("accelerator/memory/utilization",),
     ),
-    "cpu": ("CPU in use", ("cpu/utilization",)),
-    "memory": ("Memory in use", ("memory/utilization",)),
+    "cpu": ("CPU utilization", ("cpu/utilization",)),
+    "memory": ("Memory utilization", ("memory/utilization",)),
     "network": (
-        "Network, bytes a second",
+        "Network, bytes per second",
         ("network/received_bytes_count", "network/sent_bytes_count"),
     ),
 }
-#: What no metric tells, as the last tile of a dashboard says.
+#: Text of a dashboard's last tile: values without a metric.
 MISSING: Final = (
-    "No metric of Google's has what a job costs, how long it was queued, or its state. "
-    "`vt jobs list --stack {stack}` has states and times, `vt jobs compare` costs at list prices, "
-    "reports of Cloud Billing what was billed."
+    "Google has no metrics for a job's cost, state and time in the queue. "
+    "`vt jobs list --stack {stack}` prints states and times, `vt jobs compare` costs at list "
+    "prices, "
+    "and Cloud Billing reports show billed costs."
 )
 #: Columns of a dashboard, and size of a tile.
 _COLUMNS: Final = 48
@@ -230,36 +233,37 @@ _SIZE: Final = (24, 16)
 
 
 def runbook(settings: Settings, job: str, *, failed: bool) -> str:
-    """Return instructions to get the reason; ``job`` is a placeholder for the job's id."""
+    """Return instructions for an alert; ``job`` is a placeholder for the job's id."""
     stack, project = settings.stack, settings.project
     lines = [
-        f"Job {job} in project {project}. No log and no metric says which stack sent it.",
-        f"The reason: `vt jobs show {job} --stack {stack}`, or without a checkout `gcloud ai "
+        f"Job {job} in project {project}. Logs and metrics do not name the job's stack.",
+        f"Print the reason: `vt jobs show {job} --stack {stack}`, or without a checkout `gcloud ai "
         f"custom-jobs describe {job} --project={project} --region={settings.region} "
         "--format='value(state,error.message)'` (a tuning job: `gcloud ai hp-tuning-jobs`).",
     ]
     if not failed:
         lines[1] = (
-            f"What it does: `vt jobs logs {job} --stack {stack}`. It is paid for until it ends; "
-            f"`vt jobs cancel {job} --stack {stack}` ends it."
+            f"Print the log: `vt jobs logs {job} --stack {stack}`. The job costs money until it "
+            "ends. "
+            f"Cancel the job: `vt jobs cancel {job} --stack {stack}`."
         )
     return "\n\n".join(lines)
 
 
 def dashboard_json(settings: Settings, key: str, dashboard: Dashboard) -> str:
-    """``projects.dashboards`` of the API as JSON, keys sorted."""
+    """Return the dashboard as JSON of ``projects.dashboards``, keys sorted."""
     tiles = [_tile(_widget(settings, panel)) for panel in dashboard.panels]
     text = {"content": MISSING.format(stack=settings.stack), "format": "MARKDOWN"}
-    tiles.append(_tile({"title": "Not on this page", "text": text}))
+    tiles.append(_tile({"title": "Values without a chart", "text": text}))
     width, height = _SIZE
     for index, tile in enumerate(tiles):
         tile["xPos"] = index * width % _COLUMNS
         tile["yPos"] = index * width // _COLUMNS * height
-    found = {
+    message = {
         "displayName": dashboard.title or f"Training {settings.stack}: {key}",
         "mosaicLayout": {"columns": _COLUMNS, "tiles": tiles},
     }
-    return json.dumps(found, sort_keys=True)
+    return json.dumps(message, sort_keys=True)
 
 
 def _tile(widget: Mapping[str, Any]) -> dict[str, Any]:
@@ -271,7 +275,7 @@ def _widget(settings: Settings, panel: str) -> dict[str, Any]:
     if panel == "ends":
         names = [f"projects/{settings.project}"]
         logs = {"filter": SERVICE_LINES, "resourceNames": names}
-        return {"title": "What Vertex AI logs of jobs, their ends among it", "logsPanel": logs}
+        return {"title": "Lines that Vertex AI logs about jobs", "logsPanel": logs}
     title, metrics = _CHARTS[panel]
     return {
         "title": title,
@@ -296,23 +300,23 @@ def _series(metric: str) -> dict[str, Any]:
     }
 
 
-#: What an instance costs; it grows with the logs of jobs, which no file tells.
+#: Note on the cost of an instance, which depends on the logs of jobs.
 COST: Final = (
-    "is billed by the data that jobs log to it, which no limit of the stack bounds: "
+    "is billed by the amount of data that jobs log, which the stack cannot limit: "
     "https://cloud.google.com/vertex-ai/pricing#tensorboard"
 )
 
 
 class Tensorboard(pulumi.ComponentResource):
-    """One instance, in the stack's region."""
+    """A TensorBoard instance in the stack's region."""
 
     name: pulumi.Output[str]
-    """``projects/NUMBER/locations/REGION/tensorboards/ID``; unknown until it is made."""
+    """Full name (``projects/NUMBER/locations/REGION/tensorboards/ID``), unknown until created."""
 
     def __init__(
         self, scope: Scope, settings: Settings, *, after: Sequence[pulumi.Resource]
     ) -> None:
-        """``after``: Vertex AI is enabled, and may use the key."""
+        """``after`` enables Vertex AI and grants the use of the key."""
         super().__init__("vertextraining:tensorboard:Tensorboard", scope.name, None, scope.opts)
         key = settings.key_for("jobs")
         instance = gcp.vertex.AiTensorboard(
@@ -332,7 +336,7 @@ class Tensorboard(pulumi.ComponentResource):
 def make_tensorboard(
     scope: Scope, settings: Settings, after: Sequence[pulumi.Resource]
 ) -> list[Tensorboard]:
-    """The instance, and a line about its cost; nothing without one, or with one that is there."""
+    """Declare a new TensorBoard instance, if the stack has one, and log a note on its cost."""
     if not settings.tensorboard or "/" in settings.tensorboard:
         return []
     pulumi.log.info(f"TensorBoard '{settings.tensorboard}' {COST}")

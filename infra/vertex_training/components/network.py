@@ -1,19 +1,19 @@
-"""The network that jobs reach: the network itself, a subnet, its ways out, and its rules.
+"""Network of jobs: network, subnet, NAT and firewall rules.
 
-Owns the parts that the stack makes; a part given by ``existing`` is only used. Jobs come in through
-one of two inner components: ``peering`` or ``psc``. The network keeps its name in the state when
-the mode changes, so a change of mode replaces the inner component alone.
+Creates the parts without ``existing``. Jobs connect by one of two inner components, ``peering`` or
+``psc``. The network has the same name in the state in both modes, so that a change of mode replaces
+only the inner component.
 
-Allows nothing into the network but the machines of jobs among themselves and what ``allow`` lists:
-a network has no rules of its own, and without one nothing comes in.
+Firewall rules allow traffic between job machines, and traffic that ``allow`` lists. A network
+without rules admits no traffic.
 
-Peering makes the connection if it makes one of the ranges. Ranges that all exist belong to an
-existing connection, and a network has only one. The network attachment of an interface is the
-project's own also where its subnet is the host's of a Shared VPC, as the setup guide has it.
+Peering creates the connection if it creates one of the ranges. Existing ranges belong to an
+existing connection, and a network has only one connection. The network attachment is in the
+stack's project even if the subnet is in the host project of a Shared VPC, as in the setup guide.
 
-Of a host project, this owns the attachment of the stack's project and the host's APIs, and only
-where the stack file says that the host is the stack's to manage. The network owns the grants on the
-host's network; ``plan.external_grants`` lists what another team has to do instead.
+In a host project with ``manageHost``, this module attaches the stack's project and enables APIs.
+The network declares the grants on the host's network; ``plan.external_grants`` lists the steps of
+other teams.
 """
 
 from collections.abc import Mapping, Sequence
@@ -39,10 +39,10 @@ from vertex_training.stack import Stack
 
 
 class Network(pulumi.ComponentResource):
-    """One network with everything that jobs of one region need in it."""
+    """Network with the resources that jobs of one region need."""
 
     path: Output[str]
-    """``projects/P/global/networks/N``, known before it exists."""
+    """Full name (``projects/P/global/networks/N``), known in a preview."""
 
     def __init__(
         self,
@@ -65,15 +65,15 @@ class Network(pulumi.ComponentResource):
         subnet: Input[str] = plan.subnet
         waits: list[pulumi.Resource] = [*after]
         if settings.subnet and not settings.subnet.existing:
-            made = self._subnet(settings.subnet)
-            waits.append(made)
-            subnet = made.id
+            subnetwork = self._subnet(settings.subnet)
+            waits.append(subnetwork)
+            subnet = subnetwork.id
         options = pulumi.ResourceOptions(parent=self, depends_on=waits)
         granted = make_grants(name, network_grants(stack_settings, plan), options)
         if plan.mode == "peering":
             workers = self._peering()
         else:
-            # A subnet of another project can be attached by accounts that may use it.
+            # Attaching a subnet of another project requires the right to use it.
             workers = self._interface(subnet, [*after, *granted.values()])
         self._rules(workers)
         if settings.nat:
@@ -92,7 +92,7 @@ class Network(pulumi.ComponentResource):
         )
 
     def _peering(self) -> Sequence[Input[str]]:
-        """Peer with Google's network; the address ranges of the machines of jobs."""
+        """Declare the peering; return the address blocks of job machines."""
         peering = Peering(
             f"{self._name}-peering",
             plan=self._plan,
@@ -105,7 +105,7 @@ class Network(pulumi.ComponentResource):
     def _interface(
         self, subnet: Input[str], after: Sequence[pulumi.Resource]
     ) -> Sequence[Input[str]]:
-        """Make the network attachment; the address ranges of the machines of jobs."""
+        """Declare the network attachment; return the address blocks of job machines."""
         settings = self._settings
         PscInterface(
             Scope(f"{self._name}-psc", self),
@@ -135,7 +135,7 @@ class Network(pulumi.ComponentResource):
         )
 
     def _rules(self, workers: Sequence[Input[str]]) -> None:
-        """Rules about the machines of jobs, which have their addresses in ``workers``."""
+        """Declare firewall rules for job machines, whose addresses are in ``workers``."""
         subnet = self._settings.subnet
         if self._plan.mode == "psc" and subnet and subnet.range and not subnet.existing:
             among = gcp.compute.FirewallAllowArgs
@@ -199,7 +199,7 @@ def _allowed(allow: Allow) -> "gcp.compute.FirewallAllowArgs":
 
 
 def make_network(scope: Scope, stack: Stack, apis: Apis) -> list[Network]:
-    """The network, in the project of its owner; nothing where jobs use none."""
+    """Declare the network in its owner's project; return an empty list without a network."""
     settings, plan, host = stack.declared, stack.network, stack.declared.shared_vpc
     if plan is None:
         return []
@@ -213,10 +213,10 @@ def make_network(scope: Scope, stack: Stack, apis: Apis) -> list[Network]:
 
 
 class Peering(pulumi.ComponentResource):
-    """The private connection of one network to Google's services."""
+    """Private services connection of a network."""
 
     workers: list[pulumi.Input[str]]
-    """Addresses of the machines of jobs, as blocks; of existing ranges where they are known."""
+    """Address blocks of job machines; existing ranges are included if their address is set."""
 
     def __init__(
         self,
@@ -229,17 +229,19 @@ class Peering(pulumi.ComponentResource):
     ) -> None:
         super().__init__("vertextraining:network:Peering", name, None, opts)
         self._child = pulumi.ResourceOptions(parent=self)
-        made = {
-            key: self._range(f"{name}-{key}", plan.ranges[key], wanted, plan, network)
-            for key, wanted in settings.ranges.items()
-            if not wanted.existing
+        addresses = {
+            key: self._range(f"{name}-{key}", plan.ranges[key], range_, plan, network)
+            for key, range_ in settings.ranges.items()
+            if not range_.existing
         }
         self.workers = [
-            *(_block(address, settings.ranges[key]) for key, address in made.items()),
+            *(_block(address, settings.ranges[key]) for key, address in addresses.items()),
             *(f"{r.address}/{r.prefix_length}" for r in settings.ranges.values() if _known(r)),
         ]
-        if made:
-            reserved = [made[key].name if key in made else plan.ranges[key] for key in plan.ranges]
+        if addresses:
+            reserved = [
+                addresses[key].name if key in addresses else plan.ranges[key] for key in plan.ranges
+            ]
             self._connect(name, network, reserved, plan, settings)
         self.register_outputs({})
 
@@ -247,7 +249,7 @@ class Peering(pulumi.ComponentResource):
         self,
         name: str,
         physical: str,
-        wanted: IpRange,
+        settings: IpRange,
         plan: NetworkPlan,
         network: pulumi.Input[str],
     ) -> "gcp.compute.GlobalAddress":
@@ -257,8 +259,8 @@ class Peering(pulumi.ComponentResource):
             name=physical,
             address_type="INTERNAL",
             purpose="VPC_PEERING",
-            address=wanted.address,
-            prefix_length=wanted.prefix_length,
+            address=settings.address,
+            prefix_length=settings.prefix_length,
             network=network,
             opts=self._child,
         )
@@ -276,8 +278,8 @@ class Peering(pulumi.ComponentResource):
             network=network,
             service="servicenetworking.googleapis.com",
             reserved_peering_ranges=list(ranges),
-            # From pulumi-gcp 10.2 on this removes the peering itself where the service still holds
-            # it after the last job. 9.35.0 takes any word but ABANDON and PREVENT for DELETE.
+            # From pulumi-gcp 10.2 on, this removes the peering even if the service still uses it
+            # after the last job. 9.35.0 treats any word but ABANDON and PREVENT as DELETE.
             deletion_policy="REMOVE_PEERING",
             opts=self._child,
         )
@@ -294,7 +296,7 @@ class Peering(pulumi.ComponentResource):
 
 
 class PscInterface(pulumi.ComponentResource):
-    """One network attachment, unless it exists."""
+    """Network attachment, created unless it exists."""
 
     def __init__(
         self,
@@ -321,7 +323,7 @@ class PscInterface(pulumi.ComponentResource):
 
 
 class HostProject(pulumi.ComponentResource):
-    """A host project with this service project attached."""
+    """Attachment of the stack's project to a Shared VPC host project."""
 
     def __init__(
         self,
@@ -332,7 +334,7 @@ class HostProject(pulumi.ComponentResource):
         *,
         after: Sequence[pulumi.Resource],
     ) -> None:
-        """``project`` is the service project; ``apis`` are what its network needs in the host."""
+        """``project`` is the service project; ``apis`` are to be enabled in the host project."""
         super().__init__("vertextraining:sharedvpc:HostProject", scope.name, None, scope.opts)
         name, own = scope.name, pulumi.ResourceOptions(parent=self)
         enabled = [enable_api(f"{name}-{api}", api, host.host_project, own) for api in apis]
@@ -354,18 +356,18 @@ class HostProject(pulumi.ComponentResource):
         self.register_outputs({})
 
 
-def _block(address: "gcp.compute.GlobalAddress", wanted: IpRange) -> pulumi.Input[str]:
-    """The range as a block; Google chooses where it begins unless the stack file sets it."""
-    if wanted.address:
-        return f"{wanted.address}/{wanted.prefix_length}"
-    return pulumi.Output.concat(address.address, f"/{wanted.prefix_length}")
+def _block(address: "gcp.compute.GlobalAddress", settings: IpRange) -> pulumi.Input[str]:
+    """Return a range as a block; Google chooses the address unless the stack file sets it."""
+    if settings.address:
+        return f"{settings.address}/{settings.prefix_length}"
+    return pulumi.Output.concat(address.address, f"/{settings.prefix_length}")
 
 
-def _known(wanted: IpRange) -> bool:
-    return bool(wanted.existing and wanted.address and wanted.prefix_length)
+def _known(settings: IpRange) -> bool:
+    return bool(settings.existing and settings.address and settings.prefix_length)
 
 
-#: Arguments that are fields of ``network`` in a stack file, and of the file itself.
+#: Arguments: fields of ``network``, and fields of a stack file.
 FIELDS: Final = tuple(NetworkArgs.__annotations__)
 SETTINGS: Final = ("project", "project_number", "region", "shared_vpc")
 
@@ -374,23 +376,23 @@ class TrainingNetworkArgs(NetworkArgs):
     """Arguments of :class:`TrainingNetwork`. ``mode`` is ``peering`` or ``psc``."""
 
     project: NotRequired[Input[str]]
-    """Id of the project of the jobs. The provider's without it."""
+    """Id of the project of the jobs; default: the provider's."""
     project_number: Input[str]
-    """Its number, by which jobs name a peered network."""
+    """Number of the project, which is part of a peered network's name in jobs."""
     region: NotRequired[Input[str]]
-    """The region of the jobs. The provider's without it."""
+    """Region of the jobs; default: the provider's."""
     environment: NotRequired[Input[str]]
-    """Ends its name: ``training-ENVIRONMENT``. The Pulumi stack's name without it."""
+    """Suffix of the name (``training-ENVIRONMENT``); default: the Pulumi stack's name."""
     shared_vpc: NotRequired[Input[SharedVpcArgs]]
-    """The project that owns the network, if it is another one."""
+    """Shared VPC: the project that owns the network, if it differs from the jobs' project."""
 
 
 class TrainingNetwork(pulumi.ComponentResource):
-    """A network that jobs reach, by peering or by Private Service Connect interfaces.
+    """Network of jobs, by VPC peering or Private Service Connect interfaces.
 
-    Makes the network, unless it is given, with what jobs need in it. Grants that another project's
-    owner must make are logged. Enables Compute Engine, Vertex AI, Resource Manager and, for
-    peering, Service Networking.
+    Creates the network, unless it exists, with subnet, ranges and firewall rules. Logs grants that
+    the owner of another project must make. Enables Compute Engine, Vertex AI, Resource Manager and,
+    for peering, Service Networking.
 
     Example::
 
@@ -408,13 +410,14 @@ class TrainingNetwork(pulumi.ComponentResource):
     """
 
     path: Output[str]
-    """``projects/P/global/networks/N``, known before it exists."""
+    """Full name (``projects/P/global/networks/N``), known in a preview."""
     network: Output[str]
-    """``network`` of a job in peering: by the project's number. Empty otherwise."""
+    """Value of ``network`` in jobs, with the project number. Empty unless ``mode`` is
+    ``peering``."""
     attachment: Output[str]
-    """The network attachment of jobs with an interface. Empty otherwise."""
+    """Name of the network attachment. Empty unless ``mode`` is ``psc``."""
     interface: Output[Mapping[str, Any]]
-    """``pscInterfaceConfig`` of a job with an interface. Empty otherwise."""
+    """Value of ``pscInterfaceConfig`` in jobs. Empty unless ``mode`` is ``psc``."""
 
     @overload
     def __init__(self, name: str, /, args: TrainingNetworkArgs, opts: Opts = None) -> None: ...
@@ -428,15 +431,15 @@ class TrainingNetwork(pulumi.ComponentResource):
         """Check the arguments and declare the network.
 
         Raises:
-            ArgumentsError: with every mistake; nothing was declared.
+            ArgumentsError: lists every mistake; nothing is declared.
         """
         arguments = Arguments(f"TrainingNetwork '{name}'", opts)
         named = arguments.named(args, keywords, (*FIELDS, *SETTINGS, "environment"))
         section = arguments.section(NetworkSettings, named, FIELDS, at=("network",))
         raw = arguments.section(Settings, named, SETTINGS) | {"network": section}
         if section.get("mode", "none") == "none":
-            hint = "peering or psc; a job without a network needs no component"
-            arguments.add([Problem("says how jobs reach it", hint=hint, path=("network", "mode"))])
+            hint = "pass peering or psc; jobs without a network do not need this component"
+            arguments.add([Problem("mode is missing", hint=hint, path=("network", "mode"))])
         stack = arguments.stack(raw, arguments.environment(named))
         super().__init__("vertex-training:index:TrainingNetwork", name, arguments.inputs, opts)
         plan, settings = stack.network, stack.declared

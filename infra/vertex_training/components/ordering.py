@@ -1,6 +1,6 @@
-"""Order, scope and provider of resources: prerequisites of jobs, names and places of components.
+"""Dependencies, scopes and providers of components.
 
-The SDK has no public way to depend on a component without naming each of its children.
+The SDK has no public way to depend on a component without listing each of its children.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from vertex_training.pulumi_internals import DependencyResource, awaited, childr
 def component_dependencies(
     components: Sequence[pulumi.Resource],
 ) -> pulumi.Output[Sequence[pulumi.Resource]]:
-    """Dependencies on ``components`` themselves, in place of each resource inside (decision 13).
+    """Return dependencies on ``components`` themselves instead of their children (decision 13).
 
-    Use it for a resource whose parent waits for all of ``components`` already. The engine orders
-    deletions by what a resource names itself, and where that is a component, by its children; it
-    ignores what the parent names. The SDK would name all children.
+    Use them for a resource whose parent depends on all ``components``. For the order of deletions
+    the engine expands a component to its children, and ignores dependencies of the parent. The SDK
+    would list all children.
 
-    A resource that was registered and does not exist is named itself: ``--target`` left it out, or
-    its creation failed. The engine only stops for resources that are named directly.
+    A registered resource without an id (excluded by ``--target``, or not created) is listed itself,
+    since the engine only stops for direct dependencies.
     """
     return pulumi.Output.from_input(_dependencies(components))
 
@@ -50,9 +50,9 @@ async def _dependencies(components: Sequence[pulumi.Resource]) -> Sequence[pulum
 
 
 def custom_resources(resources: Sequence[pulumi.Resource]) -> Iterator[pulumi.CustomResource]:
-    """All resources in components, as the SDK finds them for ``depends_on``."""
+    """Yield the custom resources inside of components, like the SDK for ``depends_on``."""
     for resource in inside(resources):
-        # One of another process, known by its URN alone, has nothing else.
+        # Resources of other processes have only a URN.
         if isinstance(resource, pulumi.CustomResource) and not isinstance(
             resource, DependencyResource
         ):
@@ -60,7 +60,7 @@ def custom_resources(resources: Sequence[pulumi.Resource]) -> Iterator[pulumi.Cu
 
 
 def inside(resources: Iterable[pulumi.Resource]) -> Iterator[pulumi.Resource]:
-    """The resources, and all that is in those that are components, at any depth."""
+    """Yield resources, and the children of components at any depth."""
     for resource in resources:
         yield resource
         if isinstance(resource, pulumi.ComponentResource):
@@ -68,20 +68,20 @@ def inside(resources: Iterable[pulumi.Resource]) -> Iterator[pulumi.Resource]:
 
 
 class Protection(pulumi.ComponentResource):
-    """The first resource that a destroy meets; in a protected environment the one that refuses.
+    """Empty component that is deleted first, and stops ``destroy`` in a protected stack.
 
-    Waits for all other components, so it goes before them. Has nothing inside. Pulumi looks at the
-    protection of a resource when its turn comes. Without this one, a ``destroy`` cancels the jobs
-    and deletes secrets and images, and stops at the protected bucket at the end (decision 28).
+    Depends on all other components, and so is deleted before them. Pulumi checks the protection of
+    each resource only before deleting it. Without this component, ``destroy`` would cancel jobs and
+    delete secrets and images before it stops at a protected bucket (decision 28).
     """
 
     def __init__(
         self, scope: Scope, protects: bool, *, after: Sequence[pulumi.ComponentResource]
     ) -> None:
-        """``protects``: whether anything of the stack is protected. ``after``: every component.
+        """``protects`` is True if any resource is protected; ``after`` has every component.
 
-        It is there also where nothing is protected: one that left the program while the state
-        protects it could never be deleted.
+        Declared also without protection: a protected component that is removed from the program
+        could never be deleted.
         """
         waits = pulumi.ResourceOptions(depends_on=_everything_in(after), protect=protects or None)
         opts = pulumi.ResourceOptions.merge(scope.opts, waits)
@@ -92,17 +92,17 @@ class Protection(pulumi.ComponentResource):
 def _everything_in(
     components: Sequence[pulumi.ComponentResource],
 ) -> pulumi.Output[Sequence[pulumi.Resource]]:
-    """All resources in the components that could be registered.
+    """Return all registered resources inside of components.
 
-    Named one by one: after a deletion that was refused the engine goes on with what the refused
-    resource does not need, and it does not count what is inside of a component it names.
+    Lists each resource: after a refused deletion the engine deletes everything that the refused
+    resource does not depend on, without expanding components.
     """
 
     async def registered() -> Sequence[pulumi.Resource]:
         resources = [*components, *custom_resources(components)]
-        # One that cannot be created ends the program by itself.
+        # A failed registration ends the program by itself.
         urns = await asyncio.gather(
-            *(each.urn.future() for each in resources), return_exceptions=True
+            *(resource.urn.future() for resource in resources), return_exceptions=True
         )
         return [DependencyResource(urn) for urn in urns if urn and isinstance(urn, str)]
 
@@ -111,19 +111,19 @@ def _everything_in(
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """A component's name in the state, and the component around it."""
+    """Name of a component in the state, and its parent component."""
 
     name: str = ""
-    """Begins the names of all that is in it; empty at the top of a stack."""
+    """Prefix of the names of the component's children; empty at the top of a stack."""
     parent: pulumi.Resource | None = None
 
     def child(self, component: str) -> Scope:
-        """The scope of a component beside others, ``NAME-COMPONENT``."""
+        """Return the scope of a child component, ``NAME-COMPONENT``."""
         return Scope(f"{self.name}-{component}" if self.name else component, self.parent)
 
     @property
     def opts(self) -> pulumi.ResourceOptions | None:
-        """Options of the component."""
+        """Return the resource options of the component."""
         return pulumi.ResourceOptions(parent=self.parent) if self.parent else None
 
 
@@ -134,17 +134,17 @@ TOP: Final = Scope()
 def child_options(
     component: pulumi.Resource, after: Sequence[pulumi.Resource], *, protect: bool
 ) -> pulumi.ResourceOptions:
-    """Options of a resource in ``component`` that its settings may protect.
+    """Return options of a child resource, protected if ``protect`` is True.
 
-    Else it is for the component's options to say: False would beat what a child inherits.
+    Otherwise the child inherits the component's protection, which False would override.
     """
     return pulumi.ResourceOptions(parent=component, depends_on=after, protect=protect or None)
 
 
 def program_labels() -> dict[str, str]:
-    """By which programs of several repositories, or environments of one, tell their own apart.
+    """Return the label that identifies the Pulumi project and stack.
 
-    Empty where the names of project and stack make no value of a label.
+    Empty if the names of project and stack do not form a valid label.
     """
     program = program_label(pulumi.get_project(), pulumi.get_stack())
     return {PROGRAM_LABEL: program} if naming.LABEL_VALUE.match(program) else {}
@@ -152,29 +152,29 @@ def program_labels() -> dict[str, str]:
 
 #: Any resource type of the provider's package.
 _TYPE: Final = "gcp:projects/service:Service"
-#: Settings of the provider that are arguments of components, too.
+#: Settings of the provider that are also arguments of components.
 PLACE: Final = ("project", "region")
-#: Inputs of the provider that hold for resources alone.
+#: Inputs of the provider that do not apply to jobs.
 _CREDENTIALS: Final = ("access_token", "credentials")
 _IMPERSONATE: Final = "impersonate_service_account"
 
 
 def explicit(opts: pulumi.ResourceOptions | None) -> pulumi.ProviderResource | None:
-    """The provider that a component with ``opts`` gives to what is in it; None for the default."""
+    """Return the explicit gcp provider of a component; None for the default provider."""
     if opts is None:
         return None
     several = opts.providers or ()
     providers = [*(several.values() if isinstance(several, Mapping) else several)]
     providers += [opts.provider] if opts.provider else []
-    own = next((each for each in reversed(providers) if each.package == "gcp"), None)
+    own = next((provider for provider in reversed(providers) if provider.package == "gcp"), None)
     return own or (opts.parent.get_provider(_TYPE) if opts.parent else None)
 
 
 def value(opts: pulumi.ResourceOptions | None, key: str) -> Any:
-    """A setting of the provider of a component, by its name in Python; None if it has none.
+    """Return a setting of a component's provider, by Python name; None if unset or unreadable.
 
-    That of a provider which another language declared cannot be read, and is None: the config's
-    may be another one.
+    Settings of a provider that a program in another language declares are unreadable; the config
+    may differ.
     """
     provider = explicit(opts)
     if provider is None:
@@ -189,21 +189,21 @@ def value(opts: pulumi.ResourceOptions | None, key: str) -> Any:
 
 
 def submitter_of(component: pulumi.Resource) -> str:
-    """The account as which jobs in a component are submitted; empty for the caller's own."""
+    """Return the account that submits a component's jobs; empty for the caller's account."""
     return str(value(pulumi.ResourceOptions(parent=component), _IMPERSONATE) or "")
 
 
 def identity_problems(opts: pulumi.ResourceOptions | None) -> Iterator[Problem]:
-    """Yield a problem if the component's provider acts as an account that its jobs cannot use."""
+    """Yield a problem if the provider has credentials that submitting jobs cannot use."""
     provider = explicit(opts)
     for key in _CREDENTIALS:
         if value(opts, key) is not None:
             name = key if provider else to_camel(key)
-            what = f"the gcp provider has {name}, which would not submit the job"
-            hint = f"for both, {_IMPERSONATE if provider else to_camel(_IMPERSONATE)}"
-            yield Problem(what, hint=f"{hint}, or application default credentials")
+            what = f"the gcp provider has {name}, which does not apply to submitting jobs"
+            hint = f"use {_IMPERSONATE if provider else to_camel(_IMPERSONATE)}"
+            yield Problem(what, hint=f"{hint}, or application default credentials, for both")
     if provider is not None and not isinstance(provider, gcp.Provider):
         pulumi.log.warn(
-            "A gcp provider of another language cannot be read here: its jobs are submitted with "
-            "application default credentials, or as GOOGLE_IMPERSONATE_SERVICE_ACCOUNT."
+            "Settings of a gcp provider from another language are unreadable: jobs are submitted "
+            "with application default credentials, or as GOOGLE_IMPERSONATE_SERVICE_ACCOUNT."
         )

@@ -1,8 +1,8 @@
-"""The stack's Docker repository in Artifact Registry, and the account that builds images for it.
+"""Docker repository in Artifact Registry, and the account that builds its images.
 
-No repository is made where one is given. Jobs get no grant on it: Google's service agent pulls
-their images, and it may read the repositories of its own project; a grant to the job's account
-would have no effect (docs.cloud.google.com, general/custom-service-account).
+An existing repository is not created. Jobs get no grant on it: Google's service agent pulls their
+images and may read repositories of its own project; a grant to the job's account would have no
+effect (docs.cloud.google.com, general/custom-service-account).
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ from vertex_training.stack import Stack
 
 
 class Registry(pulumi.ComponentResource):
-    """One Docker repository with a clean-up policy."""
+    """Docker repository with clean-up policies."""
 
     url: pulumi.Output[str]
-    """Prefix of its images: ``REGION-docker.pkg.dev/PROJECT/REPOSITORY``."""
+    """Prefix of image URIs: ``REGION-docker.pkg.dev/PROJECT/REPOSITORY``."""
     repository_id: pulumi.Input[str]
 
     def __init__(self, scope: Scope, stack: Stack, *, after: Sequence[pulumi.Resource]) -> None:
@@ -64,11 +64,11 @@ class Registry(pulumi.ComponentResource):
 
 
 class ImageBuilds(pulumi.ComponentResource):
-    """The account that Cloud Build builds the stack's images as, and who may start builds.
+    """Account for builds of the stack's images in Cloud Build, and grants to start builds.
 
-    It reads sources from the staging bucket, pushes to the stack's repository and writes its log,
-    and nothing else. Google's default accounts build nothing here: they may read and write
-    everything in the project. Makes no build: ``vt images build`` does.
+    The account may only read sources from the staging bucket, push to the stack's repository and
+    write its log. Google's default accounts are not used: they have access to the whole project.
+    ``vt images build`` starts builds.
     """
 
     email: pulumi.Output[str]
@@ -82,7 +82,7 @@ class ImageBuilds(pulumi.ComponentResource):
         *,
         after: Sequence[pulumi.Resource],
     ) -> None:
-        """``after``: APIs that must be enabled."""
+        """``after`` are APIs that must be enabled."""
         super().__init__("vertextraining:images:ImageBuilds", scope.name, None, scope.opts)
         names = settings.names
         account = gcp.serviceaccount.Account(
@@ -106,7 +106,7 @@ class ImageBuilds(pulumi.ComponentResource):
 def _scanning(
     settings: RegistrySettings,
 ) -> gcp.artifactregistry.RepositoryVulnerabilityScanningConfigArgsDict | None:
-    """INHERITED: whatever is pushed is scanned, since the stack enables the API."""
+    """Return the scanning mode; INHERITED scans every image, since the stack enables the API."""
     if settings.scanning is None:
         return None
     return {"enablement_config": "INHERITED" if settings.scanning else "DISABLED"}

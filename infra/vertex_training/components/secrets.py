@@ -1,6 +1,6 @@
-"""Containers of secrets in Secret Manager.
+"""Secrets in Secret Manager, without values.
 
-Never holds a value: a value in a Pulumi program is a value in its state. Add one with
+A value in a Pulumi program would be in its state. Add a value with
 ``gcloud secrets versions add NAME --data-file=-``.
 """
 
@@ -16,11 +16,11 @@ from vertex_training.settings.model import Settings
 
 
 class Secrets(pulumi.ComponentResource):
-    """All secrets of a stack, replicated in its region only."""
+    """Secrets of a stack, replicated only in its region."""
 
     paths: dict[str, pulumi.Output[str]]
-    """``projects/P/secrets/S``, the id of each. Known before it exists, so that a preview shows
-    what a grant will be on."""
+    """Full names (``projects/P/secrets/S``), known in a preview, so that previews show granted
+    resources."""
 
     def __init__(
         self, scope: Scope, settings: Settings, *, after: Sequence[pulumi.Resource]
@@ -28,7 +28,7 @@ class Secrets(pulumi.ComponentResource):
         super().__init__("vertextraining:secrets:Secrets", scope.name, None, scope.opts)
         names, labels = settings.names, settings.labels_by_team
         replication = _replication(names.region, settings.key_for("secrets"))
-        made = {
+        created = {
             key: gcp.secretmanager.Secret(
                 f"{scope.name}-{key}",
                 project=names.project,
@@ -41,10 +41,10 @@ class Secrets(pulumi.ComponentResource):
             for key, secret in settings.secrets.items()
             if not secret.existing
         }
-        # `apply` keeps what uses a path after its secret.
+        # `apply` makes users of a path depend on the secret.
         self.paths = {
-            key: made[key].secret_id.apply(lambda _, key=key: names.secret(key))
-            if key in made
+            key: created[key].secret_id.apply(lambda _, key=key: names.secret(key))
+            if key in created
             else pulumi.Output.from_input(names.secret(key))
             for key in settings.secrets
         }
@@ -52,7 +52,7 @@ class Secrets(pulumi.ComponentResource):
 
 
 def _replication(region: str, key: str | None) -> gcp.secretmanager.SecretReplicationArgs:
-    """In the stack's region only, encrypted with ``key`` or with Google's."""
+    """Return replication in one region, encrypted with ``key`` or Google's key."""
     managed = gcp.secretmanager
     encryption = (
         managed.SecretReplicationUserManagedReplicaCustomerManagedEncryptionArgs(kms_key_name=key)

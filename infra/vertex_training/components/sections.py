@@ -1,9 +1,8 @@
-"""The sections of a stack file as typed dicts, for the arguments of components.
+"""Typed dicts of the sections of a stack file, for arguments of components.
 
-Created from the models in ``vertex_training.settings``, the one place that says what a section may
-have. Type checkers and editors read ``sections.pyi``, which ``python -m
-tools.generate.component_args`` writes. Annotations are objects and no strings: Pulumi's component
-provider host reads them.
+Derived from the models in ``vertex_training.settings``. Type checkers and editors read
+``sections.pyi``, which ``python -m tools.generate.component_args`` writes. Annotations are objects,
+not strings, since Pulumi's component provider host reads them.
 """
 
 import ast
@@ -31,32 +30,32 @@ from vertex_training.settings.model import JobOptions, Settings
 from vertex_training.settings.network import Reservation
 from vertex_training.settings.section import Section
 
-#: Parts of a stack file that only ``vt`` and its reviews read, or that a component has apart.
+#: Keys of a stack file that only ``vt`` reads, or that are separate arguments of components.
 LEFT_OUT: Final = frozenset(
     (
         *("stack", "include", "overrides", "project", "region", "project_number"),
         *("drift", "policy_levels"),
     )
 )
-#: Sections with fields that are a component's arguments: their typed dict, fields that are not.
+#: Sections whose fields are arguments of a component -> typed dict, excluded fields.
 FLAT: Final[dict[type[Section], tuple[str, frozenset[str]]]] = {
     Reservation: ("ReservationFields", frozenset({"formerly", "project"})),
     JobOptions: ("JobFields", frozenset({"formerly"})),
     Settings: ("EnvironmentFields", LEFT_OUT),
 }
-#: Typed dict -> the section that it has the fields of, the inner ones first.
+#: Typed dict -> its section; inner sections first.
 MODELS: Final[dict[str, type[Section]]] = {}
 
 
 def sections_in(annotation: Any) -> list[type[Section]]:
-    """Return the sections that an annotation names."""
+    """Return the section types in an annotation."""
     if isinstance(annotation, type) and issubclass(annotation, Section):
         return [annotation]
     return [section for part in get_args(annotation) for section in sections_in(part)]
 
 
 def docs_of(section: type[Section]) -> dict[str, str]:
-    """Return the docstrings of fields, which follow them in the source, also of base classes."""
+    """Return the docstrings of fields by name, including those of base classes."""
     docs: dict[str, str] = {}
     for cls in reversed(section.__mro__):
         if not (issubclass(cls, Section) and cls is not Section):
@@ -74,12 +73,12 @@ def docs_of(section: type[Section]) -> dict[str, str]:
 
 
 def flat_base(section: type[Section]) -> type[Section] | None:
-    """Return the section whose fields are a component's arguments, if ``section`` has them."""
+    """Return the base of ``section`` whose fields are arguments of a component, if any."""
     return next((cls for cls in section.__mro__ if cls in FLAT), None)
 
 
 def _declare(section: type[Section]) -> None:
-    """Create the typed dict of a section, after those of the sections in it."""
+    """Create the typed dict of a section, after those of its inner sections."""
     name, flat = f"{section.__name__}Args", flat_base(section)
     for field in section.model_fields.values():
         for inner in sections_in(field.annotation):
@@ -93,10 +92,10 @@ def _declare(section: type[Section]) -> None:
 
 
 def _declare_flat(section: type[Section]) -> Any:
-    """Create the typed dict of the fields of a section that are a component's arguments."""
+    """Create the typed dict of a section's fields that are arguments of a component."""
     name, left_out = FLAT[section]
     own = section.model_fields.keys() - left_out
-    summary = f"Arguments that are fields of ``{section.__name__}``."
+    summary = f"Arguments from the fields of ``{section.__name__}``."
     return _add(name, TypedDict, section, own, summary)
 
 
@@ -108,8 +107,10 @@ def _add(name: str, base: Any, section: type[Section], own: Any, summary: str) -
             annotations[key] = kind if field.is_required() else NotRequired[kind]
     content = {"__annotations__": annotations, "__module__": __name__, "__doc__": summary}
     MODELS[name] = section
-    globals()[name] = made = types.new_class(name, (base,), {}, lambda names: names.update(content))
-    return made
+    globals()[name] = typed_dict = types.new_class(
+        name, (base,), {}, lambda names: names.update(content)
+    )
+    return typed_dict
 
 
 def _type_of(annotation: Any) -> Any:

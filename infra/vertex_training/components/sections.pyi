@@ -18,286 +18,296 @@ def docs_of(section: type[Section]) -> dict[str, str]: ...
 def flat_base(section: type[Section]) -> type[Section] | None: ...
 
 class TeamLimitsArgs(TypedDict):
-    """Bounds for what is a team's, beside those of the stack. What is absent is not limited."""
+    """Limits of a team, in addition to those of the stack. An absent key sets no limit."""
 
     max_usd_per_job: NotRequired[Input[float]]
-    """The most a job of the team may cost if it runs until its timeout."""
+    """Maximum cost of one of the team's jobs, if it runs until its timeout."""
     max_usd_per_team: NotRequired[Input[float]]
-    """The most all jobs of the team may cost together, each once and until its timeout; those with
-    a schedule for a month."""
+    """Maximum total cost of the team's jobs: each job once until its timeout, and a month of each
+    schedule."""
     max_usd_per_month: NotRequired[Input[float]]
-    """The most an endpoint of the team may cost a month, all its versions with all their replicas;
-    and the most that a job of it with a schedule may."""
+    """Maximum monthly cost of one of the team's endpoints, with all versions and replicas, or of
+    one of its schedules."""
     machine_types: NotRequired[Input[Sequence[Input[str]]]]
-    """Machine types of its jobs and endpoints; ``n1-*`` stands for all that begin with ``n1-``."""
+    """Allowed machine types of the team's jobs and endpoints. ``n1-*`` matches all that begin with
+    ``n1-``."""
     strategies: NotRequired[Input[Sequence[Input[Literal["STANDARD", "SPOT", "FLEX_START"]]]]]
-    """Strategies its jobs may be scheduled with."""
+    """Allowed provisioning strategies of the team's jobs."""
 
 class TeamArgs(TypedDict):
-    """People who share accounts, buckets and secrets of the stack, apart from other teams."""
+    """People who share accounts, buckets and secrets that other teams cannot use."""
 
     submitters: NotRequired[Input[Sequence[Input[str]]]]
-    """IAM members that may submit jobs as the team's accounts, and as no others."""
+    """IAM members that may submit jobs as the team's accounts only."""
     labels: NotRequired[Input[Mapping[str, Input[str]]]]
-    """Labels on what the team owns and on its jobs, beside ``team: NAME``."""
+    """Labels of the team's resources and jobs, in addition to ``team: NAME``."""
     limits: NotRequired[Input[TeamLimitsArgs]]
-    """Bounds for the team's jobs."""
+    """Limits of the team's jobs and endpoints."""
 
 class RetentionArgs(TypedDict):
-    """Days in which no user can delete or overwrite an object: https://docs.cloud.google.com/storage/docs/bucket-lock"""
+    """Retention policy of a bucket: no user can delete or overwrite an object in this time.
+    https://docs.cloud.google.com/storage/docs/bucket-lock"""
 
     days: Input[int]
     """Days from an object's creation; at most a hundred years."""
     locked: NotRequired[Input[bool]]
-    """Forbid ever shortening or removing it. A lock cannot be undone."""
+    """Lock the retention policy: no user can shorten or remove it. A lock is irreversible."""
 
 class BucketArgs(TypedDict):
     """A bucket. Always regional, closed to the public, with uniform access."""
 
     formerly: NotRequired[Input[str]]
-    """The key it was created under, which its name and its place in the state keep."""
+    """Key before a rename. The name in the cloud and in the state derive from this key."""
     name: NotRequired[Input[str]]
-    """Its name in the cloud; ``PROJECT-KEY-STACK`` without it."""
+    """Name in the cloud; default: ``PROJECT-KEY-STACK``."""
     existing: NotRequired[Input[str]]
-    """A bucket that is there: only grants on it are the stack's."""
+    """Name of an existing bucket. The stack manages only grants on the bucket."""
     project: NotRequired[Input[str]]
-    """Project that owns an existing bucket; the stack's own without it."""
+    """Project that owns an existing bucket; default: the stack's project."""
     members: NotRequired[Input[Mapping[str, Input[Sequence[Input[str]]]]]]
-    """IAM members that get a role on it, beside what follows from the accounts."""
+    """Role -> IAM members that get this role on the bucket, beside the grants of accounts."""
     labels: NotRequired[Input[Mapping[str, Input[str]]]]
-    """Labels of its own, beside the stack's and the team's."""
+    """Labels of the bucket, beside those of the stack and the team."""
     objects: NotRequired[Input[Mapping[str, Input[str]]]]
-    """Objects kept in the bucket: name -> file, or prefix -> folder, in the checkout."""
+    """Objects to upload: object name -> file, or prefix -> folder, of the checkout."""
     versioning: NotRequired[Input[bool]]
     """Keep overwritten and deleted objects as versions."""
     keep_noncurrent_days: NotRequired[Input[int]]
-    """Days an overwritten or deleted version is kept (and paid for)."""
+    """Days before an overwritten or deleted version is removed. Until then it costs storage."""
     delete_after_days: NotRequired[Input[int]]
-    """Days after which objects are deleted; never if absent."""
+    """Days after which objects are deleted; default: never."""
     storage_class: NotRequired[Input[Literal["STANDARD", "NEARLINE", "COLDLINE", "ARCHIVE"]]]
-    """Of new objects. All but STANDARD cost money to read, and for a least time of storage."""
+    """Storage class of new objects. Every class but STANDARD has fees for reads and a minimum
+    storage time."""
     retention: NotRequired[Input[RetentionArgs]]
-    """Days within which nobody can delete or overwrite an object; none without it."""
+    """Days in which no user can delete or overwrite an object; default: no retention."""
     soft_delete_days: NotRequired[Input[int]]
-    """Days a deleted object can be restored: 0 (off) or 7 to 90."""
+    """Days in which a deleted object can be restored: 0 (off) or 7 to 90."""
     force_destroy: NotRequired[Input[bool]]
-    """Allow ``pulumi destroy`` to delete a bucket that still has objects."""
+    """Allow ``pulumi destroy`` to delete the bucket with its objects."""
     protect: NotRequired[Input[bool]]
     """Refuse to delete or replace the bucket, and to destroy the stack."""
     team: NotRequired[Input[str]]
-    """The team whose accounts alone may name it; every account's without it."""
+    """Team whose accounts may use the bucket; default: all accounts may."""
 
 class ServiceAccountArgs(TypedDict):
-    """An account that jobs run as, and its access; every grant is derived from this."""
+    """A service account that jobs run as, and its access."""
 
     formerly: NotRequired[Input[str]]
-    """The key it was created under, which its name and its place in the state keep."""
+    """Key before a rename. The name in the cloud and in the state derive from this key."""
     name: NotRequired[Input[str]]
-    """The part of its address before the ``@``; ``KEY-STACK`` without it."""
+    """Part of the address before the ``@``; default: ``KEY-STACK``."""
     existing: NotRequired[Input[str]]
-    """The address of an account that is there: only its grants are the stack's."""
+    """Address of an existing account. The stack manages only its grants."""
     members: NotRequired[Input[Mapping[str, Input[Sequence[Input[str]]]]]]
-    """IAM members that get a role on the account itself, beside the submitters."""
+    """Role -> IAM members that get this role on the account, beside the submitters."""
     roles: NotRequired[Input[Mapping[str, Input[Sequence[Input[str]]]]]]
-    """Project -> roles of the account there. The owners of other projects grant theirs."""
+    """Project -> roles of the account in this project. Owners of other projects must grant
+    theirs."""
     datasets: NotRequired[Input[Mapping[str, Input[Sequence[Input[str]]]]]]
-    """BigQuery dataset -> roles of the account there, such as ``roles/bigquery.dataViewer``. Owners
-    of other projects grant theirs. With any, the account may make read sessions in the stack's
-    project; queries take ``roles/bigquery.jobUser`` in ``roles``."""
+    """BigQuery dataset -> roles of the account on this dataset, such as
+    ``roles/bigquery.dataViewer``. Owners of other projects must grant theirs. With any dataset, the
+    account may also create read sessions in the stack's project; queries require
+    ``roles/bigquery.jobUser`` in ``roles``."""
     reads: NotRequired[Input[Sequence[Input[str]]]]
-    """Buckets whose objects it may read."""
+    """Buckets whose objects the account may read."""
     writes: NotRequired[Input[Sequence[Input[str]]]]
-    """Buckets whose objects it may read, write and delete."""
+    """Buckets whose objects the account may read, write and delete."""
     secrets: NotRequired[Input[Sequence[Input[str]]]]
-    """Secrets whose value it may read."""
+    """Secrets whose value the account may read."""
     calls_vertex: NotRequired[Input[bool]]
-    """The code calls Vertex AI itself (experiments, model upload, TensorBoard). By a job
-    that names no account it then reaches all buckets and datasets of the project."""
+    """Grant the account the right to call Vertex AI (experiments, model upload, TensorBoard). The
+    account can then also submit jobs without ``serviceAccount``, which can access all buckets and
+    datasets of the project."""
     description: NotRequired[Input[str]]
     """Description in the console."""
     team: NotRequired[Input[str]]
-    """The team it belongs to."""
+    """Team that owns the account."""
     submitters: NotRequired[Input[Sequence[Input[str]]]]
-    """IAM members that may submit jobs as it; the team's without it, or else the stack's."""
+    """IAM members that may submit jobs as this account; default: those of the team, or of the stack
+    if the account has no team."""
 
 class SecretArgs(TypedDict):
-    """A secret's container. The value is added outside of this stack and never read here."""
+    """A secret in Secret Manager without its value, which is added outside of the stack."""
 
     formerly: NotRequired[Input[str]]
-    """The key it was created under, which its name and its place in the state keep."""
+    """Key before a rename. The name in the cloud and in the state derive from this key."""
     name: NotRequired[Input[str]]
-    """Its id in the cloud; ``KEY-STACK`` without it."""
+    """Id in the cloud; default: ``KEY-STACK``."""
     existing: NotRequired[Input[str]]
-    """A secret that is there: only grants on it are the stack's."""
+    """Full name of an existing secret. The stack manages only grants on the secret."""
     members: NotRequired[Input[Mapping[str, Input[Sequence[Input[str]]]]]]
-    """IAM members that get a role on it, beside what follows from the accounts."""
+    """Role -> IAM members that get this role on the secret, beside the grants of accounts."""
     labels: NotRequired[Input[Mapping[str, Input[str]]]]
-    """Labels of its own, beside the stack's and the team's."""
+    """Labels of the secret, beside those of the stack and the team."""
     description: NotRequired[Input[str]]
-    """Description, an annotation of the secret."""
+    """Description, stored as an annotation of the secret."""
     protect: NotRequired[Input[bool]]
     """Refuse to delete or replace the secret, and to destroy the stack."""
     team: NotRequired[Input[str]]
-    """The team whose accounts alone may name it; every account's without it."""
+    """Team whose accounts may use the secret; default: all accounts may."""
 
 class PackageArgs(TypedDict):
-    """Python code below ``jobs/``, turned into a source distribution."""
+    """Python code below ``jobs/``, which the stack builds into a source distribution."""
 
     path: Input[str]
-    """Folder with the code, below the checkout."""
+    """Folder with the code, relative to the top of the checkout."""
 
 class ImageArgs(TypedDict):
-    """An image, pinned by digest: one of the stack's repository, or one from outside.
+    """A container image, pinned by digest, in the stack's repository or in another one.
 
-    ``vt images build`` builds the context and writes the digest; ``vt promote`` copies it to
-    another stack."""
+    ``vt images build`` builds the context and writes the digest; ``vt promote`` copies the image
+    to another stack."""
 
     context: NotRequired[Input[str]]
-    """Folder with a Dockerfile, below the checkout."""
+    """Build context: folder with a Dockerfile, relative to the top of the checkout."""
     dockerfile: NotRequired[Input[str]]
-    """The Dockerfile, a path inside of the context."""
+    """Dockerfile, as a path inside of the context."""
     include: NotRequired[Input[Sequence[Input[str]]]]
-    """Folders of the checkout that are put into the context, each under its own last name."""
+    """Folders of the checkout to add to the context, each under the last part of its path."""
     build_args: NotRequired[Input[Mapping[str, Input[str]]]]
-    """Values of the Dockerfile's ARGs. Everybody who can pull the image can read them."""
+    """Values of the Dockerfile's ARGs. Every user who can pull the image can read them."""
     target: NotRequired[Input[str]]
-    """Stage to build; the last one without it."""
+    """Stage to build; default: the last stage."""
     digest: NotRequired[Input[str]]
-    """The image that jobs run, in the stack's repository under the image's name."""
+    """Digest of the image that jobs run, in the stack's repository under the image's name."""
     built_from: NotRequired[Input[str]]
-    """Sources of ``digest``, as ``vt images build`` writes them."""
+    """Digest of the sources of ``digest``; ``vt images build`` writes this value."""
     uri: NotRequired[Input[str]]
-    """An image of another repository, by digest."""
+    """URI of an image in another repository, with its digest."""
 
 class RegistryArgs(TypedDict):
     """The stack's Docker repository."""
 
     name: NotRequired[Input[str]]
-    """Its id in the cloud; ``training-STACK`` without it."""
+    """Id in the cloud; default: ``training-STACK``."""
     existing: NotRequired[Input[str]]
-    """A Docker repository that is there: only grants on it are the stack's."""
+    """Full name of an existing Docker repository. The stack manages only grants on the
+    repository."""
     members: NotRequired[Input[Mapping[str, Input[Sequence[Input[str]]]]]]
-    """IAM members that get a role on it, beside the builders."""
+    """Role -> IAM members that get this role on the repository, beside the builders."""
     immutable_tags: NotRequired[Input[bool]]
-    """Forbid moving a tag, once pushed."""
+    """Forbid moving a pushed tag to another image."""
     keep_versions: NotRequired[Input[int]]
-    """Newest versions of each image that are always kept."""
+    """Number of newest versions of each image that are never deleted."""
     scanning: NotRequired[Input[bool]]
-    """Scan images for known vulnerabilities; the project's setting applies if absent."""
+    """Scan images for known vulnerabilities; default: the project's setting."""
     delete_untagged_after_days: NotRequired[Input[int]]
     """Days after which a version without a tag is deleted."""
     protect: NotRequired[Input[bool]]
     """Refuse to delete or replace the repository, and to destroy the stack."""
 
 class SubnetArgs(TypedDict):
-    """A subnet: the one a network attachment takes addresses from, or for machines of one's own."""
+    """Subnet of the network attachment, or of your own machines."""
 
     range: NotRequired[Input[str]]
-    """Its addresses. Of an existing subnet: what it has, for the checks."""
+    """Address block of the subnet. For an existing subnet, checks use this value."""
     existing: NotRequired[Input[str]]
-    """A subnet that is there; without it the stack makes one."""
+    """Full name of an existing subnet; default: the stack creates a subnet."""
     private_ip_google_access: NotRequired[Input[bool]]
-    """Machines without an external address reach Google's APIs."""
+    """Private Google Access: machines without external address can call Google's APIs."""
 
 class IpRangeArgs(TypedDict):
-    """Addresses that peering sets aside for the machines of jobs: a global address."""
+    """Address range for the machines of jobs in a peered network."""
 
     formerly: NotRequired[Input[str]]
-    """The key it was created under, which its name and its place in the state keep."""
+    """Key before a rename. The name in the cloud and in the state derive from this key."""
     prefix_length: NotRequired[Input[int]]
-    """16 has room for 63 parallel jobs with up to 8 nodes each."""
+    """Prefix length of the range. A /16 has room for 63 parallel jobs of up to 8 nodes each."""
     address: NotRequired[Input[str]]
-    """First address; without it, Google chooses."""
+    """First address; default: Google chooses."""
     name: NotRequired[Input[str]]
-    """Its name in the cloud; ``training-KEY-STACK`` without it."""
+    """Name in the cloud; default: ``training-KEY-STACK``."""
     existing: NotRequired[Input[str]]
-    """Name of a range that the network's service connection has already."""
+    """Name of an existing range of the network's private services connection."""
 
 class AttachmentArgs(TypedDict):
-    """The network attachment that jobs of a Private Service Connect interface use."""
+    """Network attachment of jobs with Private Service Connect interfaces."""
 
     existing: NotRequired[Input[str]]
-    """An attachment that is there; without it the stack makes one."""
+    """Full name of an existing attachment; default: the stack creates an attachment."""
     connection_preference: NotRequired[Input[Literal["ACCEPT_AUTOMATIC", "ACCEPT_MANUAL"]]]
-    """Automatic or manual acceptance of connections."""
+    """Acceptance of connections: automatic or manual."""
 
 class DnsPeeringArgs(TypedDict):
-    """Private names that jobs look up in a network's private zones."""
+    """DNS names that jobs resolve in private zones of a network."""
 
     domain: Input[str]
-    """Ends with a dot: ``corp.example.com.``"""
+    """DNS domain that ends with a dot, like ``corp.example.com.``"""
     target_project: NotRequired[Input[str]]
-    """Project of the network with the zones; the stack's network without it."""
+    """Project of the network with the private zones; default: the project of the stack's
+    network."""
     target_network: NotRequired[Input[str]]
-    """Network with the zones; the stack's without it."""
+    """Name of the network with the private zones; default: the stack's network."""
 
 class AllowArgs(TypedDict):
-    """Traffic of job machines that the network allows, beside that among themselves."""
+    """Firewall rule: allowed traffic from job machines to other hosts."""
 
     formerly: NotRequired[Input[str]]
-    """The key it was created under, which its name and its place in the state keep."""
+    """Key before a rename. The name in the cloud and in the state derive from this key."""
     protocol: NotRequired[Input[Literal["tcp", "udp", "icmp"]]]
-    """The protocol."""
+    """Protocol of the traffic."""
     ports: NotRequired[Input[Sequence[Input[str]]]]
-    """All of them if none is given."""
+    """Ports or port ranges; default: all ports."""
     destination_ranges: Input[Sequence[Input[str]]]
-    """Destinations, as blocks of addresses."""
+    """Destination address blocks."""
 
 class NetworkArgs(TypedDict):
-    """Connection of jobs to a network, and the network itself unless it exists.
+    """Network of jobs.
 
-    ``none``: they do not. ``peering``: Google's network, where jobs run, is peered with it.
-    ``psc``: each machine has an interface in it, by way of a network attachment."""
+    ``none``: jobs use no network of yours. ``peering``: Google's network, in which jobs run, is
+    peered with yours. ``psc``: each job machine has an interface in yours, through a network
+    attachment."""
 
     mode: NotRequired[Input[Literal["none", "peering", "psc"]]]
-    """Kind of connection: none, peering, or Private Service Connect."""
+    """Kind of connection: none, VPC peering, or Private Service Connect interfaces."""
     existing: NotRequired[Input[str]]
-    """A network that is there; without it the stack makes one."""
+    """Full name of an existing network; default: the stack creates a network."""
     subnet: NotRequired[Input[SubnetArgs]]
-    """The subnet that the attachment takes addresses from, or one for machines of one's own."""
+    """Subnet of the network attachment, or of your own machines."""
     ranges: NotRequired[Input[Mapping[str, Input[IpRangeArgs]]]]
-    """Peering: addresses for the machines of jobs, by name."""
+    """Peering: address ranges for the machines of jobs, by name."""
     export_custom_routes: NotRequired[Input[bool]]
-    """Peering: whether jobs see the network's own routes, for example to on-premises."""
+    """Peering: export the network's custom routes, for example to on-premises, to jobs."""
     import_custom_routes: NotRequired[Input[bool]]
-    """Peering: whether the network sees the routes of Google's."""
+    """Peering: import custom routes of Google's network."""
     attachment: NotRequired[Input[AttachmentArgs]]
-    """Private Service Connect: the network attachment."""
+    """Private Service Connect: network attachment of jobs."""
     dns_peering: NotRequired[Input[Mapping[str, Input[DnsPeeringArgs]]]]
-    """Private Service Connect: private names that jobs look up, by a name of one's own."""
+    """Private Service Connect: DNS domains that jobs resolve, by a name of your choice."""
     nat: NotRequired[Input[bool]]
-    """Cloud NAT for the subnet's machines. Jobs do not use it: see docs/environments.md."""
+    """Cloud NAT for machines in the subnet. Jobs do not use it: see docs/environments.md."""
     allow: NotRequired[Input[Mapping[str, Input[AllowArgs]]]]
-    """Allowed traffic of the machines of jobs in the network, by name."""
+    """Allowed traffic from job machines to hosts in the network, by name."""
     avoid: NotRequired[Input[Sequence[Input[str]]]]
-    """Addresses used elsewhere, like on-premises, that none of these may overlap."""
+    """Address blocks in use elsewhere, like on-premises. No range of the stack may overlap them."""
     parallel_jobs: NotRequired[Input[int]]
-    """Number of the stack's jobs that use the network at once; all of them without it."""
+    """Maximum number of the stack's jobs in the network at the same time; default: all jobs."""
 
 class SharedVpcArgs(TypedDict):
-    """The project that owns the network, if that is another one than where jobs run."""
+    """Shared VPC: the project that owns the network, if jobs run in another project."""
 
     host_project: Input[str]
-    """The project that owns the network."""
+    """Host project, which owns the network."""
     host_project_number: Input[str]
-    """Its number."""
+    """Number of the host project."""
     manage_host: NotRequired[Input[bool]]
-    """Create the requirements of the host project. If not, the preview lists them."""
+    """Create required resources and grants in the host project. With false, previews list them."""
     enable_host: NotRequired[Input[bool]]
-    """Also turn the project into a host; usually it is one already."""
+    """Enable the project as a Shared VPC host; usually an administrator has done this."""
 
 class LocalSsdsArgs(TypedDict):
-    """Local SSDs that are attached to every machine."""
+    """Local SSDs of each machine."""
 
     count: Input[int]
-    """Number of them."""
+    """Number of disks."""
     interface: NotRequired[Input[Literal["NVME", "SCSI"]]]
     """Interface of the disks."""
     disk_size_gb: NotRequired[Input[int]]
-    """Size of each, in GB."""
+    """Size of each disk, in GB."""
 
 class ReservationFields(TypedDict):
-    """Arguments that are fields of ``Reservation``."""
+    """Arguments from the fields of ``Reservation``."""
 
     zone: Input[str]
     """Zone of the machines, in the stack's region."""
@@ -306,130 +316,134 @@ class ReservationFields(TypedDict):
     count: Input[int]
     """Number of machines."""
     accelerator_type: NotRequired[Input[str]]
-    """For N1 machines. Other machine types have their GPUs in their name."""
+    """Accelerator type, only for N1 machines. Other machine types imply their GPUs."""
     accelerator_count: NotRequired[Input[int]]
-    """Accelerators of each N1 machine; 1 if absent."""
+    """Accelerators of each N1 machine; default: 1."""
     local_ssds: NotRequired[Input[LocalSsdsArgs]]
-    """Local SSDs of each machine; none if absent."""
+    """Local SSDs of each machine; default: none."""
     specific_reservation_required: NotRequired[Input[bool]]
-    """Only jobs that name it use it; if not, any job that fits does."""
+    """Restrict the reservation to jobs that name it. With false, every matching job uses it."""
     share_with: NotRequired[Input[Sequence[Input[str]]]]
-    """Other projects that may use it."""
+    """Other projects that may use the reservation."""
     delete_at_time: NotRequired[Input[str]]
-    """Time at which Google deletes it."""
+    """Time at which Google deletes the reservation."""
     delete_after_duration: NotRequired[Input[str]]
-    """Seconds after its creation when Google deletes it by itself; not with ``deleteAtTime``."""
+    """Seconds from creation until Google deletes the reservation. Excludes ``deleteAtTime``."""
     name: NotRequired[Input[str]]
-    """Its name in the cloud; ``KEY-STACK`` without it."""
+    """Name in the cloud; default: ``KEY-STACK``."""
     existing: NotRequired[Input[str]]
-    """A reservation that is there. Its ``serviceShareType`` must be ``ALLOW_ALL``."""
+    """Full name of an existing reservation, with ``serviceShareType: ALLOW_ALL``."""
     parallel_jobs: NotRequired[Input[int]]
-    """Number of the stack's jobs that use it at once; all of them without it."""
+    """Maximum number of the stack's jobs that use the reservation at the same time; default:
+    all."""
     protect: NotRequired[Input[bool]]
-    """Refuse to delete or replace it, and to destroy the stack."""
+    """Refuse to delete or replace the reservation, and to destroy the stack."""
 
 class ReservationArgs(ReservationFields):
-    """Machines that are kept for jobs, and paid for from creation to deletion, used or not."""
+    """Reserved machines for jobs. A reservation costs the same whether used or not."""
 
     formerly: NotRequired[Input[str]]
-    """The key it was created under, which its name and its place in the state keep."""
+    """Key before a rename. The name in the cloud and in the state derive from this key."""
     project: NotRequired[Input[str]]
-    """Project that owns and pays for it; the stack's own without it."""
+    """Project that owns the reservation and pays for it; default: the stack's project."""
 
 class EncryptionArgs(TypedDict):
-    """A key in Cloud KMS that exists; the stack makes none, for a key can never be deleted."""
+    """An existing Cloud KMS key. The stack creates no keys, since keys can never be deleted."""
 
     key: Input[str]
-    """The key; it is in the stack's region."""
+    """Full name of the key, in the stack's region."""
     covers: NotRequired[Input[Sequence[Input[Literal["buckets", "registry", "secrets", "jobs"]]]]]
-    """Resources that it encrypts. On an existing repository or secret, it means a new one."""
+    """Resources that the key encrypts. Adding a deployed registry or secret replaces the
+    resource."""
 
 class LimitsArgs(TypedDict):
-    """Bounds of the stack, and of each job and endpoint. What is absent is not limited."""
+    """Limits of the stack, its jobs and endpoints. An absent key sets no limit."""
 
     max_usd_per_job: NotRequired[Input[float]]
-    """The most a job may cost until its timeout (see ``vertex_training.catalog.costs``)."""
+    """Maximum cost of one job, if it runs until its timeout."""
     max_usd_per_environment: NotRequired[Input[float]]
-    """The most all jobs of the stack, each once and until its timeout, each snapshot's
-    ``maxBytesBilled`` on demand, and a month of its schedules and of the reservations that it makes
-    may cost together."""
+    """Maximum total cost of the stack: each job once until its timeout, a month of each schedule
+    and of each reservation that the stack creates, and ``maxBytesBilled`` of each snapshot."""
     max_usd_per_month: NotRequired[Input[float]]
-    """The most an endpoint may cost a month, all its versions with all their replicas; and the
-    most that a job with a schedule may, each slot until its timeout."""
+    """Maximum monthly cost of one endpoint, with all versions and replicas, or of one schedule, if
+    each job runs until its timeout."""
     max_usd_per_month_in_total: NotRequired[Input[float]]
-    """The most all endpoints and schedules of the stack may cost a month together."""
+    """Maximum monthly cost of all endpoints and schedules of the stack together."""
     allow_unpriced: NotRequired[Input[bool]]
-    """Allow a job or an endpoint without a known price. Its cost cannot be compared with a limit in
-    USD, so it is refused if there is one."""
+    """Allow jobs and endpoints without a known price, counted as 0. By default a limit in USD
+    refuses them."""
     regions: NotRequired[Input[Sequence[Input[str]]]]
-    """Regions the stack may be in."""
+    """Allowed regions of the stack."""
     machine_types: NotRequired[Input[Sequence[Input[str]]]]
-    """Machine types of jobs and endpoints; ``n1-*`` stands for all that begin with ``n1-``."""
+    """Allowed machine types of jobs and endpoints. ``n1-*`` matches all that begin with ``n1-``."""
     strategies: NotRequired[Input[Sequence[Input[Literal["STANDARD", "SPOT", "FLEX_START"]]]]]
-    """Strategies jobs may be scheduled with."""
+    """Allowed provisioning strategies of jobs."""
     member_domains: NotRequired[Input[Sequence[Input[str]]]]
-    """Domains of users and groups, and of accounts of other projects, that may be members, like
-    ``example.com`` or ``PROJECT.iam.gserviceaccount.com``; of a pool of identities
-    ``workforcePools/ID`` or ``projects/NUMBER``. The stack's own project always may."""
+    """Allowed domains of IAM members: ``example.com`` for users and groups,
+    ``PROJECT.iam.gserviceaccount.com`` for accounts of other projects, ``workforcePools/ID`` or
+    ``projects/NUMBER`` for pools of identities. The stack's own project is always allowed."""
 
 class JobDefaultsArgs(TypedDict):
-    """Values for fields that a job file does not have. What a file says always wins."""
+    """Default values of job files. Values in a job file take precedence."""
 
     service_account: NotRequired[Input[str]]
-    """``serviceAccount``, like ``${serviceAccounts.trainer}``."""
+    """Default of ``serviceAccount``, like ``${serviceAccounts.trainer}``."""
     timeout: NotRequired[Input[str]]
-    """``scheduling.timeout``."""
+    """Default of ``scheduling.timeout``."""
     output_directory: NotRequired[Input[str]]
-    """``baseOutputDirectory.outputUriPrefix``, like ``${buckets.out}/${job.requestId}``."""
+    """Default of ``baseOutputDirectory.outputUriPrefix``, like
+    ``${buckets.out}/${job.requestId}``."""
     labels: NotRequired[Input[Mapping[str, Input[str]]]]
-    """Labels of the request; a label of the file wins over one of the same key."""
+    """Labels of the request. A job file's label with the same key takes precedence."""
 
 class SnapshotArgs(TypedDict):
-    """The result of one query in BigQuery, kept as files that never change.
+    """The result of a BigQuery query, exported to files that never change.
 
-    ``${snapshots.KEY}`` is their folder. The query runs once for each ``run``."""
+    ``${snapshots.KEY}`` is the folder of the files. The query runs once for each ``run``."""
 
     formerly: NotRequired[Input[str]]
-    """The key it was created under, which its name and its place in the state keep."""
+    """Key before a rename. The name in the cloud and in the state derive from this key."""
     query: Input[str]
-    """File of the checkout with one query of GoogleSQL."""
+    """Path of a file in the checkout with one GoogleSQL query."""
     parameters: NotRequired[Input[Mapping[str, Input[Any]]]]
-    """Values of the query's parameters: ``@day``. Text is STRING; numbers are INT64 or FLOAT64;
+    """Values of query parameters such as ``@day``. Text is STRING, numbers are INT64 or FLOAT64,
     true and false are BOOL."""
     as_of: NotRequired[Input[str]]
-    """Time of the tables' state, such as ``2026-11-20T00:00:00Z``: the query reads ``FROM table FOR
-    SYSTEM_TIME AS OF @as_of``. BigQuery goes back seven days. Without it, the first ``pulumi up``
-    reads the tables as they are then."""
+    """Time of the table contents to read, such as ``2026-11-20T00:00:00Z``. The query must say
+    ``FROM table FOR SYSTEM_TIME AS OF @as_of``. BigQuery supports the last seven days. Default: the
+    time of the first ``pulumi up``."""
     max_bytes_billed: Input[int]
-    """The most bytes that the query may be billed for; the service refuses more, without a
+    """Maximum number of bytes billed for the query. BigQuery refuses a larger query without
     charge."""
     format: NotRequired[Input[Literal["parquet", "csv"]]]
-    """Of the files."""
+    """Format of the files."""
     bucket: NotRequired[Input[str]]
-    """Key of the bucket that keeps them."""
+    """Key of the bucket that stores the files."""
     location: NotRequired[Input[str]]
-    """Location of the tables; the stack's region without it."""
+    """Location of the tables; default: the stack's region."""
     run: NotRequired[Input[int]]
-    """Raise it to run an unchanged query once more. Files of earlier runs stay."""
+    """Number of the run. Increment it to run an unchanged query again; files of earlier runs
+    remain."""
 
 class RungArgs(TypedDict):
-    """Differences of one rung from the job file; all else is as in the job file.
+    """Changes of one rung to the job file's request.
 
-    A rung with a ``machineType`` names the whole machine: accelerators of the file are left out. A
-    rung uses the reservation that it names, and none without one."""
+    A rung with ``machineType`` replaces the whole machine, including the file's accelerators. A
+    rung without ``reservation`` uses no reservation."""
 
     strategy: NotRequired[Input[Literal["STANDARD", "SPOT", "FLEX_START"]]]
-    """Provisioning of its machines; the job file's without it, STANDARD beside a reservation."""
+    """Provisioning strategy; default: the job file's, or STANDARD with ``reservation``."""
     max_wait_duration: NotRequired[Input[str]]
-    """Longest wait of FLEX_START for machines; ``0s`` is for ever, so no rung would follow."""
+    """Maximum wait of FLEX_START for machines. ``0s`` waits without limit, so that no later rung is
+    used."""
     machine_type: NotRequired[Input[str]]
-    """Machine type of every pool that has the machine of the first one."""
+    """Machine type of the first worker pool and of all pools with the same machine."""
     accelerator_type: NotRequired[Input[str]]
-    """Accelerator of those pools."""
+    """Accelerator type of these worker pools."""
     accelerator_count: NotRequired[Input[int]]
-    """Number of them in a machine."""
+    """Number of accelerators per machine."""
     reservation: NotRequired[Input[str]]
-    """Key in ``reservations``, or ``projects/P/zones/ZONE/reservations/NAME``."""
+    """Reservation: key in ``reservations``, or ``projects/P/zones/ZONE/reservations/NAME``."""
 
 class TrainedModelArgs(TypedDict):
     """Sizes of the transformer that a job trains, to predict its peak of GPU memory."""
@@ -455,24 +469,24 @@ class TrainedModelArgs(TypedDict):
     """Compute activations again in the backward pass."""
 
 class ScheduleArgs(TypedDict):
-    """Repeated submission of a job; ``up`` submits none of it.
+    """Repeated submission of a job at given times (slots), by ``vt jobs advance``.
 
-    Each slot has one submission at most, with a folder of its own (docs/jobs.md)."""
+    Each slot has at most one submission, with its own output folder (docs/jobs.md)."""
 
     cron: Input[str]
-    """Five fields of a cron line, like ``0 6 * * 1``: Mondays at 6."""
+    """Cron line with five fields, like ``0 6 * * 1`` for Mondays at 6."""
     time_zone: NotRequired[Input[str]]
-    """The zone that it is meant in, like ``Europe/Berlin``."""
+    """Time zone of the cron line, like ``Europe/Berlin``."""
     paused: NotRequired[Input[bool]]
-    """Stop the schedule for the time being. Slots that pass are not submitted later."""
+    """Pause the schedule. Slots in a pause are never submitted."""
     missed: NotRequired[Input[Literal["skip", "latest", "all"]]]
-    """Treatment of slots that were not submitted in time. ``skip``: one that is an hour late is
-    left out. ``latest``: the newest is submitted, however late. ``all``: each is, one after the
-    other."""
+    """What to do with slots that were not submitted in time. ``skip``: omit slots that are an hour
+    late. ``latest``: submit the newest slot, however late. ``all``: submit every slot, one after
+    another."""
 
 class StateMessagesArgs(TypedDict):
-    """Messages that Batch publishes to a Pub/Sub topic when a job or a task of it changes state.
-    Vertex AI has no such messages."""
+    """Messages that Batch publishes to a Pub/Sub topic when a job or one of its tasks changes
+    state. Vertex AI has no such messages."""
 
     channel: Input[str]
     """Key of a channel with ``pubsub``."""
@@ -494,7 +508,7 @@ class StateMessagesArgs(TypedDict):
             ]
         ]
     ]
-    """States of the job to tell of; every change without it."""
+    """Job states to report; default: every change."""
     task_states: NotRequired[
         Input[
             Sequence[
@@ -504,166 +518,168 @@ class StateMessagesArgs(TypedDict):
             ]
         ]
     ]
-    """States of its tasks to tell of, each task by itself."""
+    """Task states to report, with one message per task."""
 
 class JobFields(TypedDict):
-    """Arguments that are fields of ``JobOptions``."""
+    """Arguments from the fields of ``JobOptions``."""
 
     run: NotRequired[Input[int]]
-    """Raise it to submit an unchanged job once more."""
+    """Number of the run. Increment it to submit an unchanged job again."""
     on_delete: NotRequired[Input[Literal["keep", "delete"]]]
-    """Keep or delete the record of an ended job that leaves the stack."""
+    """Action on the ended job in Vertex AI when its entry is removed from the stack: keep or
+    delete."""
     backend: NotRequired[Input[Literal["vertex", "batch"]]]
-    """The service that runs it: Vertex AI, or Google Batch, which takes no fee (docs/batch.md)."""
+    """Service that runs the job: Vertex AI, or Google Batch, which has no fee (docs/batch.md)."""
     on_change: NotRequired[Input[Literal["cancel", "finish"]]]
-    """Treatment of the running job when its request changes; the stack's if absent."""
+    """What to do with the running job when its request changes; default: the stack's
+    ``onChange``."""
     wait: NotRequired[Input[Literal["running", "succeeded"]]]
-    """State that ``pulumi up`` waits for after it submitted the job; none if absent."""
+    """State of the job that ``pulumi up`` waits for after submitting; default: no wait."""
     deadline: NotRequired[Input[str]]
-    """Longest time to wait; an hour if absent. It needs ``wait``."""
+    """Maximum time to wait, with ``wait``; default: an hour."""
     ladder: NotRequired[Input[Sequence[Input[RungArgs]]]]
-    """Alternatives, in order, if the service had no machines for the job file's request."""
+    """Alternatives, in order, for when the service has no machines for the job file's request."""
     idle_stop: NotRequired[Input[str]]
-    """Cancel the idle job, like ``5% for 30m``: none of its accelerators was at that or above for
-    so long. A waiting ``up`` or ``vt jobs advance`` cancels it. From 10m to 23h30m."""
-    model: NotRequired[Input[TrainedModelArgs]]
-    """Sizes of the transformer that it trains: checks and reviews compare the predicted peak of GPU
-    memory with the accelerator's."""
+    """Cancel the job when it is idle: with ``5% for 30m``, when every accelerator stays below 5%
+    utilization for 30 minutes. A waiting ``up`` or ``vt jobs advance`` cancels the job. The time
+    is from 10m to 23h30m."""
 
 class JobArgs(JobFields):
-    """A file of a job or of a tuning job, and what the stack asks of it."""
+    """A job or tuning job: its job file and its options in this stack."""
 
     formerly: NotRequired[Input[str]]
-    """The key it was created under, which its name and its place in the state keep."""
+    """Key before a rename. The name in the cloud and in the state derive from this key."""
     file: Input[str]
-    """The job file, like ``jobs/titanic.yaml``."""
+    """Path of the job file, like ``jobs/titanic.yaml``."""
     schedule: NotRequired[Input[ScheduleArgs]]
-    """Times of submission; without it ``pulumi up`` submits the job once."""
+    """Times at which the job is submitted; default: ``pulumi up`` submits the job once."""
     messages: NotRequired[Input[StateMessagesArgs]]
-    """Messages of Batch to a topic when the job changes its state; with ``backend: batch``."""
+    """Messages of Batch to a Pub/Sub topic when the job changes state. Requires ``backend:
+    batch``."""
 
 class ServingContainerArgs(TypedDict):
-    """The container that answers predictions, by Vertex AI's contract for containers."""
+    """Container that serves predictions, as Vertex AI requires for custom containers."""
 
     image: Input[str]
-    """An image: ``${images.NAME}``, or one in Artifact Registry, by digest."""
+    """Image: ``${images.NAME}``, or the URI of an image in Artifact Registry with its digest."""
     predict_route: NotRequired[Input[str]]
-    """Path of predictions, by POST."""
+    """Path of prediction requests (POST)."""
     health_route: NotRequired[Input[str]]
-    """Path that answers 200 once it can serve."""
+    """Path of health checks, which answers 200 when the container is ready."""
     port: NotRequired[Input[int]]
-    """The port that it listens on."""
+    """Port that the container listens on."""
     env: NotRequired[Input[Mapping[str, Input[str]]]]
-    """Environment variables. Everybody who can see the model can read them."""
+    """Environment variables. Every user who can view the model can read them."""
     command: NotRequired[Input[Sequence[Input[str]]]]
-    """In place of the image's ENTRYPOINT."""
+    """Command that replaces the image's ENTRYPOINT."""
     args: NotRequired[Input[Sequence[Input[str]]]]
-    """In place of the image's CMD."""
+    """Arguments that replace the image's CMD."""
     deployment_timeout: NotRequired[Input[str]]
-    """Longest time to become healthy, at most 7200s; half an hour without it."""
+    """Maximum time until the container is healthy, at most 7200s; default: half an hour."""
 
 class ModelArgs(TypedDict):
-    """A model of the registry: one version for each run of a job that is named."""
+    """A model of the Vertex AI registry, with one version for each listed run of a job."""
 
     formerly: NotRequired[Input[str]]
-    """The key it was created under, which its name and its place in the state keep."""
+    """Key before a rename. The name in the cloud and in the state derive from this key."""
     job: NotRequired[Input[str]]
-    """Key of the job whose artifacts it has; the model's own without it."""
+    """Key of the job that trains the model; default: the model's own key."""
     run: Input[Sequence[Input[int]]]
-    """The run of the job, or several: ``[3, 4]``."""
+    """Run of the job, or a list of runs like ``[3, 4]``."""
     container: Input[ServingContainerArgs]
-    """The container that serves it: an image, or an image with routes, port and environment."""
+    """Serving container: an image, or a mapping with image, routes, port and environment."""
     artifacts: NotRequired[Input[str]]
-    """Folder below the run's output directory; ``model`` is what code has as AIP_MODEL_DIR."""
+    """Folder of the artifacts below the run's output directory. Jobs see ``model`` as
+    AIP_MODEL_DIR."""
     files: NotRequired[Input[Sequence[Input[str]]]]
-    """Files that the container expects in that folder; a preview refuses a run without them."""
+    """Files that the container requires in the artifacts folder. A preview fails if a run lacks
+    one."""
     on_delete: NotRequired[Input[Literal["keep", "delete"]]]
-    """Keep or delete versions that leave the stack."""
+    """Action on versions in Vertex AI when their run is removed from the list: keep or delete."""
     team: NotRequired[Input[str]]
-    """The team that it belongs to."""
+    """Team that owns the model."""
 
 class AcceleratorArgs(TypedDict):
     """Accelerators of each replica."""
 
     type: Input[str]
-    """Their type, as the API spells it."""
+    """Accelerator type, as spelled in the API."""
     count: NotRequired[Input[int]]
-    """Number of accelerators of a replica."""
+    """Number of accelerators per replica."""
 
 class ReplicasArgs(TypedDict):
-    """Numbers of replicas of each version. All of them are paid for while they are deployed."""
+    """Number of replicas of each version. Replicas cost money while they are deployed."""
 
     min: NotRequired[Input[int]]
-    """The least, also without any traffic; at least 1."""
+    """Minimum number of replicas, also without traffic; at least 1."""
     max: NotRequired[Input[int]]
-    """The most; ``min`` without it."""
+    """Maximum number of replicas; default: ``min``."""
 
 class EndpointArgs(TypedDict):
-    """An address for predictions, and the versions of a model that answer them."""
+    """An endpoint for predictions, and the model versions that it serves."""
 
     formerly: NotRequired[Input[str]]
-    """The key it was created under, which its name and its place in the state keep."""
+    """Key before a rename. The name in the cloud and in the state derive from this key."""
     model: NotRequired[Input[str]]
-    """Key of the model; the endpoint's own without it."""
+    """Key of the model; default: the endpoint's own key."""
     machine: Input[str]
     """Machine type of the replicas."""
     accelerator: NotRequired[Input[AcceleratorArgs]]
-    """Accelerators of each replica; none without it."""
+    """Accelerators of each replica; default: none."""
     replicas: NotRequired[Input[ReplicasArgs]]
-    """Numbers of replicas of each version."""
+    """Number of replicas of each version."""
     account: NotRequired[Input[str]]
-    """Key of the service account that the containers act as; Google's own without it."""
+    """Key of the service account that the containers run as; default: an account of Google."""
     split: Input[Mapping[str, Input[int]]]
-    """Share of the traffic by run, like ``{"run 3": 90, "run 4": 10}``; 100 in total. A run with 0
-    stays deployed. One that is left out is undeployed once it has no traffic."""
+    """Percentage of the traffic by run, like ``{"run 3": 90, "run 4": 10}``; the sum is 100. A run
+    with 0 stays deployed. A run that is not listed is undeployed when it has no traffic."""
     public: NotRequired[Input[bool]]
-    """Reachable from the internet. Without it, it is private where the stack's network
-    has mode ``psc``, and public elsewhere."""
+    """Make the endpoint reachable from the internet; default: false with network mode ``psc``,
+    otherwise true."""
     team: NotRequired[Input[str]]
-    """The team that owns it."""
+    """Team that owns the endpoint."""
 
 class ChannelArgs(TypedDict):
-    """A destination of alerts: one of ``email``, ``pubsub`` and ``existing``."""
+    """Destination of alerts: exactly one of ``email``, ``pubsub`` and ``existing``."""
 
     email: NotRequired[Input[str]]
-    """Address of a person or a group."""
+    """E-mail address of a person or group."""
     pubsub: NotRequired[Input[str]]
-    """A topic of Pub/Sub that is there."""
+    """Full name of an existing Pub/Sub topic."""
     existing: NotRequired[Input[str]]
-    """A channel of the project that is there, such as one to Slack or PagerDuty: what has a secret
-    is made by hand, so that no state has it."""
+    """Full name of an existing notification channel of the project, for example to Slack or
+    PagerDuty. Create channels with a secret by hand, so that no state contains the secret."""
 
 class AlertsArgs(TypedDict):
-    """Alerts about jobs, of the whole project: no log and no metric of a job has the name of the
-    stack that it belongs to."""
+    """Alerts about all jobs of the project. Logs and metrics of a job do not name its stack."""
 
     channels: Input[Sequence[Input[str]]]
-    """Keys of ``channels``: all of them are told."""
+    """Keys of the channels to notify, from section ``channels``."""
     failed: NotRequired[Input[bool]]
-    """Alert on each failed job, once, by the line that Vertex AI logs."""
+    """Alert once on each failed job, by the line that Vertex AI logs."""
     gpu_idle_below: NotRequired[Input[str]]
-    """Alert if a job's accelerators are idle, like ``5% for 30m``: no replica was above it for so
-    long. At most 23h30m."""
+    """Alert if a job's accelerators are idle: with ``5% for 30m``, if no replica exceeds 5%
+    utilization for 30 minutes. The maximum time is 23h30m."""
 
 class BudgetArgs(TypedDict):
-    """An alert on the monthly cost of the project. It stops nothing, and costs reach it up to a day
-    late."""
+    """Alert on the monthly cost of the project. A budget stops no job, and costs may be a day
+    old."""
 
     billing_account: Input[str]
-    """The billing account of the project; it must pay in USD."""
+    """Billing account of the project, with currency USD."""
     usd_per_month: Input[int]
-    """The amount for each calendar month, of all that the project costs."""
+    """Budgeted cost of the project for each calendar month, in USD."""
     thresholds: NotRequired[Input[Sequence[Input[int]]]]
-    """Percent of it at which mail is sent, ascending."""
+    """Percentages of the budget that trigger a notification, ascending."""
     channels: NotRequired[Input[Sequence[Input[str]]]]
-    """Keys of ``channels`` with an address, or of one to an address that is there: budgets tell
-    others nothing. Administrators and users of the billing account are told in any case."""
+    """Keys of channels with ``email``, or with ``existing`` for an e-mail channel; budgets support
+    no other kind. Administrators and users of the billing account are always notified."""
 
 class DashboardArgs(TypedDict):
-    """A page of Cloud Monitoring with charts of all jobs of the project."""
+    """Cloud Monitoring dashboard with charts of all jobs of the project."""
 
     title: NotRequired[Input[str]]
-    """Its title; the stack's name and its key without it."""
+    """Title; default: the stack's name and the dashboard's key."""
     panels: NotRequired[
         Input[
             Sequence[
@@ -673,72 +689,72 @@ class DashboardArgs(TypedDict):
             ]
         ]
     ]
-    """Its charts, in order. ``ends``: lines that Vertex AI logs when jobs begin and end."""
+    """Charts, in order. ``ends``: lines that Vertex AI logs when jobs start and end."""
 
 class EnvironmentFields(TypedDict):
-    """Arguments that are fields of ``Settings``."""
+    """Arguments from the fields of ``Settings``."""
 
     labels: NotRequired[Input[Mapping[str, Input[str]]]]
-    """Labels on everything that can carry some."""
+    """Labels of all resources that support labels."""
     submitters: NotRequired[Input[Sequence[Input[str]]]]
-    """IAM members that may submit jobs as the stack's accounts that have no team and no submitters
-    of their own."""
+    """IAM members that may submit jobs as accounts without a team and without ``submitters``."""
     deployers: NotRequired[Input[Sequence[Input[str]]]]
-    """IAM members that run ``pulumi up``, like CI's account: they may act as every account of the
-    stack, also those of teams, and use a host's subnet."""
+    """IAM members that run ``pulumi up``, like CI's account. They may act as every account of the
+    stack, including those of teams, and use the subnet of a Shared VPC host project."""
     teams: NotRequired[Input[Mapping[str, Input[TeamArgs]]]]
-    """Teams apart from one another, by name."""
+    """Teams by name. Teams are isolated from each other."""
     builders: NotRequired[Input[Sequence[Input[str]]]]
-    """IAM members that may build the stack's images on Google's machines."""
+    """IAM members that may build the stack's images in Cloud Build."""
     buckets: NotRequired[Input[Mapping[str, Input[BucketArgs]]]]
     """Buckets by name."""
     service_accounts: NotRequired[Input[Mapping[str, Input[ServiceAccountArgs]]]]
-    """Accounts that jobs run as, by name."""
+    """Service accounts that jobs run as, by name."""
     secrets: NotRequired[Input[Mapping[str, Input[SecretArgs]]]]
-    """Secrets by name: containers alone; values are never kept here."""
+    """Secrets in Secret Manager by name, without their values."""
     packages: NotRequired[Input[Mapping[str, Input[PackageArgs]]]]
-    """Python code below ``jobs/``, by name."""
+    """Python packages below ``jobs/``, by name."""
     images: NotRequired[Input[Mapping[str, Input[ImageArgs]]]]
-    """Images of containers, by name."""
+    """Container images by name."""
     registry: NotRequired[Input[RegistryArgs]]
     """The stack's Docker repository."""
     network: NotRequired[Input[NetworkArgs]]
-    """Connection of jobs to a network."""
+    """Network of jobs."""
     shared_vpc: NotRequired[Input[SharedVpcArgs]]
-    """The project that owns the network, if it is another one."""
+    """Shared VPC: the project that owns the network, if it differs from the stack's."""
     reservations: NotRequired[Input[Mapping[str, Input[ReservationArgs]]]]
-    """Machines that are kept for jobs, by name."""
+    """Reserved machines for jobs, by name."""
     tensorboard: NotRequired[Input[str]]
-    """Display name of a TensorBoard instance for jobs, which the stack makes, or the full name of
-    one that is there: ``projects/P/locations/REGION/tensorboards/ID``."""
+    """Display name of a TensorBoard instance that the stack creates for jobs, or full name of an
+    existing instance: ``projects/P/locations/REGION/tensorboards/ID``."""
     encryption: NotRequired[Input[EncryptionArgs]]
-    """A key for what the stack stores; Google's keys encrypt it otherwise."""
+    """Cloud KMS key that encrypts the stack's data; default: keys of Google."""
     limits: NotRequired[Input[LimitsArgs]]
-    """Bounds for the stack and every job."""
+    """Limits of the stack and of each job."""
     job_defaults: NotRequired[Input[JobDefaultsArgs]]
-    """Values that job files may leave out."""
+    """Default values of job files."""
     allowed_secrets: NotRequired[Input[Mapping[str, Input[str]]]]
-    """Files that may leave the machine though they look like secrets, or lines of files, as
-    ``vt check`` names them (``FILE`` or ``FILE:LINE``): each with a reason."""
+    """Files or lines that may be uploaded although they look like secrets: ``FILE`` or
+    ``FILE:LINE``, as ``vt check`` prints them -> reason."""
     rules: NotRequired[Input[Mapping[str, Input[Literal["error", "warning", "note"]]]]]
-    """Levels of rules of job files; an error stays one."""
+    """Levels of rules of job files. The level of an error cannot be lowered."""
     on_change: NotRequired[Input[Literal["cancel", "finish"]]]
-    """Treatment of a running job when its request changes. A job's ``onChange`` has precedence.
-    ``finish``: it ends by itself, and the next ``pulumi up`` submits the changed one."""
+    """What to do with a running job when its request changes. A job's own ``onChange`` takes
+    precedence. ``finish``: the running job ends by itself, and the next ``pulumi up`` submits the
+    changed job."""
     snapshots: NotRequired[Input[Mapping[str, Input[SnapshotArgs]]]]
-    """Results of queries in BigQuery that are kept as files, by name."""
+    """Results of BigQuery queries, exported to files, by name."""
     jobs: NotRequired[Input[Mapping[str, Input[JobArgs]]]]
     """Training jobs by name."""
     tuning: NotRequired[Input[Mapping[str, Input[JobArgs]]]]
-    """Tuning jobs: each runs many trials of one job."""
+    """Tuning jobs by name. A tuning job runs many trials of a job."""
     models: NotRequired[Input[Mapping[str, Input[ModelArgs]]]]
-    """Models of the registry, by name: versions made of what runs of jobs left."""
+    """Models of the registry by name. The versions of a model come from runs of a job."""
     endpoints: NotRequired[Input[Mapping[str, Input[EndpointArgs]]]]
-    """Endpoints by name: which versions of a model answer predictions, and with what share."""
+    """Endpoints by name. An endpoint splits prediction traffic between versions of a model."""
     channels: NotRequired[Input[Mapping[str, Input[ChannelArgs]]]]
-    """Destinations of alerts and of the budget's mail, by name."""
+    """Destinations of alerts and budget notifications, by name."""
     alerts: NotRequired[Input[AlertsArgs]]
-    """Alerts about jobs, and their channels."""
+    """Alerts about jobs."""
     budget: NotRequired[Input[BudgetArgs]]
     """Alert on the monthly cost of the project."""
     dashboards: NotRequired[Input[Mapping[str, Input[DashboardArgs]]]]

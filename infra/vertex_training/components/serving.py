@@ -1,4 +1,4 @@
-"""Model versions, endpoints, and what each endpoint serves."""
+"""Model versions, endpoints and their traffic."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from vertex_training.stack import Stack
 
 
 class Serving(pulumi.ComponentResource):
-    """The models and endpoints of a stack.
+    """Models and endpoints of a stack.
 
-    An endpoint is a resource of Google's plugin, and its traffic is the program's: the plugin
-    would write the whole split as well, so it is left out there and ignored.
+    An endpoint is a resource of the gcp plugin, and its traffic a resource of this program. The
+    plugin ignores the traffic split, which it would otherwise overwrite.
     """
 
     versions: dict[tuple[str, int], ModelVersion]
-    """By first key of the model and run."""
+    """Model versions, by first key of the model and run."""
     endpoints: dict[str, gcp.vertex.AiEndpoint]
-    """By first key."""
+    """Endpoints, by first key."""
     traffic: dict[str, EndpointTraffic]
-    """By first key."""
+    """Traffic of endpoints, by first key."""
 
     def __init__(
         self,
@@ -37,7 +37,7 @@ class Serving(pulumi.ComponentResource):
         control_bucket: pulumi.Input[str],
         after: Sequence[pulumi.Resource],
     ) -> None:
-        """``after``: APIs, grants, images, and the jobs whose runs become versions."""
+        """``after`` are APIs, grants, images, and the jobs whose runs become versions."""
         opts = pulumi.ResourceOptions.merge(scope.opts, pulumi.ResourceOptions(depends_on=after))
         super().__init__("vertextraining:serving:Serving", scope.name, None, opts)
         self._stack, self._name = stack, scope.name
@@ -77,12 +77,12 @@ class Serving(pulumi.ComponentResource):
     def _declare_versions(
         self, control_bucket: pulumi.Input[str], inside: pulumi.ResourceOptions
     ) -> None:
-        """The versions of a model one after the other: the first one makes the model."""
+        """Declare the versions of each model in sequence: the first creates the model."""
         settings = self._stack.declared
         self.versions = {}
         for (key, run), version in sorted(self._stack.versions.items()):
             model = settings.models[key]
-            earlier = [made for (of, _), made in self.versions.items() if of == key][-1:]
+            earlier = [declared for (of, _), declared in self.versions.items() if of == key][-1:]
             self.versions[key, run] = ModelVersion(
                 f"{self._name}-{key}-run-{run}",
                 version=version,
@@ -102,7 +102,7 @@ class Serving(pulumi.ComponentResource):
 def _endpoint(
     name: str, endpoint: DeclaredEndpoint, inside: pulumi.ResourceOptions
 ) -> gcp.vertex.AiEndpoint:
-    """The endpoint itself, without anything behind it."""
+    """Declare an endpoint without traffic."""
     private: gcp.vertex.AiEndpointPrivateServiceConnectConfigArgsDict = {
         "enable_private_service_connect": True,
         "project_allowlists": [endpoint.project],
@@ -128,14 +128,14 @@ def _endpoint(
 def make_serving(
     scope: Scope, stack: Stack, control_bucket: pulumi.Input[str], after: Sequence[pulumi.Resource]
 ) -> list[Serving]:
-    """The component; nothing in a stack without models and endpoints."""
+    """Declare the component; return an empty list without models and endpoints."""
     if not stack.versions and not stack.endpoints:
         return []
     return [Serving(scope.child("serving"), stack, control_bucket=control_bucket, after=after)]
 
 
 def serving_outputs(stack: Stack, serving: Sequence[Serving]) -> dict[str, Mapping[str, Any]]:
-    """The outputs ``models`` and ``endpoints``, by the stack file's keys; none without either."""
+    """Return outputs ``models`` and ``endpoints`` by current keys; empty ones are omitted."""
     models: dict[str, Any] = {}
     endpoints: dict[str, Any] = {}
     for component in serving:
@@ -148,11 +148,11 @@ def serving_outputs(stack: Stack, serving: Sequence[Serving]) -> dict[str, Mappi
                 "name": declared.name,
                 "dns": endpoint.dedicated_endpoint_dns,
                 "split": {f"run {run}": share for run, share in declared.split.items()},
-                # Not before all of it serves: what reads this output waits for the traffic.
+                # Readers of this output depend on the traffic.
                 "serves": component.traffic[key].id.apply(bool),
             }
-    found = {
+    result = {
         "models": stack.by_new_keys(("models",), models),
         "endpoints": stack.by_new_keys(("endpoints",), endpoints),
     }
-    return {name: values for name, values in found.items() if values}
+    return {name: values for name, values in result.items() if values}

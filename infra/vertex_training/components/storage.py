@@ -1,7 +1,7 @@
-"""Buckets, the objects the stack keeps in them, the code of its jobs, and snapshots of queries.
+"""Buckets, uploaded objects, packages of jobs, and snapshots of queries.
 
-Owns the settings of every bucket: regional, closed to the public, uniform access; deleted objects
-can be restored for a while and are then removed. Does not own the grants: see ``identities``.
+Buckets are regional, closed to the public, with uniform access; deleted objects can be restored for
+a time. Module ``identities`` declares the grants.
 """
 
 from collections.abc import Mapping, Sequence
@@ -27,17 +27,17 @@ from vertex_training.snapshots.provider import Snapshot
 from vertex_training.stack import Stack
 
 DAY: Final = 24 * 3600
-#: Below the checkout: holds the built packages on this machine.
+#: Folder of built packages, relative to the checkout.
 FOLDER: Final = ".build/packages"
 
 
 class Storage(pulumi.ComponentResource):
-    """All buckets of a stack."""
+    """Buckets of a stack."""
 
     buckets: dict[str, "gcp.storage.Bucket"]
-    """Those the stack makes, by key, with its own two: ``staging`` and ``control``."""
+    """Buckets that the stack creates, by key, including ``staging`` and ``control``."""
     bucket_names: Mapping[str, Output[str]]
-    """All of them, by key; also those that exist."""
+    """Names of all buckets by key, including existing ones."""
 
     def __init__(
         self,
@@ -48,10 +48,10 @@ class Storage(pulumi.ComponentResource):
         own_buckets: bool = True,
         after: Sequence[pulumi.Resource],
     ) -> None:
-        """``key`` encrypts all of them, in place of the stack's own.
+        """``key`` encrypts all buckets, instead of the stack's own key.
 
-        ``own_buckets``: whether ``staging`` and ``control`` are made.
-        ``after``: APIs that must be enabled.
+        ``own_buckets`` creates ``staging`` and ``control``. ``after`` are APIs that must be
+        enabled.
         """
         super().__init__("vertextraining:storage:Storage", scope.name, None, scope.opts)
         settings = stack.declared
@@ -68,7 +68,9 @@ class Storage(pulumi.ComponentResource):
             for key, bucket in buckets.items()
             if bucket.existing
         }
-        self.bucket_names = {key: made.name for key, made in self.buckets.items()} | existing
+        self.bucket_names = {
+            key: bucket_resource.name for key, bucket_resource in self.buckets.items()
+        } | existing
         self.objects = [
             self._object(key, path, file)
             for key, kept in stack.objects.items()
@@ -81,7 +83,7 @@ class Storage(pulumi.ComponentResource):
             f"{self._name}-{key}",
             name=self._names.bucket(key),
             project=self._names.project,
-            location=self._names.region.upper(),  # as the service spells it back
+            location=self._names.region.upper(),  # the service returns uppercase
             storage_class=bucket.storage_class,
             uniform_bucket_level_access=True,
             public_access_prevention="enforced",
@@ -103,22 +105,22 @@ class Storage(pulumi.ComponentResource):
             source=pulumi.FileAsset(file),
             opts=pulumi.ResourceOptions(
                 parent=self,
-                # A new file replaces the object under the same name. Created first and deleted
-                # after, the old one's deletion would take the new one with it.
+                # A changed file replaces the object under the same name: deleting the old object
+                # after creating the new one would delete the new one.
                 delete_before_replace=True,
             ),
         )
 
 
 class Packages(pulumi.ComponentResource):
-    """All packages of a stack, as source distributions in the staging bucket."""
+    """Packages of a stack, as source distributions in the staging bucket."""
 
     def __init__(self, scope: Scope, stack: Stack, storage: Storage) -> None:
         super().__init__("vertextraining:packages:Packages", scope.name, None, scope.opts)
         settings, folder = stack.declared, stack.root / FOLDER
         folder.mkdir(parents=True, exist_ok=True)
-        # A job that goes on still fetches old code when it leaves the queue or a machine of it is
-        # replaced. So new code does not delete the old.
+        # A continuing job fetches its old code again when it leaves the queue or a machine is
+        # replaced. So new code does not delete old code.
         goes_on = bool(settings.schedules) or any(map(settings.finishes, settings.submitted))
         keeps_old = goes_on or None
         self.objects = {}
@@ -138,22 +140,22 @@ class Packages(pulumi.ComponentResource):
 
 
 def made_buckets(settings: Settings, *, own_buckets: bool = True) -> list[str]:
-    """Names of the buckets that a stack makes, and does not only grant on."""
+    """Return the names of the buckets that a stack creates."""
     keys = [key for key, bucket in settings.buckets.items() if not bucket.existing]
     return [settings.names.bucket(key) for key in (*keys, *((STAGING, CONTROL) * own_buckets))]
 
 
 def own(names: Names) -> dict[str, Bucket]:
-    """The buckets that every stack has. A local stack's can be deleted with their objects."""
+    """Return the stack's own buckets. In the local cloud a destroy deletes their objects."""
 
     def keep(days: int) -> Bucket:
         throwaway = naming.is_local(names.project)
         return Bucket.model_validate({"forceDestroy": throwaway, "keepNoncurrentDays": days})
 
     return {
-        # Old packages are not needed once no job uses them; Pulumi deletes the objects itself.
+        # Pulumi deletes the objects of old packages itself.
         STAGING: keep(days=7),
-        # The memory of what was submitted: never deleted by age.
+        # Records of submissions are never deleted by age.
         CONTROL: keep(days=365),
     }
 
@@ -166,7 +168,7 @@ def _retention(bucket: Bucket) -> "gcp.storage.BucketRetentionPolicyArgsDict | N
 
 
 def _lifecycle(bucket: Bucket) -> "list[gcp.storage.BucketLifecycleRuleArgsDict]":
-    # Parts of uploads that never finished are invisible, and paid for.
+    # Parts of unfinished uploads are invisible, but cost money.
     rules: list[gcp.storage.BucketLifecycleRuleArgsDict] = [
         {"action": {"type": "AbortIncompleteMultipartUpload"}, "condition": {"age": 7}}
     ]
@@ -186,7 +188,7 @@ def _lifecycle(bucket: Bucket) -> "list[gcp.storage.BucketLifecycleRuleArgsDict]
     return rules
 
 
-#: Arguments that are fields of a stack file, and the others.
+#: Arguments: fields of a stack file, and others.
 FIELDS: Final = ("project", "region", "labels", "buckets")
 OTHERS: Final = ("environment", "encryption_key", "own_buckets")
 
@@ -195,27 +197,27 @@ class TrainingBucketsArgs(TypedDict):
     """Arguments of :class:`TrainingBuckets`."""
 
     project: NotRequired[Input[str]]
-    """Id of the project that owns them. The provider's without it."""
+    """Id of the project that owns the buckets; default: the provider's."""
     region: NotRequired[Input[str]]
-    """Location: the region of the jobs. The provider's without it."""
+    """Region of the buckets and jobs; default: the provider's."""
     environment: NotRequired[Input[str]]
-    """Ends their names: ``PROJECT-KEY-ENVIRONMENT``. The Pulumi stack's name without it."""
+    """Suffix of the names (``PROJECT-KEY-ENVIRONMENT``); default: the Pulumi stack's name."""
     labels: NotRequired[Input[Mapping[str, Input[str]]]]
-    """Labels of all of them."""
+    """Labels of all buckets."""
     buckets: NotRequired[Input[Mapping[str, Input[BucketArgs]]]]
-    """By key."""
+    """Buckets by key."""
     own_buckets: NotRequired[Input[bool]]
-    """Create ``staging`` (code) and ``control`` (records); true without it. One component
-    of an environment creates them."""
+    """Create ``staging`` (code) and ``control`` (records); default: true. Only one component of an
+    environment creates them."""
     encryption_key: NotRequired[Input[str]]
-    """A key in Cloud KMS that encrypts all of them; Cloud Storage must be allowed to use it. May be
-    unknown in a preview."""
+    """Cloud KMS key that encrypts all buckets; Cloud Storage must have the right to use the key.
+    May be unknown in a preview."""
 
 
 class TrainingBuckets(pulumi.ComponentResource):
     """Buckets for training: regional, closed to the public, with uniform access.
 
-    Two are made besides: ``staging`` for code, and ``control`` for the records by which a job is
+    Also creates ``staging`` for code, and ``control`` for records, which ensure that each job is
     submitted once. Enables Cloud Storage.
 
     Example::
@@ -232,11 +234,11 @@ class TrainingBuckets(pulumi.ComponentResource):
     """
 
     names: Output[Mapping[str, str]]
-    """Their names by key, without ``gs://``."""
+    """Bucket names by key, without ``gs://``."""
     urls: Output[Mapping[str, str]]
-    """``gs://NAME`` by key."""
+    """Bucket URIs (``gs://NAME``) by key."""
     control: Output[str]
-    """Name of the bucket for records, which ``TrainingJob`` takes."""
+    """Name of the bucket for records, for ``TrainingJob.control_bucket``."""
 
     @overload
     def __init__(self, name: str, /, args: TrainingBucketsArgs, opts: Opts = None) -> None: ...
@@ -250,7 +252,7 @@ class TrainingBuckets(pulumi.ComponentResource):
         """Check the arguments and declare the buckets.
 
         Raises:
-            ArgumentsError: with every mistake; nothing was declared.
+            ArgumentsError: lists every mistake; nothing is declared.
         """
         arguments = Arguments(f"TrainingBuckets '{name}'", opts)
         values = arguments.named(args, keywords, (*FIELDS, *OTHERS))
@@ -276,12 +278,12 @@ class TrainingBuckets(pulumi.ComponentResource):
 
 
 class Snapshots(pulumi.ComponentResource):
-    """All snapshots of a stack. Jobs wait for it: what they name is there, and whole."""
+    """Snapshots of a stack. Jobs depend on it, and so read complete snapshots."""
 
     snapshots: Mapping[str, Snapshot]
 
     def __init__(self, scope: Scope, stack: Stack, after: Sequence[pulumi.Resource]) -> None:
-        """``after``: the API of BigQuery, and the buckets."""
+        """``after`` are the BigQuery API and the buckets."""
         super().__init__("vertextraining:snapshots:Snapshots", scope.name, None, scope.opts)
         self.snapshots = {
             key: Snapshot(
@@ -297,14 +299,14 @@ class Snapshots(pulumi.ComponentResource):
 
 
 def make_snapshots(scope: Scope, stack: Stack, apis: Apis, storage: Storage) -> list[Snapshots]:
-    """The component, where the stack has snapshots."""
+    """Declare the snapshots; return an empty list if the stack has no snapshots."""
     if not stack.snapshots:
         return []
     return [Snapshots(scope.child("snapshots"), stack, [*apis.on("bigquery"), storage])]
 
 
 def snapshot_outputs(stack: Stack, made: Mapping[str, Snapshot]) -> dict[str, object]:
-    """The outputs of a stack about its snapshots, by the stack file's keys, as ``made`` has them.
+    """Return outputs of a stack's snapshots; ``made`` has them by current keys.
 
     The folder is known in a preview.
     """

@@ -1,4 +1,4 @@
-"""The training jobs: one resource for each entry of ``jobs`` and ``tuning`` in the stack file."""
+"""Training jobs: one resource for each entry of ``jobs`` and ``tuning``."""
 
 import dataclasses
 import functools
@@ -43,7 +43,7 @@ from vertex_training.stack_rules import jobs as job_rules
 if TYPE_CHECKING:
     from vertex_training.customjob.google.backends import BackendJobs
 
-#: The resource of each kind of job.
+#: Kind of job -> resource.
 RESOURCES: Final[Mapping[JobKind, type[CustomJob]]] = {
     CUSTOM_JOB: CustomJob,
     BATCH_JOB: CustomJob,
@@ -52,13 +52,13 @@ RESOURCES: Final[Mapping[JobKind, type[CustomJob]]] = {
 
 
 class Training(pulumi.ComponentResource):
-    """All jobs and tuning jobs of a stack, and the waits for those that ask for one."""
+    """Jobs and tuning jobs of a stack, and waits for jobs with ``wait``."""
 
     jobs: dict[str, CustomJob]
     schedules: dict[str, JobSchedule]
-    """Of jobs that ``up`` does not submit."""
+    """Schedules, by key of the job."""
     reached: Output[bool]
-    """True if all jobs with ``wait`` reached their state; known when they did or did not."""
+    """True if all jobs with ``wait`` reached their state; known after all waits."""
 
     def __init__(
         self,
@@ -73,11 +73,11 @@ class Training(pulumi.ComponentResource):
     ) -> None:
         """``requests`` are by the keys of ``settings``. ``records`` is their folder in the bucket.
 
-        ``is_known``: False in a preview where something stands in for a part of the requests.
-        ``after``: everything a job may need; all of it is there first.
+        ``is_known`` is False in a preview with placeholders in the requests. ``after`` has the
+        prerequisites of jobs.
 
-        The component waits for it and jobs wait for the component, so that the long list of what
-        all that is stands in the state once and not once a job (decision 13).
+        The component depends on ``after`` and jobs depend on the component, so that the state has
+        the long list of dependencies once and not once per job (decision 13).
         """
         opts = pulumi.ResourceOptions.merge(scope.opts, pulumi.ResourceOptions(depends_on=after))
         super().__init__("vertextraining:training:Training", scope.name, None, opts)
@@ -121,11 +121,11 @@ class Training(pulumi.ComponentResource):
     def _reached(
         self, requests: Mapping[str, JobRequest], jobs: Mapping[str, JobOptions]
     ) -> Output[bool]:
-        """Wait where a job asks for it, all at once, so that ``up`` fails if one is not there.
+        """Wait for all jobs with ``wait`` in parallel, so that ``up`` fails if a job does.
 
-        Not in an ``after_create`` hook: the engine then holds the step open, so an interrupt is
-        not obeyed before the hook ends, a kill leaves a pending operation, and the next ``up``,
-        which creates nothing, would be green although the job has failed (docs/adr).
+        Not in an ``after_create`` hook: the engine would keep the step open, so that an interrupt
+        has no effect until the hook ends, a kill leaves a pending operation, and the next ``up``,
+        which creates nothing, would succeed although the job has failed (docs/adr).
         """
         waiting = {} if pulumi.runtime.is_dry_run() else requests
         outcomes = [
@@ -133,7 +133,7 @@ class Training(pulumi.ComponentResource):
             for key, request in waiting.items()
             if jobs[key].wait
         ]
-        # Not before every job was submitted: to end the program ends what it still declares.
+        # Only after every job was submitted: ending the program would end declarations too.
         submitted = [job.name for job in self.jobs.values()] if outcomes else []
         everything = pulumi.Output.all(*outcomes, *submitted)
         reached = everything.apply(lambda all_: all(all_[: len(outcomes)]))
@@ -142,9 +142,9 @@ class Training(pulumi.ComponentResource):
         return reached
 
     def _outcome(self, job: CustomJob, wanted: Wait, request: JobRequest) -> Output[bool]:
-        """Return whether the job reached its state; the reason for a failure has been shown.
+        """Wait for one job; log the reason and return False if it does not reach its state.
 
-        At the program, which fails; at the job, the engine would call its creation failed.
+        The program fails, not the job's resource, whose creation succeeded.
         """
 
         async def reached(known: Sequence[Any]) -> bool:
@@ -168,7 +168,7 @@ class Training(pulumi.ComponentResource):
 
 
 def _labels(settings: Settings, requests: Mapping[str, JobRequest]) -> dict[str, dict[str, str]]:
-    """The stack's labels of each job, by its team."""
+    """Return the stack's labels of each job, which depend on its team."""
     program = program_labels() if pulumi.get_stack() != settings.stack else {}
     return {
         key: {**settings.labels_of(settings.team_at(request.account)), **program}
@@ -181,7 +181,7 @@ def _wanted(key: str, job: JobOptions, request: JobRequest) -> Wait:
 
 
 def _wait_ports(request: JobRequest, account: str, say: Callable[[str], None]) -> WaitPorts:
-    """The I/O of a wait: the official clients, loaded in its threads when first needed."""
+    """Return the I/O of a wait: Google's clients, loaded on first use in its threads."""
     project, region, kind = request.submission.project, request.submission.region, request.kind
 
     @functools.cache
@@ -193,33 +193,34 @@ def _wait_ports(request: JobRequest, account: str, say: Callable[[str], None]) -
     def tail(name: str, count: int) -> list[str]:
         from vertex_training.customjob.google import logs
 
-        found = logs.connect(project, account)
+        reader = logs.connect(project, account)
         ids = service().log_ids(name)
-        return [line.text for id_ in ids for line in found.tail(id_, count)]
+        return [line.text for id_ in ids for line in reader.tail(id_, count)]
 
     return WaitPorts(lambda name: service().get(name), tail, say)
 
 
 def _end_unless(reached: bool) -> None:
-    """End the program, the errors being shown; one raised here would add a traceback."""
+    """End the program without a traceback; errors were already logged."""
     if not reached:
         sys.exit(MESSAGE_SHOWN)
 
 
 def log_tuning_costs(requests: Mapping[str, JobRequest]) -> None:
-    """Log each tuning job's worst case, its burn rate and the quota that it needs."""
+    """Log maximum cost, hourly cost and quota of each tuning job."""
     for key, request in sorted(requests.items()):
         if request.kind is TUNING_JOB:
             cost = request.cost
             pulumi.log.info(
-                f"tuning job {key}: at most {cost}; {costs.usd(cost.hourly)} an hour while "
-                f"{cost.parallel} trials run, which takes quota for {cost.parallel} times its "
-                "machines"
+                f"Tuning job {key} costs at most {cost}: {costs.usd(cost.hourly)} an hour with "
+                f"{cost.parallel} parallel trials, which require {cost.parallel} times the quota "
+                "of "
+                "one trial."
             )
 
 
 def schedule_outputs(made: JobSchedule, request: JobRequest) -> dict[str, Input[str]]:
-    """The outputs of a job with a schedule; its folder is that of each slot."""
+    """Return the outputs of a job with a schedule; each slot has its own folder."""
     return {
         "since": made.since,
         "requestDigest": request.digest,
@@ -229,7 +230,7 @@ def schedule_outputs(made: JobSchedule, request: JobRequest) -> dict[str, Input[
 
 
 def job_outputs(job: CustomJob, request: JobRequest) -> dict[str, Input[str]]:
-    """The outputs of a job. Values that do not depend on its creation are known at preview."""
+    """Return the outputs of a job; values that do not depend on its creation are known."""
     return {
         "name": job.name,
         "state": job.state,
@@ -242,15 +243,15 @@ def job_outputs(job: CustomJob, request: JobRequest) -> dict[str, Input[str]]:
     }
 
 
-#: Arguments that are options of a job in a stack file, fields of the file itself, and others.
+#: Arguments: options of a job in a stack file, fields of a stack file, and others.
 FIELDS: Final = tuple(JobFields.__annotations__)
 SETTINGS: Final = ("project", "region", "labels", "limits")
 OTHERS: Final = ("environment", "base_name", "file", "spec", "control_bucket")
 #: https://docs.cloud.google.com/storage/docs/buckets#naming
 _BUCKET: Final = re.compile(r"[a-z0-9][a-z0-9._-]{1,220}[a-z0-9]")
-#: Characters that are escaped in JSON for a reader of YAML.
+#: Characters to escape in JSON that is read as YAML.
 _ESCAPED: Final = re.compile("[\x7f-\uffff]")
-#: Output -> its name among the outputs of a stack.
+#: Output of the component -> name in the outputs of a stack.
 OUTPUTS: Final = {
     "job_name": "name",
     "state": "state",
@@ -266,41 +267,40 @@ class TrainingJobArgs(JobFields):
     """Arguments of :class:`TrainingJob`."""
 
     project: NotRequired[Input[str]]
-    """Id of the project of the job. The provider's without it."""
+    """Id of the job's project; default: the provider's."""
     region: NotRequired[Input[str]]
-    """Region that the job runs in. The provider's without it."""
+    """Region of the job; default: the provider's."""
     control_bucket: Input[str]
     """Name of the bucket for records: ``TrainingBuckets.control``. May be unknown in a preview."""
     spec: NotRequired[Input[Mapping[str, Any]]]
-    """The request, as REST spells it: a CustomJob, its ``jobSpec`` alone, or a
-    HyperparameterTuningJob. An ``imageUri`` may be unknown in a preview: all else is judged then,
-    and the image in the ``up``."""
+    """Request in the form of the REST API: a CustomJob, only its ``jobSpec``, or a
+    HyperparameterTuningJob. An ``imageUri`` may be unknown in a preview; ``up`` then checks the
+    image."""
     file: NotRequired[Input[str]]
-    """A file with the request, below the folder of the program; in place of ``spec``."""
+    """Path of a file with the request, relative to the program's folder; replaces ``spec``."""
     environment: NotRequired[Input[str]]
-    """Part of the job's name and identity. The Pulumi stack's name without it."""
+    """Part of the job's name and identity; default: the Pulumi stack's name."""
     base_name: NotRequired[Input[str]]
-    """The job's name in its environment, part of its identity. The component's own name without
-    it."""
+    """Name of the job in its environment, part of its identity; default: the component's name."""
     labels: NotRequired[Input[Mapping[str, Input[str]]]]
-    """Labels of the job; a change of them submits nothing."""
+    """Labels of the job. A change of labels does not submit the job again."""
     limits: NotRequired[Input[LimitsArgs]]
     """Limits on the use and cost of the job."""
 
 
 class _Options(Section):
-    """The options of one job by its name, which is checked like a key of a stack file."""
+    """Options of one job by name; the name is checked like a key of a stack file."""
 
     stack: str
     jobs: dict[Key, JobOptions]
 
 
 class TrainingJob(pulumi.ComponentResource):
-    """A training job or a tuning job on Vertex AI, checked before and submitted once.
+    """A training job or tuning job on Vertex AI, checked first and submitted exactly once.
 
-    The rules of job files (``vt check --rules``) hold for ``spec``; ``${job.name}``, ``${job.run}``
-    and ``${job.requestId}`` stand for the job's own. An equal request is never submitted twice: a
-    higher ``run`` submits it again. Vertex AI must be enabled.
+    The rules of job files (``vt check --rules``) apply to ``spec``. ``${job.name}``, ``${job.run}``
+    and ``${job.requestId}`` are replaced by the job's values. An equal request is never submitted
+    twice; increment ``run`` to submit it again. Vertex AI must be enabled.
 
     Example::
 
@@ -330,21 +330,21 @@ class TrainingJob(pulumi.ComponentResource):
     """
 
     job_name: Output[str]
-    """``projects/NUMBER/locations/REGION/customJobs/ID``."""
+    """Full name of the job: ``projects/NUMBER/locations/REGION/customJobs/ID``."""
     state: Output[str]
-    """State as last read. ``pulumi refresh`` reads it again."""
+    """State at the last update. ``pulumi refresh`` updates it."""
     request_id: Output[str]
-    """Identity of the request, a label of the job; known in a preview."""
+    """Id of the request, which is also a label of the job. Known in a preview."""
     artifacts: Output[str]
-    """Its output directory, a gs:// URI; empty if it has none. Known in a preview."""
+    """URI of the output directory; empty without an output directory. Known in a preview."""
     costs_at_most: Output[str]
-    """The most that it can cost, in words. Known in a preview."""
+    """Maximum cost of the job as text. Known in a preview."""
     cost_usd_at_most: Output[Optional[float]]  # noqa: UP045 - as Pulumi's host reads it
-    """The same as a number of USD; none where a machine has no known price."""
+    """Maximum cost of the job in USD; none if a machine has no known price."""
     console: Output[str]
-    """URL of the job in the console, or the command that shows a local job."""
+    """URL of the job in the console, or the command that prints a local job."""
     logs: Output[str]
-    """URL of the job's log in the console, or the command that shows a local one."""
+    """URL of the job's log in the console, or the command that prints a local log."""
 
     @overload
     def __init__(self, name: str, /, args: TrainingJobArgs, opts: Opts = None) -> None: ...
@@ -358,7 +358,7 @@ class TrainingJob(pulumi.ComponentResource):
         """Check the request and declare the job.
 
         Raises:
-            ArgumentsError: with every mistake; nothing was declared.
+            ArgumentsError: lists every mistake; nothing is declared.
         """
         arguments = Arguments(f"TrainingJob '{name}'", opts)
         given = arguments.named(args, keywords, (*FIELDS, *SETTINGS, *OTHERS))
@@ -384,9 +384,9 @@ class TrainingJob(pulumi.ComponentResource):
             is_known=not arguments.stood_in,
             after=arguments.prerequisites(),
         )
-        found = job_outputs(training.jobs[key], request)
+        job_values = job_outputs(training.jobs[key], request)
         values: dict[str, Any] = {
-            own: Output.from_input(found[name]) for own, name in OUTPUTS.items()
+            own: Output.from_input(job_values[name]) for own, name in OUTPUTS.items()
         }
         cost = request.cost.worst_case
         values["cost_usd_at_most"] = cost if cost is None else round(cost, 4)
@@ -394,33 +394,36 @@ class TrainingJob(pulumi.ComponentResource):
 
 
 def _control_bucket(values: Mapping[str, Any], arguments: Arguments) -> Input[str]:
-    """The bucket for records: its name, or an output where that is not known yet."""
+    """Return the name of the bucket for records, or an output in a preview."""
     bucket = values.get("control_bucket")
     if bucket is None:
-        hint = "give the bucket of TrainingBuckets.control"
-        arguments.add([Problem("missing", hint=hint, path=("controlBucket",))])
+        hint = "pass TrainingBuckets.control"
+        arguments.add(
+            [Problem("this required argument is missing", hint=hint, path=("controlBucket",))]
+        )
         return ""
     known = arguments.known(bucket, ("control_bucket",))
     if known is None:
         return bucket
     if isinstance(known, str) and _BUCKET.fullmatch(known):
         return known
-    hint = "the name alone, without gs://: TrainingBuckets.control"
-    arguments.add([Problem("must be the name of a bucket", str(known), hint, ("controlBucket",))])
+    hint = "pass TrainingBuckets.control, without gs://"
+    what = "the value must be the name of a bucket"
+    arguments.add([Problem(what, str(known), hint, ("controlBucket",))])
     return ""
 
 
 def _options(
     name: str, values: Mapping[str, Any], environment: str, arguments: Arguments
 ) -> JobOptions:
-    """Return the options of the job; defaults if they are wrong, since the problems are raised."""
+    """Return the options of the job; defaults if they have problems, which are collected."""
     values = arguments.section(JobOptions, values, FIELDS, at=("jobs", name))
-    found = arguments.parse(_Options, {"stack": environment, "jobs": {name: values}})
-    return found.jobs[name] if found else JobOptions()
+    parsed = arguments.parse(_Options, {"stack": environment, "jobs": {name: values}})
+    return parsed.jobs[name] if parsed else JobOptions()
 
 
 def _rungs(options: JobOptions, arguments: Arguments) -> tuple[RungOverrides, ...]:
-    """The rungs after the request. A component names reservations in full."""
+    """Return the rungs of the ladder; components accept only full names of reservations."""
     for index, rung in enumerate(options.ladder):
         arguments.add(job_rules.unknown_reservation(rung, {}, ("ladder", index)))
     return job_rules.rungs(options.ladder, {}, {})
@@ -435,10 +438,10 @@ def _request(
     kind: JobKind | None,
     options: Mapping[str, Any],
 ) -> JobRequest:
-    """The request of the job, with all rules of job files; ``kind`` None takes what it is.
+    """Check and return the request of the job; with ``kind`` None, derive the kind from it.
 
     Raises:
-        ArgumentsError: with every mistake in the arguments and in the request.
+        ArgumentsError: lists every mistake in the arguments and in the request.
     """
     document, result, file = _document(values, arguments), None, ""
     if document is not None:
@@ -457,20 +460,22 @@ def _request(
     for warning in result.warnings:
         pulumi.log.warn(f"{arguments.component}: {_placed(warning, file)}")
     for path in arguments.stood_in:
-        what = "not known yet: `up` judges the image, and submits the job anew if it is another"
+        what = (
+            "the image is unknown in this preview; `up` checks it, and submits a job if it changed"
+        )
         pulumi.log.warn(f"{arguments.component}: {dotted(path)}: {what}.")
     return result.request
 
 
 def _document(values: Mapping[str, Any], arguments: Arguments) -> tuple[bytes, str] | None:
-    """The request as a file, and the file's name, empty for ``spec``; None with a problem."""
+    """Return the request as YAML and the file's name (empty for ``spec``); None with a problem."""
     if ("file" in values) == ("spec" in values):
-        arguments.problems.append(Problem("give either spec or file", path=("spec",)))
+        arguments.problems.append(Problem("pass either spec or file", path=("spec",)))
         return None
     before = len(arguments.problems)
     if "spec" in values:
         arguments.inputs["spec"] = spec = arguments.plain(values["spec"], ("spec",))
-        # An unknown value is reported as such, and not as missing by the rules of requests.
+        # Rules of requests would report an unknown value as missing.
         return None if len(arguments.problems) > before else (_as_yaml(spec), "")
     arguments.inputs["file"] = name = str(arguments.plain(values["file"], ("file",)))
     arguments.problems += files.file_problems(("file",), name, Path.cwd())
@@ -478,13 +483,13 @@ def _document(values: Mapping[str, Any], arguments: Arguments) -> tuple[bytes, s
 
 
 def _as_yaml(spec: Any) -> bytes:
-    """``spec`` as JSON that is YAML: of a character beyond 16 bits, YAML has no pair of escapes."""
+    """Convert ``spec`` to JSON that is also YAML, which has no surrogate pairs."""
     text = json.dumps(spec, ensure_ascii=False)
-    return _ESCAPED.sub(lambda found: f"\\u{ord(found[0]):04x}", text).encode()
+    return _ESCAPED.sub(lambda match: f"\\u{ord(match[0]):04x}", text).encode()
 
 
 def _placed(problem: Problem, file: str) -> Problem:
-    """A problem in ``spec`` at the path of the property; one in a file has its line."""
+    """Set the path of a problem in ``spec``; a problem in a file has its line."""
     if file:
         return problem
     return dataclasses.replace(problem, location=Location(), path=("spec", *problem.path))

@@ -21,22 +21,22 @@ from vertex_training.naming import BASIC_ROLES, PUBLIC_MEMBERS, domain_of_member
 from vertex_training.plan.access import OWN_TEAM, listed_grants
 from vertex_training.plan.firewalls import open_ranges
 
-#: Types of resources whose grants hold on a project, a folder or an organization.
+#: Types of grants on a project, a folder or an organization.
 PROJECT_OR_ABOVE: Final = ("gcp:projects/", "gcp:folder/", "gcp:organizations/")
 OVERVIEW: Final = "https://docs.cloud.google.com/iam/docs/roles-overview"
 
-#: Beginning of a role -> where it can be granted more narrowly than on a project.
+#: Prefix of a role -> narrower resource than a project to grant it on.
 NARROWER_SCOPES: Final = {
     "roles/storage.": "on the bucket",
     "roles/secretmanager.": "on the secret",
     "roles/artifactregistry.": "on the repository",
     "roles/cloudkms.": "on the key",
     "roles/bigquery.data": "on the dataset",
-    "roles/iam.serviceAccount": "on the one account",
-    "roles/iam.workloadIdentityUser": "on the one account",
+    "roles/iam.serviceAccount": "on the service account",
+    "roles/iam.workloadIdentityUser": "on the service account",
 }
 
-#: Documented needs that no narrower grant meets: role -> pattern of its members on a project.
+#: Documented roles without a narrower grant: role -> pattern of members on a project.
 #: The agent reads and updates the project's network attachments (general/vpc-psc-i-setup).
 NETWORK_AGENT: Final = {
     "roles/compute.networkAdmin": (
@@ -46,7 +46,7 @@ NETWORK_AGENT: Final = {
 
 
 def grants(resource: Resource) -> Iterator[tuple[str, str | Unknown]]:
-    """(role, member) of every grant of a resource; a member may be unknown."""
+    """Yield role and member of every grant of a resource; a member may be unknown."""
     for grant in listed_grants(resource.type, resource.props):
         if not str(grant.member).endswith(OWN_TEAM):
             yield str(grant.role), grant.member
@@ -69,27 +69,27 @@ def grants(resource: Resource) -> Iterator[tuple[str, str | Unknown]]:
 @policy(
     "no-basic-roles",
     "critical",
-    why="A basic role reaches every service of a project, those to come included.",
+    why="A basic role gives access to every service of a project, including future ones.",
     url=OVERVIEW,
     standards=("CIS GCP 1.5", "CKV_GCP_117", "CKV_GCP_115", "CKV_GCP_116"),
 )
 def no_basic_roles(resource: Resource, _settings: Settings) -> Found:
-    """Nobody is given a basic role: Admin, Writer, Reader; Owner, Editor, Viewer."""
+    """No member gets a basic role: Admin, Writer, Reader, Owner, Editor or Viewer."""
     for role, member in grants(resource):
         if role in BASIC_ROLES:
-            yield f"{member} gets {role}. Hint: give a role of the one service it needs"
+            yield f"{member} gets {role}. Hint: grant a role of the needed service"
 
 
 @policy(
     "no-broad-project-roles",
     "high",
-    why="A role on a project holds for everything in it, also for what others put there.",
+    why="A role on a project applies to all its resources, including those of other teams.",
     url="https://docs.cloud.google.com/iam/docs/using-iam-securely",
     standards=("CIS GCP 1.5", "CIS GCP 1.6", "CKV_GCP_41", "CKV_GCP_42", "CKV_GCP_49"),
     allowed=NETWORK_AGENT,
 )
 def no_broad_project_roles(resource: Resource, settings: Settings) -> Found:
-    """No administrator's role, and none that fits something narrower, on a whole project."""
+    """No administrator role on a whole project, and no role that a narrower grant can give."""
     if not resource.type.startswith(PROJECT_OR_ABOVE):
         return
     for role, member in grants(resource):
@@ -99,21 +99,22 @@ def no_broad_project_roles(resource: Resource, settings: Settings) -> Found:
         scopes = (scope for start, scope in NARROWER_SCOPES.items() if role.startswith(start))
         scope = next(scopes, None)
         if scope:
-            yield f"{member} gets {role} on everything. Hint: give it {scope}"
+            yield f"{member} gets {role} on the whole project. Hint: grant the role {scope}"
         elif "admin" in role.lower():
-            yield f"{member} gets {role} on everything. Hint: give a role that only does the work"
+            hint = "Hint: grant a role without administration"
+            yield f"{member} gets {role} on the whole project. {hint}"
 
 
 @policy(
     "no-public-members",
     "critical",
-    why="Data, images or keys are then anybody's who knows their name.",
+    why="Anyone who knows the name of public data, images or keys can use them.",
     url="https://docs.cloud.google.com/storage/docs/public-access-prevention",
     standards=("CIS GCP 5.1", "CKV_GCP_28", "CKV_GCP_101"),
 )
 def no_public_members(resource: Resource, _settings: Settings) -> Found:
-    """Nothing is granted to allUsers or allAuthenticatedUsers, by IAM, ACL or access list."""
-    hint = "Hint: name the group or account that needs it"
+    """No grant to allUsers or allAuthenticatedUsers, by IAM, ACL or access list."""
+    hint = "Hint: grant the role to the group or account that needs it"
     for role, member in grants(resource):
         if member in PUBLIC_MEMBERS:
             yield f"{member} gets {role}. {hint}"
@@ -122,35 +123,35 @@ def no_public_members(resource: Resource, _settings: Settings) -> Found:
 @policy(
     "members-of-own-domains",
     "high",
-    why="Who is of no domain of the company leaves no trace there, and stays when contracts end.",
+    why="Members outside of the company's domains keep access when contracts end.",
     url="https://docs.cloud.google.com/resource-manager/docs/organization-policy/restricting-domains",
-    domains=[],  # none: any; `vt` gives those of limits.memberDomains and the stack's project
+    domains=[],  # empty: any domain; `vt` sets limits.memberDomains and the stack's project
 )
 def members_of_own_domains(resource: Resource, settings: Settings) -> Found:
-    """Members are of the given domains, if some are given."""
+    """Members belong to the configured domains, if any are configured."""
     domains = settings["domains"]
     for role, member in grants(resource):
         if not domains or isinstance(member, Unknown) or member in PUBLIC_MEMBERS:
             continue
         if not is_of_domains(str(member), domains):
             domain = domain_of_member(str(member))
-            hint = f"add {domain} to the domains" if domain else "write it as IAM's page has it"
+            hint = f"add {domain} to the domains" if domain else "write the member in a form of IAM"
             yield f"{member} gets {role}. Hint: {hint}"
 
 
 @policy(
     "no-service-account-keys",
     "high",
-    why="A key works for whoever has it, for years; it ends up in code, logs and laptops.",
+    why="A key works for anyone who has it, for years, and leaks through code, logs and laptops.",
     url="https://docs.cloud.google.com/iam/docs/best-practices-for-managing-service-account-keys",
     standards=("CIS GCP 1.4",),
 )
 def no_service_account_keys(resource: Resource, _settings: Settings) -> Found:
-    """No key of a service account is made, nor an API key that is bound to one."""
+    """No key of a service account is created, nor an API key that is bound to an account."""
     if kind := account_key(resource.type, resource.props):
         yield (
-            f"{kind} of a service account is made. Hint: jobs run as their account and need none; "
-            "for CI use workload identity federation"
+            f"the resource creates {kind} of a service account. Hint: remove the key: jobs run as "
+            "their account without keys, and CI uses workload identity federation"
         )
 
 
@@ -158,14 +159,14 @@ def no_service_account_keys(resource: Resource, _settings: Settings) -> Found:
     "no-ingress-from-anywhere",
     "critical",
     of=FIREWALL,
-    why="Workers talk to each other only; whatever listens would be reached from the internet.",
+    why="Workers need only each other; an open rule exposes their ports to the internet.",
     url="https://docs.cloud.google.com/firewall/docs/firewalls",
     standards=("CIS GCP 3.6", "CIS GCP 3.7", "CKV_GCP_2", "CKV_GCP_3"),
 )
 def no_ingress_from_anywhere(resource: Resource, _settings: Settings) -> Found:
-    """No firewall rule lets the whole internet in."""
+    """No firewall rule allows ingress from the whole internet."""
     if ranges := open_ranges(resource.props, "INGRESS"):
         allowed = [str(item.get("protocol")) for item in items(resource.props, "allows")]
-        protocols = ", ".join(allowed) or "protocols known later"
-        hint = "name the ranges that need it"
-        yield f"{', '.join(ranges)} may reach it ({protocols}). Hint: {hint}"
+        protocols = ", ".join(allowed) or "unknown protocols"
+        hint = "list only the ranges that need access"
+        yield f"the rule allows ingress from {', '.join(ranges)} ({protocols}). Hint: {hint}"

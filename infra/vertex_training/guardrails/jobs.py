@@ -1,6 +1,6 @@
-"""Policies on jobs, models and endpoints, and on the keys that encrypt data.
+"""Policies on jobs, models, endpoints and encryption keys.
 
-Jobs are checked by the request as the provider sends it.
+Jobs are checked by the request that the provider sends.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from vertex_training.guardrails.policy import (
 from vertex_training.naming import PUBLIC_LABEL
 from vertex_training.secret_rules.redaction import is_secret_variable, secret_words
 
-#: Type of each resource with the request of a job -> the fields of one that say what runs.
+#: Type of a resource with a job's request -> fields of the request with the job's spec.
 SPECS: Final = {
     JOB: ("jobSpec",),
     TUNING_JOB: ("trialJobSpec",),
@@ -53,14 +53,14 @@ TRAINING: Final = (
 #: Seconds in an hour.
 HOUR: Final = 3600
 
-#: Google's images that only the tag latest names: prebuilt images for Python packages, and the
+#: Google's images without digests, tagged latest: prebuilt images for Python packages, and the
 #: reduction server. https://docs.cloud.google.com/gemini-enterprise-agent-platform/machine-learning/training/pre-built-containers
 GOOGLE_IMAGES: Final = [
     "*-docker.pkg.dev/vertex-ai/training/*",
     "*-docker.pkg.dev/vertex-ai-restricted/training/*",
 ]
 
-#: How the name of an image ends that is named by its digest.
+#: Image name with a digest.
 DIGEST: Final = re.compile(r"[^@\s]+@sha256:[0-9a-f]{64}")
 
 #: Accounts that Google creates by default, with far more permissions than a job needs.
@@ -72,7 +72,7 @@ SHARED_ACCOUNTS: Final = re.compile(
 PREDICTIONS: Final = (
     "https://docs.cloud.google.com/gemini-enterprise-agent-platform/machine-learning/predictions"
 )
-#: Types of what stores data -> paths of its location and of its key.
+#: Type of a resource with data -> paths of its location and key.
 _KEYS: Final[Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]]] = {
     BUCKET: (("location",), ("encryption", "defaultKmsKeyName")),
     REPOSITORY: (("location",), ("kmsKeyName",)),
@@ -83,7 +83,7 @@ _KEYS: Final[Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]]] = {
 
 
 def job_spec(resource: Resource) -> Mapping[str, Any]:
-    """Return the spec that a job or a trial runs; empty for other resources, and while unknown."""
+    """Return the spec of a job or trial; empty for other resources and unknown requests."""
     request = text(resource.props, "request") if resource.type in SPECS else ""
     message = json.loads(request) if request else {}
     specs = (mapping(message, field) for field in SPECS.get(resource.type, ()))
@@ -91,14 +91,14 @@ def job_spec(resource: Resource) -> Mapping[str, Any]:
 
 
 def pools(spec: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """(path, worker pool) of each pool that is not empty."""
+    """Yield path and content of each worker pool that is not empty."""
     for index, pool in enumerate(items(spec, "workerPoolSpecs")):
         if pool:
             yield f"workerPoolSpecs[{index}]", pool
 
 
 def _has_only_a_tag(image: str, settings: Settings) -> bool:
-    """Return whether an image is named, without a digest, and may not be."""
+    """Return True if an image has no digest, although it must."""
     by_tag = any(matches_path(image, pattern) for pattern in settings["byTag"])
     return bool(image) and not DIGEST.fullmatch(image) and not by_tag
 
@@ -107,13 +107,13 @@ def _has_only_a_tag(image: str, settings: Settings) -> bool:
     "job-image-by-digest",
     "high",
     of=SPECS,
-    why="What was reviewed is what runs, and can be run again.",
+    why="A digest ensures that the reviewed image runs, and can run again.",
     url="https://docs.cloud.google.com/artifact-registry/docs/docker/pushing-and-pulling",
     not_in=REHEARSAL_STACKS,
     byTag=GOOGLE_IMAGES,
 )
 def job_image_by_digest(resource: Resource, settings: Settings) -> Found:
-    """Images are named by digest; only Google's own, which have to be, by tag."""
+    """Images have a digest; only Google's prebuilt images may have a tag."""
     for place, pool in pools(job_spec(resource)):
         for section, key in (
             ("containerSpec", "imageUri"),
@@ -121,37 +121,38 @@ def job_image_by_digest(resource: Resource, settings: Settings) -> Found:
         ):
             image = text(mapping(pool, section), key)
             if _has_only_a_tag(image, settings):
-                yield f"{place}: {image}. Hint: name the image by its digest in the stack file"
+                hint = "Hint: pin the digest in the stack file"
+                yield f"{place}: image {image} has no digest. {hint}"
 
 
 @policy(
     "job-dedicated-account",
     "high",
     of=SPECS,
-    why="Vertex AI's own agent, the default, reads and writes every bucket of the project.",
+    why="The default account, a Vertex AI agent, can read and write every bucket of the project.",
     url="https://docs.cloud.google.com/gemini-enterprise-agent-platform/machine-learning/general/custom-service-account",
     accounts=[],  # addresses of other stacks or projects, in full
 )
 def job_dedicated_account(resource: Resource, settings: Settings) -> Found:
-    """A job runs as an account of its stack, in its project: NAME-STACK@PROJECT."""
+    """A job runs as an account of its own stack and project: NAME-STACK@PROJECT."""
     if not (spec := job_spec(resource)):
         return
     account = text(spec, "serviceAccount")
     project = text(mapping(resource.props, "submission"), "project")
-    hint = "Hint: serviceAccount: ${serviceAccounts.NAME}"
+    hint = "Hint: set serviceAccount: ${serviceAccounts.NAME}"
     if not account:
-        yield f"it names no account. {hint}"
+        yield f"the job has no serviceAccount. {hint}"
     elif SHARED_ACCOUNTS.fullmatch(account):
-        yield f"{account} is nobody's own. {hint}"
+        yield f"{account} is a default account of Google. {hint}"
     elif account not in settings["accounts"] and not _is_own(account, resource.stack, project):
         where = f" in {project}" if project else ""
-        yield f"{account} is no account of stack {resource.stack}{where}. {hint}"
+        yield f"{account} does not belong to stack {resource.stack}{where}. {hint}"
 
 
 def _is_own(account: str, stack: str, project: str) -> bool:
-    """Return whether the stack creates an account of this address, by the rules of naming.
+    """Return True if the address has the form of the stack's own accounts.
 
-    ``project`` is empty while it is not known. CI's accounts, ``ci-…``, are of no stack.
+    ``project`` is empty while unknown. CI's accounts, ``ci-…``, belong to no stack.
     """
     host = re.escape(project) if project else "[a-z0-9-]+"
     own = rf"(?!ci-)[a-z][a-z0-9-]*-{re.escape(stack)}@{host}\.iam\.gserviceaccount\.com"
@@ -162,12 +163,12 @@ def _is_own(account: str, stack: str, project: str) -> bool:
     "job-timeout-bounded",
     "medium",
     of=SPECS,
-    why="A job that hangs is paid for until its timeout, by default seven days.",
+    why="A hanging job costs money until its timeout, by default seven days.",
     url=f"{TRAINING}/create-custom-job",
     maxHours=72,
 )
 def job_timeout_bounded(resource: Resource, settings: Settings) -> Found:
-    """A job says when it is to be stopped, and that is soon enough."""
+    """A job has a timeout within the limit."""
     if not (spec := job_spec(resource)):
         return
     scheduling = mapping(spec, "scheduling")
@@ -175,18 +176,19 @@ def job_timeout_bounded(resource: Resource, settings: Settings) -> Found:
     hours = (seconds or costs.DEFAULT_TIMEOUT) / HOUR
     timeout = text(scheduling, "timeout")
     if not seconds:
-        what = f"timeout {timeout} is none" if timeout else "it has no timeout"
-        yield f"{what}, so {hours:g} hours. Hint: scheduling.timeout of at most {limit}"
+        what = f"timeout {timeout} is not valid" if timeout else "the job has no timeout"
+        hint = f"Hint: set scheduling.timeout to at most {limit:g} hours"
+        yield f"{what}: the default is {hours:g} hours. {hint}"
     elif hours > limit:
-        what = f"timeout {timeout} is {hours:g} hours, more than {limit:g}"
-        yield f"{what}. Hint: shorten or split it"
+        what = f"timeout {timeout} is {hours:g} hours, the limit is {limit:g}"
+        yield f"{what}. Hint: shorten the timeout or split the job"
 
 
 @policy(
     "job-large-gpus-spot-or-reserved",
     "medium",
     of=SPECS,
-    why="Such machines are rarely free on demand: the job waits, or fails for lack of stock.",
+    why="Large GPUs are rarely available on demand: the job waits, or fails without machines.",
     url=f"{TRAINING}/use-reservations",
     families=["a2", "a3", "a4", "a4x"],
 )
@@ -202,8 +204,8 @@ def job_large_gpus(resource: Resource, settings: Settings) -> Found:
         large = name.partition("-")[0] in settings["families"]
         if large and not reserved and strategy not in ("SPOT", "FLEX_START"):
             yield (
-                f"{place}: {name} on demand. Hint: scheduling.strategy SPOT or FLEX_START, or "
-                "machineSpec.reservationAffinity"
+                f"{place}: {name} runs on demand. Hint: set scheduling.strategy to SPOT or "
+                "FLEX_START, or machineSpec.reservationAffinity"
             )
 
 
@@ -211,11 +213,11 @@ def job_large_gpus(resource: Resource, settings: Settings) -> Found:
     "job-no-secret-in-env",
     "critical",
     of=SPECS,
-    why="Everybody who may look at a job reads its environment, and it is kept with the record.",
+    why="Every user who may view a job can read its environment, also after the job has ended.",
     url="https://docs.cloud.google.com/secret-manager/docs/best-practices",
 )
 def job_no_secret_in_env(resource: Resource, _settings: Settings) -> Found:
-    """No secret stands in a job's environment, command or arguments."""
+    """A job's environment, command and arguments contain no secret."""
     hint = "Hint: pass ${secrets.NAME} and read the value in the code"
     for place, pool in pools(job_spec(resource)):
         for section in ("containerSpec", "pythonPackageSpec"):
@@ -227,58 +229,58 @@ def job_no_secret_in_env(resource: Resource, _settings: Settings) -> Found:
             words = [(key, str(word)) for key in ("command", "args") for word in items(task, key)]
             keys = (words[index][0] for index in secret_words([word for _, word in words]))
             for key in dict.fromkeys(keys):
-                yield f"{place}: {key} holds what looks like a secret. {hint}"
+                yield f"{place}: a word of {key} looks like a secret. {hint}"
 
 
 @policy(
     "job-in-a-network",
     "high",
     of=SPECS,
-    why="Otherwise a job reaches private services over the internet or not at all, past the "
-    "network's own controls.",
+    why="Without a network, a job can use private services only over the internet, or not at all, "
+    "and outside of the network's controls.",
     url=f"{TRAINING}/using-private-ip",
     not_in=REHEARSAL_STACKS,
     without=[],
 )
 def job_in_a_network(resource: Resource, settings: Settings) -> Found:
-    """A job is attached to a network: by peering or by a Private Service Connect interface."""
+    """A job uses a network, by peering or by a Private Service Connect interface."""
     spec = job_spec(resource)
     attached = text(spec, "network") or text(
         mapping(spec, "pscInterfaceConfig"), "networkAttachment"
     )
     exempt = any(fnmatch.fnmatchcase(resource.name, p) for p in settings["without"])
     if spec and not attached and not exempt:
-        yield "it is in no network. Hint: pscInterfaceConfig or network, from ${network...}"
+        yield "the job has no network. Hint: set pscInterfaceConfig or network, by ${network...}"
 
 
 @policy(
     "model-image-by-digest",
     "high",
     of=MODEL_VERSION,
-    why="What was reviewed is what answers, and can be rolled back to.",
+    why="A digest ensures that the reviewed image serves, and can be restored.",
     url=f"{PREDICTIONS}/custom-container-requirements",
     not_in=REHEARSAL_STACKS,
-    byTag=[],  # patterns of images; Google's prebuilt ones have a tag only, and end on 2027-01-14
+    byTag=[],  # patterns of images; Google's prebuilt ones have only tags, until 2027-01-14
 )
 def model_image_by_digest(resource: Resource, settings: Settings) -> Found:
-    """A model's serving image is named by digest."""
+    """A model's serving image has a digest."""
     container = text(resource.props, "container")
     image = text(json.loads(container), "imageUri") if container else ""
     if _has_only_a_tag(image, settings):
-        yield f"{image}. Hint: name the image by its digest, as ${{images.NAME}} does"
+        yield f"image {image} has no digest. Hint: use ${{images.NAME}}, which has the digest"
 
 
 @policy(
     "endpoint-not-public",
     "critical",
     of=ENDPOINT,
-    why="Whoever has a token of the project reaches a public endpoint from the whole internet.",
+    why="Anyone with a token of the project can call a public endpoint from the internet.",
     url=f"{PREDICTIONS}/choose-endpoint-type",
     not_in=REHEARSAL_STACKS,
-    public=[],  # names of resources for which this is known without that
+    public=[],  # names of resources that may be public
 )
 def endpoint_not_public(resource: Resource, settings: Settings) -> Found:
-    """An endpoint is private, or the stack file says that it is public."""
+    """An endpoint is private, or explicitly public in the stack file."""
     props = resource.props
     connect = nested(props, "privateServiceConnectConfig", "enablePrivateServiceConnect")
     private = connect is True or isinstance(connect, Unknown) or props.get("network")
@@ -287,8 +289,8 @@ def endpoint_not_public(resource: Resource, settings: Settings) -> Found:
     )
     if not private and not named:
         yield (
-            "it is reached from the internet. Hint: Private Service Connect as the stack's network "
-            "mode, or public: true at this endpoint in the stack file"
+            "the endpoint is reachable from the internet. Hint: set the network's mode: psc, or "
+            "public: true on this endpoint, in the stack file"
         )
 
 
@@ -296,19 +298,19 @@ def endpoint_not_public(resource: Resource, settings: Settings) -> Found:
     "endpoint-always-served",
     "medium",
     of=ENDPOINT_TRAFFIC,
-    why="The first requests to an endpoint without machines are dropped, not queued.",
+    why="An endpoint without machines drops the first requests.",
     url=f"{PREDICTIONS}/autoscaling",
 )
 def endpoint_always_served(resource: Resource, _settings: Settings) -> Found:
-    """Every deployed version has one replica at least."""
+    """Every deployed version has at least one replica."""
     for run, entry in mapping(resource.props, "deployed").items():
         least = entry.get("min") if isinstance(entry, Mapping) else None
         if isinstance(least, int | float) and least < 1:
-            yield f"{run} has {least:g} replicas at least. Hint: replicas: {{min: 1, …}}"
+            yield f"{run} has a minimum of {least:g} replicas. Hint: set replicas: {{min: 1, …}}"
 
 
 def _encryption_keys(resource: Resource) -> Iterator[tuple[str, Any]]:
-    """Yield the location and the key of all data that a resource stores."""
+    """Yield location and key of all data that a resource stores."""
     props = resource.props
     if resource.type in _KEYS:
         *above, last = _KEYS[resource.type][0]
@@ -332,18 +334,19 @@ def _replicas(replication: Any) -> Iterator[tuple[str, Any]]:
 @policy(
     "own-key-where-required",
     "high",
-    why="Data under Google's keys cannot be made unreadable by taking a key away.",
+    why="With keys of Google, you cannot make data unreadable by disabling a key.",
     url="https://docs.cloud.google.com/gemini-enterprise-agent-platform/machine-learning/general/cmek",
     standards=("CKV_GCP_84",),
     required=False,
 )
 def own_key_where_required(resource: Resource, settings: Settings) -> Found:
-    """A key is in the location of what it encrypts; with ``required`` everything has one."""
+    """A key is in the location of its data; with ``required``, all data has a customer key."""
     for location, key in _encryption_keys(resource):
         if isinstance(key, Unknown):
             continue
         if not key:
             if settings["required"]:
-                yield "no key of your own encrypts it. Hint: give it kmsKeyName of the stack's key"
+                hint = "Hint: set kmsKeyName to the stack's key"
+                yield f"no customer-managed key encrypts the data. {hint}"
         elif location and f"/locations/{location.lower()}/" not in str(key):
-            yield f"{key} is not in {location.lower()}. Hint: use a key of that location"
+            yield f"key {key} is outside of {location.lower()}. Hint: use a key of that location"

@@ -1,4 +1,4 @@
-"""Serve the policies to the engine by Pulumi's policy SDK."""
+"""Serve the policies to the engine with Pulumi's policy SDK."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from pulumi_policy.proxy import UnknownValueError  # pyright: ignore[reportMissi
 from vertex_training.guardrails.policy import UNKNOWN, Policy, Resource, load
 from vertex_training.plugin_callers import guard_servers
 
-#: Name of the pack, as reports show it.
+#: Name of the pack in reports.
 NAME: Final = "training-guardrails"
 
-#: JSON Schema of a setting, by the type of its default.
+#: Type of a setting's default -> JSON Schema.
 SCHEMAS: Final[Mapping[type, dict[str, Any]]] = {
     bool: {"type": "boolean"},
     int: {"type": "number"},
@@ -31,7 +31,7 @@ SCHEMAS: Final[Mapping[type, dict[str, Any]]] = {
 
 
 def serve() -> None:
-    """Serve all policies until the engine ends. They are mandatory unless its options differ."""
+    """Serve all policies until the engine ends; they are mandatory by default."""
     guard_servers()
     PolicyPack(
         NAME,
@@ -41,7 +41,7 @@ def serve() -> None:
 
 
 def to_sdk_policy(policy: Policy) -> ResourceValidationPolicy:
-    """A policy as the SDK has it, with its settings as configuration."""
+    """Convert a policy to the SDK's class, with its settings as configuration."""
     schema = {key: SCHEMAS[type(default)] for key, default in policy.settings.items()}
     return ResourceValidationPolicy(
         name=policy.id,
@@ -64,9 +64,9 @@ def _validate(policy: Policy) -> Callable[[ResourceValidationArgs, Callable[[str
 
 
 def to_resource(args: ResourceValidationArgs) -> Resource:
-    """The resource that the engine describes, with ``UNKNOWN`` for unknown values.
+    """Convert the engine's description of a resource, with ``UNKNOWN`` for unknown values.
 
-    The stack is a part of the URN: ``urn:pulumi:STACK::PROJECT::TYPE::NAME``.
+    The stack's name is part of the URN: ``urn:pulumi:STACK::PROJECT::TYPE::NAME``.
     """
     return Resource(
         type=args.resource_type,
@@ -78,7 +78,7 @@ def to_resource(args: ResourceValidationArgs) -> Resource:
 
 
 def to_plain(value: Any) -> Any:
-    """Inputs without the SDK's proxies, which raise an error for an unknown value."""
+    """Convert inputs from the SDK's proxies, which raise errors for unknown values."""
     if isinstance(value, Mapping):
         return {key: _item(value, key) for key in value}
     if hasattr(value, "__len__") and not isinstance(value, str | bytes):

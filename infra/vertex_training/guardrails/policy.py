@@ -1,4 +1,4 @@
-"""A policy, the resource it checks, and the registry of all policies."""
+"""Policies, the resources that they check, and the registry of policies."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from typing import Any, Final, Literal
 
 Severity = Literal["low", "medium", "high", "critical"]
 
-#: Modules with policies, in the order of the documentation.
+#: Modules with policies, in order of the documentation.
 SUBJECTS: Final = ("grants", "storage", "jobs")
 
 #: Setting of every policy: patterns of stacks that it does not apply to, like ``dev*``.
@@ -25,7 +25,7 @@ REHEARSAL_STACKS: Final = ("local*", "dev*")
 
 
 class Unknown:
-    """A value that depends on a resource that does not exist yet."""
+    """Value that is unknown until another resource exists."""
 
     def __repr__(self) -> str:
         return "(known later)"
@@ -55,7 +55,7 @@ Check = Callable[[Resource, Settings], Found]
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """One policy. ``check`` yields a sentence for each violation: what, which value, what to do."""
+    """A policy. ``check`` yields one text per violation: problem, value and hint."""
 
     id: str
     subject: str
@@ -67,15 +67,15 @@ class Policy:
     url: str
     """Google's page on the subject."""
     standards: tuple[str, ...]
-    """The same requirement elsewhere: numbers of the CIS benchmark, ids of Checkov."""
+    """Equivalent rules of other standards: CIS benchmark numbers, Checkov ids."""
     settings: Mapping[str, Any]
-    """Settings and their defaults; ``notInStacks`` is one of them."""
+    """Settings and their defaults, including ``notInStacks``."""
     check: Check = field(repr=False)
     types: frozenset[str] = frozenset()
-    """Types of the resources that it checks; all if empty."""
+    """Types of checked resources; empty for all types."""
 
     def violations(self, resource: Resource, given: Mapping[str, Any] | None = None) -> list[str]:
-        """Violations of a resource; ``given`` overrides the default settings."""
+        """Return the violations of a resource; ``given`` overrides default settings."""
         settings = {**self.settings, **(given or {})}
         if self.types and resource.type not in self.types:
             return []
@@ -86,7 +86,7 @@ class Policy:
 
 
 def _rungs(resource: Resource) -> Iterator[Resource]:
-    """The resource; of a job with a ladder, also one with the request of each rung."""
+    """Yield the resource, and for a job with a ladder a copy with each rung's request."""
     yield resource
     for rung in items(mapping(resource.props, "options"), "ladder"):
         if isinstance(rung, Mapping):
@@ -112,8 +112,8 @@ def policy(
 ) -> Callable[[Check], Check]:
     """Register a policy; the function's docstring is its requirement.
 
-    ``not_in``: the default of ``notInStacks``. ``of``: types of resources to check; all if empty.
-    ``settings``: further settings with their defaults, in the spelling of configuration files.
+    ``not_in`` is the default of ``notInStacks``. ``of`` has types of resources; empty for all.
+    ``settings`` are further settings with defaults, spelled as in configuration files.
 
     Raises:
         ValueError: another policy has this id.
@@ -121,7 +121,7 @@ def policy(
 
     def register(check: Check) -> Check:
         if id_ in POLICIES:
-            raise ValueError(f"two policies are called {id_}")
+            raise ValueError(f"two policies have the id {id_}")
         POLICIES[id_] = Policy(
             id=id_,
             subject=check.__module__.rpartition(".")[2],
@@ -140,58 +140,66 @@ def policy(
 
 
 def load() -> tuple[Policy, ...]:
-    """Import all subjects and return their policies, in the order of ``SUBJECTS``; others last."""
+    """Import all subjects and return all policies, in the order of ``SUBJECTS``."""
     for subject in SUBJECTS:
         importlib.import_module(f"{__package__}.{subject}")
     order = {subject: place for place, subject in enumerate(SUBJECTS)}
-    return tuple(sorted(POLICIES.values(), key=lambda each: order.get(each.subject, len(order))))
+    return tuple(
+        sorted(POLICIES.values(), key=lambda registered: order.get(registered.subject, len(order)))
+    )
 
 
 def configure(id_: str, **settings: Any) -> None:
-    """Give a policy other settings than the package's; levels in a file or a stack file win.
+    """Change settings of a policy, for the ``policy/__main__.py`` of a repository.
 
-    For the ``policy/__main__.py`` of a repository, before it serves.
+    Levels in a configuration file or stack file take precedence.
 
     Raises:
-        ValueError: there is no such policy or setting, or the value has another type.
+        ValueError: the policy or setting is unknown, or the value has another type.
     """
     load()
     if (registered := POLICIES.get(id_)) is None:
-        raise ValueError(f"no policy is called {id_}; there are {', '.join(sorted(POLICIES))}")
+        raise ValueError(
+            f"policy {id_} does not exist; known policies: {', '.join(sorted(POLICIES))}"
+        )
     for key, value in settings.items():
         if key not in registered.settings:
-            raise ValueError(f"{id_} has no setting {key}; it has {', '.join(registered.settings)}")
+            raise ValueError(
+                f"{id_} has no setting {key}; known settings: {', '.join(registered.settings)}"
+            )
         if type(value) is not type(registered.settings[key]):
-            raise ValueError(f"{id_}: {key} is a {type(registered.settings[key]).__name__}")
+            raise ValueError(
+                f"{id_}: setting {key} must be a {type(registered.settings[key]).__name__}"
+            )
     POLICIES[id_] = dataclasses.replace(registered, settings={**registered.settings, **settings})
 
 
 def text(props: Mapping[str, Any] | Unknown | None, key: str) -> str:
-    """A string among inputs; empty if it is missing or unknown."""
+    """Return a text input; empty if missing or unknown."""
     value = props.get(key) if isinstance(props, Mapping) else None
     return value if isinstance(value, str) else ""
 
 
 def mapping(props: Mapping[str, Any] | Unknown | None, key: str) -> Mapping[str, Any]:
-    """An object among inputs; empty if it is missing or unknown."""
+    """Return an object input; empty if missing or unknown."""
     value = props.get(key) if isinstance(props, Mapping) else None
     return value if isinstance(value, Mapping) else {}
 
 
 def items(props: Mapping[str, Any] | Unknown | None, key: str) -> list[Any]:
-    """A list among inputs; empty if it is missing or unknown."""
+    """Return a list input; empty if missing or unknown."""
     value = props.get(key) if isinstance(props, Mapping) else None
     return value if isinstance(value, list) else []
 
 
 def is_or_unknown(props: Mapping[str, Any] | Unknown | None, key: str, wanted: Any) -> bool:
-    """Return whether an input has this value or is unknown."""
+    """Return True if an input has this value or is unknown."""
     value = props.get(key) if isinstance(props, Mapping) else props
     return isinstance(value, Unknown) or value == wanted
 
 
 def nested(props: Any, *path: str) -> Any:
-    """An input inside of objects; None if it is missing, ``UNKNOWN`` below an unknown value."""
+    """Return a nested input; None if missing, ``UNKNOWN`` below an unknown value."""
     for key in path:
         if isinstance(props, Unknown):
             return props
@@ -200,10 +208,10 @@ def nested(props: Any, *path: str) -> Any:
 
 
 def matches_path(path: str, pattern: str) -> bool:
-    """Return whether a name of parts between slashes, like an image's, matches a pattern.
+    """Return True if a name with slashes, like that of an image, matches a pattern.
 
-    ``*`` stands for a part or some of it, ``**`` for any number of parts. A name with an empty
-    part, ``.`` or ``..`` matches nothing.
+    ``*`` matches text without slashes, ``**`` any text. A name with an empty part, ``.`` or ``..``
+    matches no pattern.
     """
     if any(part in ("", ".", "..") for part in path.split("/")):
         return False
@@ -212,7 +220,7 @@ def matches_path(path: str, pattern: str) -> bool:
 
 @functools.cache
 def _path_pattern(pattern: str) -> re.Pattern[str]:
-    """A path pattern as a regular expression; its stars match characters of image names only."""
+    """Convert a path pattern to a regular expression; stars match characters of image names."""
     stars = {"**": "[A-Za-z0-9._:@/-]*", "*": "[A-Za-z0-9._:@-]*"}
     words = re.split(r"(\*\*|\*)", pattern)
     return re.compile("".join(stars.get(word) or re.escape(word) for word in words))

@@ -21,32 +21,32 @@ from vertex_training.guardrails.policy import (
 )
 from vertex_training.naming import CONTROL, STAGING, Names, is_local
 
-#: A region's name ends in a number, like US-CENTRAL1; multi- and dual-regions do not.
+#: Name of a region, which ends in a number, unlike multi- and dual-regions.
 REGION: Final = re.compile(r"[a-z]+-[a-z]+[0-9]+", re.IGNORECASE)
-#: By the unit of a duration.
+#: Unit of a duration -> seconds.
 SECONDS_IN: Final = {"s": 1, "m": 60, "h": 3600, "d": 24 * 3600}
 DAY: Final = SECONDS_IN["d"]
 LIFECYCLE: Final = "https://docs.cloud.google.com/storage/docs/lifecycle"
-#: Conditions of lifecycle rules that hold for old versions only.
+#: Conditions of lifecycle rules that apply only to old versions.
 NONCURRENT: Final = ("daysSinceNoncurrentTime", "numNewerVersions", "noncurrentTimeBefore")
 
 
 def _not_regional(resource: Resource) -> Iterator[str]:
     location = text(resource.props, "location")
     if location and not REGION.fullmatch(location):
-        yield f"location {location} is not one region. Hint: the region of the jobs, us-central1"
+        yield f"location {location} is not a region. Hint: use the jobs' region, like us-central1"
 
 
 @policy(
     "bucket-uniform-access",
     "high",
     of=BUCKET,
-    why="Rights given on single objects are in nobody's review.",
+    why="No review shows grants on single objects.",
     url="https://docs.cloud.google.com/storage/docs/uniform-bucket-level-access",
     standards=("CIS GCP 5.2", "CKV_GCP_29"),
 )
 def bucket_uniform_access(resource: Resource, _settings: Settings) -> Found:
-    """Buckets are governed by IAM alone: uniform bucket-level access is on."""
+    """Buckets have uniform bucket-level access, so that only IAM grants access."""
     if not is_or_unknown(resource.props, "uniformBucketLevelAccess", True):
         yield "uniform access is off. Hint: set uniformBucketLevelAccess to true"
 
@@ -55,7 +55,7 @@ def bucket_uniform_access(resource: Resource, _settings: Settings) -> Found:
     "bucket-closed-to-public",
     "high",
     of=BUCKET,
-    why="It holds against every later grant, also one made by hand.",
+    why="The setting prevents every later public grant, also manual ones.",
     url="https://docs.cloud.google.com/storage/docs/public-access-prevention",
     standards=("CIS GCP 5.1", "CKV_GCP_114"),
 )
@@ -70,21 +70,21 @@ def bucket_closed_to_public(resource: Resource, _settings: Settings) -> Found:
     "bucket-versioned",
     "medium",
     of=BUCKET,
-    why="Without versions, an overwritten checkpoint or record is gone.",
+    why="Without versions, an overwritten checkpoint or record is lost.",
     url="https://docs.cloud.google.com/storage/docs/object-versioning",
     standards=("CKV_GCP_78",),
 )
 def bucket_versioned(resource: Resource, _settings: Settings) -> Found:
-    """Buckets keep old versions of their objects."""
+    """Buckets have object versioning."""
     if not is_or_unknown(resource.props.get("versioning"), "enabled", True):
-        yield "old versions are not kept. Hint: set versioning.enabled to true"
+        yield "object versioning is off. Hint: set versioning.enabled to true"
 
 
 @policy(
     "bucket-regional",
     "medium",
     of=BUCKET,
-    why="Jobs read and write faster in their own region, and traffic between regions is paid for.",
+    why="Jobs read and write faster in their own region, and traffic between regions costs money.",
     url="https://docs.cloud.google.com/storage/docs/locations",
 )
 def bucket_regional(resource: Resource, _settings: Settings) -> Found:
@@ -96,50 +96,50 @@ def bucket_regional(resource: Resource, _settings: Settings) -> Found:
     "data-protected",
     "high",
     of=BUCKET,
-    why="One wrong line in a stack file would delete what cannot be made again.",
+    why="One wrong line in a stack file could delete data that cannot be restored.",
     url="https://www.pulumi.com/docs/iac/concepts/options/protect/",
     not_in=REHEARSAL_STACKS,
     unprotected=[],
 )
 def data_protected(resource: Resource, settings: Settings) -> Found:
-    """Buckets with data are protected, and never emptied in order to be deleted."""
+    """Buckets with data are protected, and have no ``forceDestroy``."""
     name, project = resource.props.get("name"), text(resource.props, "project")
-    # The program's own two buckets, by their whole names: a project may be called "x-staging-y".
+    # The program's own buckets, by full names: a project may be named "x-staging-y".
     names = Names(project, "", "", resource.stack)
     own = name in (names.bucket(STAGING), names.bucket(CONTROL))
-    rehearsal = own and is_local(project)  # the program makes these so that they can go
+    rehearsal = own and is_local(project)  # the program allows deleting these
     if resource.props.get("forceDestroy") is True and not rehearsal:
-        yield "may be deleted with all objects. Hint: remove forceDestroy from the stack file"
+        yield "forceDestroy allows deleting all objects. Hint: remove it from the stack file"
     unknown = isinstance(name, Unknown) or isinstance(resource.props.get("project"), Unknown)
     exempt = unknown or own or name in settings["unprotected"]
     if not resource.protect and not exempt:
-        yield "is not protected. Hint: set protect: true on the bucket in the stack file"
+        yield "the bucket is not protected. Hint: set protect: true on the bucket in the stack file"
 
 
 @policy(
     "registry-immutable-tags",
     "medium",
     of=REPOSITORY,
-    why="A tag that was moved makes an approved job run other code.",
+    why="Moving a tag makes an approved job run other code.",
     url="https://docs.cloud.google.com/artifact-registry/docs/container-concepts",
     not_in=REHEARSAL_STACKS,
 )
 def registry_immutable_tags(resource: Resource, _settings: Settings) -> Found:
-    """A tag, once pushed, cannot be moved."""
-    has_tags = resource.props.get("format", "DOCKER") == "DOCKER"  # packages of Python have none
+    """A repository has immutable tags."""
+    has_tags = resource.props.get("format", "DOCKER") == "DOCKER"  # Python packages have no tags
     if has_tags and not is_or_unknown(resource.props.get("dockerConfig"), "immutableTags", True):
-        yield "tags can be moved. Hint: set registry.immutableTags: true in the stack file"
+        yield "tags are not immutable. Hint: set registry.immutableTags: true in the stack file"
 
 
 @policy(
     "registry-cleanup",
     "low",
     of=REPOSITORY,
-    why="Images of training code are gigabytes, and all of them are paid for.",
+    why="Images of training code have gigabytes, and each costs storage.",
     url="https://docs.cloud.google.com/artifact-registry/docs/repositories/cleanup-policy",
 )
 def registry_cleanup(resource: Resource, _settings: Settings) -> Found:
-    """A repository deletes what nobody needs and keeps the newest versions."""
+    """A repository has clean-up policies that delete old images and keep the newest."""
     if isinstance(resource.props.get("cleanupPolicies"), Unknown):
         return
     rules = items(resource.props, "cleanupPolicies")
@@ -149,16 +149,16 @@ def registry_cleanup(resource: Resource, _settings: Settings) -> Found:
         if not any(is_or_unknown(rule, "action", action) for rule in rules)
     ]
     if missing:
-        yield f"no {' and no '.join(missing)} rule cleans it up. Hint: add cleanupPolicies"
+        yield f"the repository has no {' and no '.join(missing)} rule. Hint: add cleanupPolicies"
     elif resource.props.get("cleanupPolicyDryRun") is True:
-        yield "its clean-up is only rehearsed. Hint: set cleanupPolicyDryRun to false"
+        yield "the clean-up is a dry run. Hint: set cleanupPolicyDryRun to false"
 
 
 @policy(
     "registry-regional",
     "low",
     of=REPOSITORY,
-    why="A job that starts pulls its image: from its own region that is faster and free of charge.",
+    why="Pulling an image from the job's own region is faster and free of charge.",
     url="https://docs.cloud.google.com/artifact-registry/docs/repositories/repo-locations",
 )
 def registry_regional(resource: Resource, _settings: Settings) -> Found:
@@ -167,7 +167,7 @@ def registry_regional(resource: Resource, _settings: Settings) -> Found:
 
 
 def _deletions(resource: Resource, state: str) -> Iterator[Mapping[str, Any]]:
-    """Conditions of a bucket's lifecycle rules that delete objects in a state: LIVE, ARCHIVED."""
+    """Yield conditions of lifecycle rules that delete objects in a state: LIVE or ARCHIVED."""
     for rule in items(resource.props, "lifecycleRules"):
         condition = nested(rule, "condition")
         with_state = nested(condition, "withState")
@@ -181,7 +181,7 @@ def _deletions(resource: Resource, state: str) -> Iterator[Mapping[str, Any]]:
     "bucket-deleted-objects-restorable",
     "medium",
     of=BUCKET,
-    why="Who deletes the wrong folder notices it days later.",
+    why="Users notice wrong deletions only days later.",
     url="https://docs.cloud.google.com/storage/docs/soft-delete",
     not_in=REHEARSAL_STACKS,
     minDays=7,
@@ -190,18 +190,18 @@ def deleted_objects_restorable(resource: Resource, settings: Settings) -> Found:
     """Deleted objects can be restored for some days."""
     seconds = nested(resource.props, "softDeletePolicy", "retentionDurationSeconds")
     if not isinstance(seconds, int | float):
-        return  # without a policy of its own, a bucket has Google's: seven days
+        return  # the default of Cloud Storage is seven days
     days, least = seconds / DAY, settings["minDays"]
     if days < least:
-        hint = f"Hint: softDeleteDays: {least:g} in the stack file, or more"
-        yield f"deleted objects can be restored for {days:g} days, not {least:g}. {hint}"
+        hint = f"Hint: set softDeleteDays: {least:g} or more in the stack file"
+        yield f"deleted objects can be restored for only {days:g} days. {hint}"
 
 
 @policy(
     "bucket-old-versions-kept",
     "medium",
     of=BUCKET,
-    why="An overwritten checkpoint is missed when the next training run loads it.",
+    why="A lost checkpoint is noticed only when the next training run loads it.",
     url=LIFECYCLE,
     not_in=REHEARSAL_STACKS,
     minDays=7,
@@ -211,11 +211,11 @@ def old_versions_kept(resource: Resource, settings: Settings) -> Found:
     least, versions = settings["minDays"], nested(resource.props, "versioning", "enabled")
     for condition in _deletions(resource, "ARCHIVED"):
         if versions in (None, False) and condition.get("withState") != "ARCHIVED":
-            continue  # a rule about any object, in a bucket that keeps no old versions
-        # Not `age`: it counts from the day on which a version was made, not overwritten.
+            continue  # a rule for all objects, in a bucket without versioning
+        # Not `age`, which counts from the creation of a version.
         days = condition.get("daysSinceNoncurrentTime") or 0
         if isinstance(days, int | float) and days < least:
-            hint = f"Hint: keepNoncurrentDays: {least:g} in the stack file, or more"
+            hint = f"Hint: set keepNoncurrentDays: {least:g} or more in the stack file"
             yield f"old versions are deleted after {days:g} days. {hint}"
 
 
@@ -223,19 +223,19 @@ def old_versions_kept(resource: Resource, settings: Settings) -> Found:
     "bucket-objects-not-deleted-by-age",
     "high",
     of=BUCKET,
-    why="A lifecycle rule deletes data that a job may still read, and asks nobody.",
+    why="A lifecycle rule deletes data without review, even if a job still reads it.",
     url=LIFECYCLE,
     not_in=REHEARSAL_STACKS,
     minDays=30,
 )
 def objects_not_deleted_by_age(resource: Resource, settings: Settings) -> Found:
-    """No lifecycle rule deletes objects in use before some weeks are over."""
+    """No lifecycle rule deletes current objects within ``minDays`` days."""
     least = settings["minDays"]
     for condition in _deletions(resource, "LIVE"):
         days = condition.get("age") or 0
         old = any(condition.get(key) for key in NONCURRENT)
         if not old and isinstance(days, int | float) and days < least:
-            hint = f"Hint: deleteAfterDays: {least:g} in the stack file, or more"
+            hint = f"Hint: set deleteAfterDays: {least:g} or more in the stack file"
             yield f"objects are deleted after {days:g} days. {hint}"
 
 
@@ -243,46 +243,50 @@ def objects_not_deleted_by_age(resource: Resource, settings: Settings) -> Found:
     "bucket-retention-not-locked",
     "high",
     of=BUCKET,
-    why="A lock is never undone: nobody can delete what is in the bucket, nor the bucket.",
+    why="A lock is irreversible: no user can delete the bucket or its objects.",
     url="https://docs.cloud.google.com/storage/docs/bucket-lock",
 )
 def retention_not_locked(resource: Resource, _settings: Settings) -> Found:
-    """No retention of a bucket is locked, unless the stack file says that it is meant."""
+    """No retention policy of a bucket is locked, unless the stack file lowers this policy."""
     retention = resource.props.get("retentionPolicy")
     if nested(retention, "isLocked") is not True:
         return
     seconds = nested(retention, "retentionPeriod")
-    days = f"{float(seconds) / DAY:g} days" if isinstance(seconds, str) and seconds else "its days"
-    hint = "Hint: if it is meant, policyLevels: {bucket-retention-not-locked: advisory}"
-    yield f"its retention of {days} is locked, and can never be shortened or removed. {hint}"
+    days = (
+        f"{float(seconds) / DAY:g} days"
+        if isinstance(seconds, str) and seconds
+        else "unknown length"
+    )
+    hint = "Hint: if intended, set policyLevels: {bucket-retention-not-locked: advisory}"
+    yield f"the retention policy ({days}) is locked and can never be shortened. {hint}"
 
 
 @policy(
     "secret-protected",
     "high",
     of=SECRET,
-    why="A secret that is made anew is empty: its values are nowhere else.",
+    why="A secret that is created again is empty: its values exist nowhere else.",
     url="https://www.pulumi.com/docs/iac/concepts/options/protect/",
     not_in=REHEARSAL_STACKS,
 )
 def secret_protected(resource: Resource, _settings: Settings) -> Found:
-    """Secrets are protected: none is deleted, or made anew and empty."""
+    """Secrets are protected against deletion and replacement."""
     if not resource.protect:
-        yield "is not protected. Hint: set protect: true on the secret in the stack file"
+        yield "the secret is not protected. Hint: set protect: true on the secret in the stack file"
 
 
 @policy(
     "registry-keeps-images-in-use",
     "high",
     of=REPOSITORY,
-    why="A job that starts again, or a revert, pulls an image that a job file names by digest.",
+    why="A restarted job, or a revert, pulls older images by their digests.",
     url="https://docs.cloud.google.com/artifact-registry/docs/repositories/cleanup-policy",
     not_in=REHEARSAL_STACKS,
     minVersions=5,
     minDays=7,
 )
 def registry_keeps_images_in_use(resource: Resource, settings: Settings) -> Found:
-    """A clean-up spares images with a tag, recent ones, and the newest versions of each."""
+    """Clean-up policies keep tagged images, recent images, and the newest versions."""
     rules = items(resource.props, "cleanupPolicies")
     deletions = [rule for rule in rules if nested(rule, "action") == "DELETE"]
     if not deletions:
@@ -290,25 +294,25 @@ def registry_keeps_images_in_use(resource: Resource, settings: Settings) -> Foun
     for rule in deletions:
         state, after = (nested(rule, "condition", key) for key in ("tagState", "olderThan"))
         if not isinstance(state, Unknown) and state != "UNTAGGED":
-            yield "its clean-up deletes images with a tag. Hint: tagState: UNTAGGED"
+            yield "the clean-up deletes tagged images. Hint: set tagState: UNTAGGED"
         if isinstance(after, Unknown):
             continue
-        hint = f"Hint: deleteUntaggedAfterDays: {settings['minDays']:g}, or more"
+        hint = f"Hint: set deleteUntaggedAfterDays: {settings['minDays']:g} or more"
         if (days := _days(after or "0s")) is None:
-            yield f"its clean-up deletes images after {after}, which is no duration. {hint}"
+            yield f"the clean-up deletes images after {after}, which is not a duration. {hint}"
         elif days < settings["minDays"]:
-            yield f"its clean-up deletes images after {days:g} days. {hint}"
+            yield f"the clean-up deletes images after {days:g} days. {hint}"
     counts = [nested(rule, "mostRecentVersions", "keepCount") for rule in rules]
     kept = max((count for count in counts if isinstance(count, int | float)), default=0)
-    unknown = any(isinstance(each, Unknown) for each in (*rules, *counts)) or any(
+    unknown = any(isinstance(value, Unknown) for value in (*rules, *counts)) or any(
         isinstance(nested(rule, "action"), Unknown) for rule in rules
     )
     if kept < settings["minVersions"] and not unknown:
-        hint = f"Hint: keepVersions: {settings['minVersions']:g}, or more"
-        yield f"its clean-up keeps {kept:g} versions of an image. {hint}"
+        hint = f"Hint: set keepVersions: {settings['minVersions']:g} or more"
+        yield f"the clean-up keeps only {kept:g} versions of an image. {hint}"
 
 
 def _days(duration: object) -> float | None:
-    """``604800s``, or ``7d`` as the provider's users write it; None if it is neither."""
+    """Convert a duration like ``604800s`` or ``7d`` to days; None for other texts."""
     parts = re.fullmatch(r"(\d+(?:\.\d+)?)([smhd])", duration if isinstance(duration, str) else "")
     return float(parts[1]) * SECONDS_IN[parts[2]] / DAY if parts else None

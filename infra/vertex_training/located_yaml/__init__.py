@@ -1,8 +1,8 @@
 """YAML documents with the line and column of every value: job files and stack files.
 
 ============  ========================================================================
-``document``  parses a text, and finds the location of a path
-``values``    what was parsed, the bounds of a document, and the loader
-``editing``   sets, renames, replaces, moves or removes entries, and leaves all else as it is
+``document``  parser of a text; location of a path
+``values``    parsed values, limits of a document, and the loader
+``editing``   changes of single entries that preserve the rest of the text
 ============  ========================================================================
 """

@@ -1,8 +1,8 @@
-"""YAML as people write it, with the place of every value and without YAML's surprises.
+"""Parser of YAML with the location of every value, and without surprises.
 
-PyYAML alone keeps the last of two equal keys, reads ``no`` as false, ``012`` as ten and
-``22:22`` as 1342, and lets a few lines of anchors grow into gigabytes. Here a duplicate key is a
-mistake, every scalar keeps the text it was written as, and the whole document is bounded.
+PyYAML keeps the last of two equal keys, reads ``no`` as false, ``012`` as ten and ``22:22`` as
+1342, and expands a few lines of anchors to gigabytes. This parser reports duplicate keys, keeps the
+original text of every scalar, and limits the size of the document.
 """
 
 from __future__ import annotations
@@ -37,23 +37,23 @@ __all__ = [
     "read",
 ]
 
-#: What most often keeps a file from being YAML.
+#: Hint on the most frequent mistakes in YAML.
 YAML_HINT: Final = (
     "indent with spaces, not tabs; close brackets and quotes; quote text with ': ' or ' #'"
 )
 
 
 class Document:
-    """One parsed file; ``file`` is its path as messages show it."""
+    """A parsed file; ``file`` is its path in messages."""
 
     def __init__(self, file: str, root: Value, problems: tuple[Problem, ...] = ()) -> None:
         self.file = file
         self.root = root
         self.problems = problems
-        """Mistakes in YAML that could be read, like a duplicate key."""
+        """Mistakes that do not prevent parsing, like duplicate keys."""
 
     def location(self, path: Path, *, key: bool = False) -> Location:
-        """Return the location of the value at ``path``, of its key, or of the nearest parent."""
+        """Return the location of a value, of its key, or of the nearest existing parent."""
         value = self.root
         line, column = value.line, value.column
         for index, part in enumerate(path):
@@ -76,8 +76,8 @@ def parse(data: bytes, file: str) -> Document:
     """Parse one YAML document.
 
     Raises:
-        ConfigError: not UTF-8, not YAML, too large, too deep, several documents, no mapping, or
-            the same key twice.
+        ConfigError: the text is not UTF-8 or YAML, too large, too deep, not a single mapping, or
+            has duplicate keys.
     """
     document = read(data, file)
     if document.problems:
@@ -86,23 +86,23 @@ def parse(data: bytes, file: str) -> Document:
 
 
 def read(data: bytes, file: str) -> Document:
-    """Like ``parse``, but leaves in ``problems`` what does not keep the file from being read.
+    """Parse like ``parse``, but collect mistakes that do not prevent parsing in ``problems``.
 
-    Of a file that may be huge, passing ``MAX_BYTES + 1`` bytes is enough.
+    For a huge file, the first ``MAX_BYTES + 1`` bytes are enough.
 
     Raises:
-        ConfigError: see ``parse``; not for keys given twice and single bad values.
+        ConfigError: see ``parse``, except duplicate keys and single invalid values.
     """
     if len(data) > MAX_BYTES:
-        what = f"a job file has at most {MAX_BYTES:,} bytes"
+        what = f"the file is larger than {MAX_BYTES:,} bytes"
         raise unreadable("too-large", Location(file, 1, 1), what, f"{len(data):,}")
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as bad:
         line = data.count(b"\n", 0, bad.start) + 1
-        hint = "save it as UTF-8; what is binary belongs into a bucket"
+        hint = "save the file as UTF-8; store binary data in a bucket"
         raise unreadable(
-            "not-text", Location(file, line, 1), "not text in UTF-8", "", hint
+            "not-text", Location(file, line, 1), "the file is not UTF-8 text", "", hint
         ) from None
     try:
         _bound(text, file)
@@ -110,24 +110,26 @@ def read(data: bytes, file: str) -> Document:
     except yaml.MarkedYAMLError as bad:
         location = location_of(file, bad.problem_mark)
         several = bad.problem == "but found another document"
-        hint = "one file is one job" if several else YAML_HINT
-        raise unreadable("not-yaml", location, f"not YAML: {bad.problem}", "", hint) from None
-    except yaml.YAMLError as bad:  # a control character: the reader gives no mark
-        what = f"not YAML: {str(bad).splitlines()[0]}"
+        hint = "write one job per file" if several else YAML_HINT
+        raise unreadable(
+            "not-yaml", location, f"the file is not valid YAML: {bad.problem}", "", hint
+        ) from None
+    except yaml.YAMLError as bad:  # a control character, without a mark
+        what = f"the file is not valid YAML: {str(bad).splitlines()[0]}"
         hint = "remove control characters; write them as \\x1b in double quotes"
         raise unreadable("not-yaml", Location(file, 1, 1), what, "", hint) from None
     if not isinstance(node, yaml.MappingNode):
         hint = "start with workerPoolSpecs: (gcloud's form) or displayName: and jobSpec: (REST)"
-        raise unreadable("not-a-mapping", Location(file, 1, 1), "a job file is a mapping", "", hint)
+        raise unreadable(
+            "not-a-mapping", Location(file, 1, 1), "the file must be a mapping", "", hint
+        )
     builder = Builder(file)
     root = builder.build(node, depth=0)
     return Document(file, root, tuple(builder.problems[:MAX_PROBLEMS]))
 
 
 def _bound(text: str, file: str) -> None:
-    """Refuse what is deep or much before anything is built; libyaml's composer recurses, and
-    crashes the process on deep nesting.
-    """
+    """Check depth and size before composing, since libyaml's composer crashes on deep nesting."""
     depth = count = 0
     for event in yaml.parse(text, Loader=Loader):
         if isinstance(event, yaml.CollectionStartEvent):

@@ -1,7 +1,7 @@
-"""Sets, renames, removes or moves entries of a YAML text; all else stays as it is.
+"""Set, rename, remove or move entries of a YAML text, and preserve the rest.
 
-The text is edited at the places that the parser reports, and parsed again: an edit that would
-change anything else is refused.
+The text is edited at the parser's locations and parsed again. Edits that would change other entries
+are refused.
 """
 
 from __future__ import annotations
@@ -16,46 +16,46 @@ import yaml
 from vertex_training.errors import ConfigError, Location, Mend, Path, Problem
 from vertex_training.located_yaml import document
 
-_BY_HAND: Final = "write it by hand"
-#: Line breaks of YAML 1.1 that a block of text does not keep: a reader makes others of them.
+_BY_HAND: Final = "edit the file by hand"
+#: Line breaks of YAML 1.1 that block scalars do not preserve.
 _OTHER_BREAKS: Final = re.compile("[\x85\u2028\u2029]")
 
 
 def set_value(data: bytes, path: tuple[str, ...], value: Any, file: str) -> bytes:
-    """``data`` with ``value`` at ``path``, a row of keys. Missing keys are added.
+    """Set ``value`` at ``path``, a sequence of keys, and add missing keys.
 
-    A mapping or a list is written in YAML's flow style, and takes the place of nothing else.
+    Mappings and lists are written in YAML's flow style, and replace only scalars.
 
     Raises:
-        ConfigError: the file is no YAML of mappings; or the place is behind an alias, or has a
-            form that cannot be edited without changing more.
+        ConfigError: the file is not valid YAML, or the place (such as an alias) cannot be edited
+            without other changes.
     """
-    document.parse(data, file)  # bounded, and each key once
+    document.parse(data, file)  # checks size and duplicate keys
     text = data.decode("utf-8-sig")
     before = yaml.load(text, Loader=yaml.SafeLoader)
     expected = _with_value(before, path, value)
     if is_same(expected, before):
         return data
-    # In Python, since marks of the C parser count otherwise on some systems.
+    # The Python parser, since marks of the C parser differ on some systems.
     node = yaml.compose(text, Loader=yaml.SafeLoader)
     edited = _edited(text, node, path, value)
     if edited is not None and is_same(_parsed(edited), expected):
         mark = b"\xef\xbb\xbf" if data.startswith(b"\xef\xbb\xbf") else b""
         return mark + edited.encode()
-    what = "cannot be edited in place: an alias, an anchor or a form of YAML is in the way"
+    what = "an alias, an anchor or the form of the YAML prevents editing this entry"
     hint = f"{_BY_HAND}: {value}"
     raise ConfigError([Problem(what, hint=hint, path=path[1:], location=Location(file))])
 
 
 def block_style(text: str, otherwise: str | None) -> str | None:
-    """The style of a scalar: a block for text of several lines that reads back from one."""
+    """Return the style of a scalar: block style for text of several lines, if lossless."""
     if _OTHER_BREAKS.search(text):
         return '"'
     return "|" if "\n" in text else otherwise
 
 
 def is_same(one: Any, other: Any) -> bool:
-    """Return whether documents are equal, also in the order of keys and in types: 1 is not true."""
+    """Return True if documents are equal, including order of keys and types (1 is not true)."""
     return repr(one) == repr(other)
 
 
@@ -78,7 +78,7 @@ def _with_value(before: Any, path: tuple[str, ...], value: Any) -> Any:
 
 
 def _edited(text: str, node: yaml.Node | None, path: tuple[str, ...], value: Any) -> str | None:
-    """The text with the value set; None if the place has no form that is known here."""
+    """Return the text with the value set; None if the place cannot be edited."""
     for depth, key in enumerate(path):
         if not isinstance(node, yaml.MappingNode):
             return None
@@ -88,7 +88,7 @@ def _edited(text: str, node: yaml.Node | None, path: tuple[str, ...], value: Any
             return _with_key(text, node, f"{key}: {rest}")
         name, child = pair
         if child.start_mark.index < name.end_mark.index:
-            return None  # an alias: the node stands elsewhere
+            return None  # an alias of another node
         last = depth == len(path) - 1
         empty = isinstance(child, yaml.ScalarNode) and child.value in ("", "~", "null")
         if last or (empty and not child.style):
@@ -98,7 +98,7 @@ def _edited(text: str, node: yaml.Node | None, path: tuple[str, ...], value: Any
 
 
 def _nested(keys: tuple[str, ...], value: Any) -> str:
-    """The value below ``keys``, in YAML's flow style."""
+    """Format a value below ``keys`` in YAML's flow style."""
     inner = _flow(value)
     for key in reversed(keys):
         inner = f"{{{key}: {inner}}}"
@@ -106,7 +106,7 @@ def _nested(keys: tuple[str, ...], value: Any) -> str:
 
 
 def _flow(value: Any) -> str:
-    """A value in YAML's flow style, without quotes where none are needed."""
+    """Format a value in YAML's flow style, with quotes only where necessary."""
     text = yaml.safe_dump(
         value, default_flow_style=True, width=2**31, allow_unicode=True, sort_keys=False
     )
@@ -118,18 +118,18 @@ def _with_scalar(text: str, name: yaml.Node, child: yaml.Node, new: str) -> str 
     start, end = child.start_mark.index, child.end_mark.index
     if not isinstance(child, yaml.ScalarNode) or text[start : start + 1] in ("&", "!", "|", ">"):
         return None
-    if start == end:  # no value at all: the mark may stand on a later line
+    if start == end:  # an empty value, whose mark may be on a later line
         colon = text.index(":", name.end_mark.index) + 1
         return f"{text[:colon]} {new}{text[colon:]}"
     if child.style == "'" and new.startswith('"'):
         new = f"'{json.loads(new)}'"
     elif child.style is None and new.startswith('"'):
-        new = json.loads(new)  # as it was: without quotes; parsed again below
+        new = json.loads(new)  # without quotes, as before; parsed again below
     return f"{text[:start]}{new}{text[end:]}"
 
 
 def _with_key(text: str, node: yaml.MappingNode, entry: str) -> str | None:
-    """The text with an entry more at the end of a mapping."""
+    """Return the text with a new entry at the end of a mapping."""
     if node.flow_style:
         if not node.value:
             start = text.index("{", node.start_mark.index) + 1
@@ -140,7 +140,7 @@ def _with_key(text: str, node: yaml.MappingNode, entry: str) -> str | None:
 
 
 def with_entry(text: str, node: yaml.MappingNode, entry: str) -> str:
-    """``entry`` on lines of its own, behind the last one of a mapping that is a block."""
+    """Return the text with ``entry`` on its own lines at the end of a block mapping."""
     lines = " " * node.value[0][0].start_mark.column + entry
     mark = end_of(node.value[-1])
     newline = "\r\n" if "\r\n" in text else "\n"
@@ -149,7 +149,7 @@ def with_entry(text: str, node: yaml.MappingNode, entry: str) -> str:
 
 
 def end_of(pair: tuple[yaml.Node, yaml.Node]) -> yaml.Mark:
-    """Return the end of an entry, without the comments and empty lines behind it."""
+    """Return the end of an entry, without following comments and empty lines."""
     name, value = pair
     if value.start_mark.index < name.end_mark.index:
         return name.end_mark  # an alias, on the same line
@@ -159,7 +159,7 @@ def end_of(pair: tuple[yaml.Node, yaml.Node]) -> yaml.Mark:
 
 
 def end_of_value(value: yaml.Node) -> yaml.Mark:
-    """Return the end of a value: that of a block is marked where the next one begins."""
+    """Return the end of a value; PyYAML marks the end of a block at the next value."""
     if isinstance(value, yaml.MappingNode) and not value.flow_style and value.value:
         return end_of(value.value[-1])
     if isinstance(value, yaml.SequenceNode) and not value.flow_style and value.value:
@@ -168,12 +168,12 @@ def end_of_value(value: yaml.Node) -> yaml.Mark:
 
 
 def expected(before: Any, path: Path, mend: Mend) -> Any:
-    """The document with the change.
+    """Return the document after the change.
 
     Raises:
-        LookupError: there is no such place.
-        TypeError: it is of another kind.
-        ValueError: the change would lose something.
+        LookupError: the place does not exist.
+        TypeError: the place has another type.
+        ValueError: the change would lose data.
     """
     after = copy.deepcopy(before)
     *outer, last = path
@@ -208,9 +208,9 @@ def _at(inner: Any, path: Path) -> Any:
 def moved(
     text: str, without: str | None, parent: yaml.Node, index: int, target: Path
 ) -> str | None:
-    """``without``, which is ``text`` without an entry, and that entry at the end of ``target``.
+    """Return ``without`` (``text`` without an entry) with the entry at the end of ``target``.
 
-    None where the entry or the target is written in one line, or where the edit cannot be made.
+    None if the entry or the target is in flow style, or cannot be edited.
     """
     if without is None or not isinstance(parent, yaml.MappingNode) or parent.flow_style:
         return None
@@ -224,10 +224,10 @@ def moved(
 
 
 def _node(text: str, path: Path) -> Any:
-    """The mapping or list at ``path``, which is there by :func:`expected`.
+    """Return the mapping or list at ``path``, which exists by :func:`expected`.
 
     Raises:
-        ValueError: it is there by a merge, so its text stands elsewhere.
+        ValueError: the entry comes from a merge, and its text is elsewhere.
     """
     node: Any = yaml.compose(text, Loader=yaml.SafeLoader)
     for part in path:
@@ -240,7 +240,7 @@ def _node(text: str, path: Path) -> Any:
 
 
 def _shifted(entry: str, by: int) -> str | None:
-    """The lines of an entry but the first, farther in or out."""
+    """Indent the lines of an entry after the first by ``by``; None if that is impossible."""
     first, *lines = entry.split("\n")
     shifted = [first]
     for line in lines:
@@ -252,10 +252,10 @@ def _shifted(entry: str, by: int) -> str | None:
 
 
 def split(text: str, path: Path) -> str | None:
-    """The text with two items of the one whose count is at ``path``: one, and the others.
+    """Split the item whose count is at ``path`` into one with count 1 and one with the rest.
 
     Raises:
-        ValueError: the count is no whole number as it is written.
+        ValueError: the count is not a whole number.
     """
     *_, index, last = path
     items = _node(text, path[:-2])
@@ -280,10 +280,10 @@ def _with_count(item: str, count: yaml.Node, start: int, number: int) -> str:
 
 
 def mended(text: str, path: Path, mend: Mend) -> str | None:
-    """``text`` with one mend at ``path``; None if it cannot be made without changing more."""
+    """Apply a fix at ``path``; return None if it would change other entries."""
     try:
         before = yaml.load(text, Loader=yaml.SafeLoader)
-        # In Python, since marks of the C parser count otherwise on some systems.
+        # The Python parser, since marks of the C parser differ on some systems.
         pair = _pair(yaml.compose(text, Loader=yaml.SafeLoader), path)
         expected = _expected(before, path, mend)
     except (yaml.YAMLError, LookupError, TypeError, ValueError):
@@ -318,7 +318,7 @@ def _with_fix(text: str, pair: tuple[yaml.Node, int], path: Path, mend: Mend) ->
 
 
 def _expected(before: Any, path: Path, mend: Mend) -> Any:
-    """The document with the change."""
+    """Return the document after the change."""
     if mend.action in ("move", "split"):
         return expected(before, path, mend)
     after = copy.deepcopy(before)
@@ -351,18 +351,18 @@ def _expected(before: Any, path: Path, mend: Mend) -> Any:
     return after
 
 
-#: Words that mean the same in a script as outside of one, ``${kind.name}`` included; and operators.
+#: Words with the same meaning inside and outside of a script, including ``${kind.name}``.
 _PLAIN_WORD: Final = re.compile(r"(?:[\w@%+=:,./-]|\$\{\w+\.[\w.-]+\})+|&&|>>?|2>>?|2>&1")
 
-#: An operator without a command before it, or without one or a file after it.
+#: An operator without an operand.
 _NO_OPERAND: Final = re.compile(r"\A&&|(?:&&|>)(?:\s*\Z|\s+(?:&&|2?>))")
 
 
 def _script_items(container: dict[str, Any], start: int) -> tuple[str, int, list[str]]:
-    """Return the list of a command line, the index and the words that take the place of its rest.
+    """Return field and index of a command line, and the words that replace the rest.
 
     Raises:
-        ValueError: a word has syntax of a shell, so its meaning in a script is not certain.
+        ValueError: a word has shell syntax, so that its meaning in a script is uncertain.
     """
     command, args = container["command"], container.get("args", [])
     if not isinstance(command, list) or not isinstance(args, list):
@@ -381,7 +381,7 @@ def _script_items(container: dict[str, Any], start: int) -> tuple[str, int, list
 
 
 def _with_script(text: str, path: Path, start: int) -> str | None:
-    """Return the text with a script in the container at ``path``; None where a comment is lost."""
+    """Return the text with a script in the container at ``path``; None if it loses a comment."""
     field, index, items = _script_items(_at(yaml.load(text, Loader=yaml.SafeLoader), path), start)
     container = _node(text, path)
     keys = [key.value for key, _ in container.value]
@@ -402,7 +402,7 @@ def _with_script(text: str, path: Path, start: int) -> str | None:
 
 
 def _pair(node: yaml.Node | None, path: Path) -> tuple[yaml.Node, int] | None:
-    """The mapping or list that has the last part of ``path``, and where in it."""
+    """Return the parent of ``path`` and the index in it; None if it does not exist."""
     parent, index = node, -1
     for depth, part in enumerate(path):
         parent = node if depth == 0 else _value(parent, index)
@@ -427,7 +427,7 @@ def _value(parent: Any, index: int) -> yaml.Node:
 
 
 def _is_special(text: str, pair: tuple[yaml.Node, int], mend: Mend) -> bool:
-    """Return whether the node has an anchor or a tag; an alias is the node at its anchor."""
+    """Return True if the node has an anchor, tag or block style; an alias is its anchor's node."""
     parent, index = pair
     node = _key(parent, index) if mend.action == "rename" else _value(parent, index)
     start = node.start_mark.index
@@ -444,7 +444,7 @@ def _replaced(text: str, node: yaml.Node, to: str | int | bool) -> str | None:
 
 
 def _scalar(text: str, node: yaml.ScalarNode, to: str | int | bool) -> str:
-    """``to`` in the quotes that are there, in none, or in those that it needs."""
+    """Format ``to`` with the existing quotes, or with quotes only where necessary."""
     if not isinstance(to, str):
         return json.dumps(to)
     is_json = text.lstrip("\ufeff \t\r\n").startswith("{")
@@ -462,9 +462,9 @@ def _scalar(text: str, node: yaml.ScalarNode, to: str | int | bool) -> str:
 def _with_variables(
     text: str, node: yaml.Node, variables: tuple[tuple[str, str], ...], *, is_item: bool
 ) -> str | None:
-    """``text`` with variables in the API's form in the place of ``NAME: value``.
+    """Replace ``NAME: value`` by variables in the form of the API.
 
-    Entries of a block keep their lines and the comments between them.
+    Entries of a block keep their lines and comments.
     """
     quote = json.dumps if text.lstrip("\ufeff \t\r\n").startswith("{") else str
     name_key, value_key = quote("name"), quote("value")
@@ -474,7 +474,7 @@ def _with_variables(
     ]
     start, end = node.start_mark.index, end_of_value(node).index
     if is_item or not isinstance(node, yaml.MappingNode):
-        if "\n" in text[start:end] and "#" in text[start:end]:  # a comment would go with it
+        if "\n" in text[start:end] and "#" in text[start:end]:  # would remove a comment
             return None
         whole = items[0] if is_item else f"[{', '.join(items)}]"
         return f"{text[:start]}{whole}{text[end:]}"
@@ -491,21 +491,23 @@ def _with_variables(
 
 
 def _without(text: str, parent: yaml.Node, index: int) -> str | None:
-    """The text without an entry of a mapping; None where a comment would go with it."""
+    """Return the text without an entry of a mapping; None if that removes a comment."""
     pairs: list[tuple[yaml.Node, yaml.Node]] = parent.value
     key, value = pairs[index]
     start, end = key.start_mark.index, end_of((key, value)).index
-    if value.start_mark.index == value.end_mark.index:  # marked on a later line, maybe
+    if (
+        value.start_mark.index == value.end_mark.index
+    ):  # an empty value, possibly marked on a later line
         end = key.end_mark.index + 1
     following = pairs[index + 1][0].start_mark.index if index + 1 < len(pairs) else None
     line = text[:start].rfind("\n") + 1
     if isinstance(parent, yaml.MappingNode) and parent.flow_style:
         before = end_of(pairs[index - 1]).index
         cut = (before, end) if following is None else (start, following)
-    elif text[line:start].strip() == "":  # the whole line, or lines
+    elif text[line:start].strip() == "":  # whole lines
         line_end = text.find("\n", end) + 1
         cut = (line, line_end or len(text))
-    elif following is not None:  # behind a dash: the next entry takes its place
+    elif following is not None:  # after a dash: the next entry moves there
         cut = (start, following)
     else:
         return None

@@ -1,4 +1,4 @@
-"""Values of a YAML file with their places, built from PyYAML's nodes under bounds."""
+"""Values of a YAML file with their locations, built from PyYAML's nodes within limits."""
 
 from __future__ import annotations
 
@@ -10,31 +10,31 @@ import yaml
 
 from vertex_training.errors import ConfigError, Location, Problem
 
-#: Bounds of a job file, so that no bytes take more than a second or 200 MB to judge. The largest
-#: legal request has 100,000 characters of arguments, and 100 variables in each of 4 pools.
+#: Limits of a file, so that checking takes at most a second and 200 MB. The largest valid request
+#: has 100,000 characters of arguments, and 100 variables in each of 4 pools.
 MAX_BYTES: Final = 500_000
 MAX_DEPTH: Final = 40
 MAX_NODES: Final = 20_000
-#: Characters of all values together, aliases expanded.
+#: Maximum characters of all values, with expanded aliases.
 MAX_TEXT: Final = 2 * MAX_BYTES
-#: The longest number accepted; YAML's own rules for numbers take quadratic time.
+#: Maximum length of a number, since YAML's patterns for numbers take quadratic time.
 MAX_NUMBER: Final = 40
-#: The longest key: fields and labels have less.
+#: Maximum length of a key.
 MAX_KEY: Final = 200
-#: Mistakes reported for one file. A file with more is no job file.
+#: Maximum number of reported mistakes per file.
 MAX_PROBLEMS: Final = 100
 
 
-#: Content of a value that could not be read; it stands among the document's problems.
+#: Content of an invalid value, which is among the document's problems.
 UNREADABLE: Final = object()
 
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """A value and where it stands. ``content`` is a scalar, a list or a dict of values, or
-    ``UNREADABLE`` if a problem was recorded for it.
+    """A value and its location.
 
-    ``text`` is a scalar as written, so that messages can show what YAML made of it.
+    ``content`` is a scalar, a list or dict of values, or ``UNREADABLE`` for an invalid value.
+    ``text`` is the original text of a scalar, for messages.
     """
 
     content: Any
@@ -42,10 +42,10 @@ class Value:
     column: int
     text: str = ""
     keys: dict[str, tuple[int, int]] | None = None
-    """Of a mapping: line and column of each key."""
+    """Line and column of each key of a mapping."""
 
     def plain(self) -> Any:
-        """The value without places: scalars, lists and dicts."""
+        """Return the value without locations: scalars, lists and dicts."""
         if isinstance(self.content, dict):
             return {key: value.plain() for key, value in self.content.items()}
         if isinstance(self.content, list):
@@ -56,30 +56,30 @@ class Value:
 def unreadable(
     rule: str, location: Location, what: str, value: str = "", hint: str = ""
 ) -> ConfigError:
-    """A file that cannot be read any further."""
+    """Build the error of a file that cannot be parsed further."""
     return ConfigError([Problem(what, value, hint, location=location, rule=rule)])
 
 
 def location_of(file: str, mark: Any) -> Location:
-    """A mark of PyYAML, of its parser in C or in Python, as a location."""
+    """Convert a mark of PyYAML to a location."""
     return Location(file, mark.line + 1, mark.column + 1)
 
 
 def too_deep(location: Location) -> ConfigError:
-    """Nested beyond the bound."""
-    what = f"nested more than {MAX_DEPTH} levels deep"
-    hint = "no job needs more than 10; does it hold itself?"
+    """Build the error of too deep nesting."""
+    what = f"the file is nested more than {MAX_DEPTH} levels deep"
+    hint = "use fewer levels, and check for an alias inside of its own anchor"
     return unreadable("too-deep", location, what, hint=hint)
 
 
 def too_much(location: Location) -> ConfigError:
-    """More values or characters than the bound."""
-    what = f"grows to more than {MAX_NODES:,} values or {MAX_TEXT:,} characters"
+    """Build the error of too many values or characters."""
+    what = f"the file expands to more than {MAX_NODES:,} values or {MAX_TEXT:,} characters"
     return unreadable("too-large", location, what, hint="use fewer aliases and values")
 
 
 class Builder:
-    """Turns PyYAML's nodes into values. Aliases are expanded, and counted."""
+    """Converter of PyYAML's nodes to values, which expands and counts aliases."""
 
     def __init__(self, file: str) -> None:
         self.file = file
@@ -88,9 +88,9 @@ class Builder:
         self._nodes = self._characters = 0
 
     def build(self, node: yaml.Node, depth: int) -> Value:
-        """The value of ``node``, which stands ``depth`` levels deep."""
+        """Convert ``node`` at a nesting depth to a value."""
         location = self._location(node)
-        if depth > MAX_DEPTH:  # also what an alias of its own parent runs into
+        if depth > MAX_DEPTH:  # also reached by an alias of its own parent
             raise too_deep(location)
         self._count(node, 1, len(node.value) if isinstance(node, yaml.ScalarNode) else 0)
         line, column = node.start_mark.line + 1, node.start_mark.column + 1
@@ -99,7 +99,7 @@ class Builder:
         if isinstance(node, yaml.MappingNode):
             content, keys = self._mapping(node, depth)
             return Value(content, line, column, keys=keys)
-        assert isinstance(node, yaml.ScalarNode)  # there is no other kind
+        assert isinstance(node, yaml.ScalarNode)  # the only other kind
         return Value(self._scalar(node), line, column, text=node.value)
 
     def _location(self, node: yaml.Node) -> Location:
@@ -120,10 +120,12 @@ class Builder:
             return node.value  # the API has no dates; `2026-01-31` was meant as text
         number = node.tag in ("tag:yaml.org,2002:int", "tag:yaml.org,2002:float")
         if not (number and len(node.value) > MAX_NUMBER):
-            # PyYAML lets whatever its conversions raise pass: `!!bool x` is a KeyError.
+            # PyYAML does not catch errors of its conversions: `!!bool x` is a KeyError.
             with contextlib.suppress(yaml.YAMLError, ArithmeticError, LookupError, ValueError):
                 return self._constructor.construct_object(node)
-        self._add("bad-value", node, "not a value YAML knows", node.tag, "quote it")
+        self._add(
+            "bad-value", node, "YAML cannot convert this value", node.tag, "put the value in quotes"
+        )
         return UNREADABLE
 
     def _mapping(
@@ -135,20 +137,21 @@ class Builder:
             name = key.value
             self._count(key, 1, len(name))
             if len(name) > MAX_KEY:
-                what = f"a key has at most {MAX_KEY} characters"
-                self._add("bad-key", key, what, name, "is a quote or a line break missing?")
+                what = f"the key is longer than {MAX_KEY} characters"
+                hint = "check for a missing quote or line break"
+                self._add("bad-key", key, what, name, hint)
                 continue
             if name in keys:
                 first = keys[name][0]
-                hint = f"the other stands in line {first}; YAML would silently keep one of them"
-                self._add("duplicate-key", key, "the same key twice", name, hint)
+                hint = f"remove one; the first is in line {first}"
+                self._add("duplicate-key", key, "this key is duplicated", name, hint)
             else:
                 content[name] = self.build(item, depth + 1)
                 keys[name] = (key.start_mark.line + 1, key.start_mark.column + 1)
         return content, keys
 
     def _pairs(self, node: yaml.MappingNode) -> list[tuple[yaml.ScalarNode, yaml.Node]]:
-        """Keys and values, with ``<<`` merged in: own keys win over merged ones."""
+        """Return pairs with ``<<`` merged; own keys override merged ones."""
         merged: list[tuple[yaml.Node, yaml.Node]] = []
         own: list[tuple[yaml.Node, yaml.Node]] = []
         for key, item in node.value:
@@ -160,8 +163,8 @@ class Builder:
                     self._count(item, len(source.value), 0)
                     merged += source.value
                 else:
-                    hint = "write <<: *NAME, where &NAME stands before a mapping"
-                    self._add("bad-merge", item, "<< merges mappings only", "", hint)
+                    hint = "write <<: *NAME, where &NAME marks a mapping"
+                    self._add("bad-merge", item, "<< supports only mappings", "", hint)
         pairs = self._plain(own)
         names = {key.value for key, _ in pairs}
         for key, item in self._plain(merged):
@@ -173,15 +176,15 @@ class Builder:
     def _plain(
         self, pairs: list[tuple[yaml.Node, yaml.Node]]
     ) -> list[tuple[yaml.ScalarNode, yaml.Node]]:
-        """The pairs whose key is text; a problem is recorded for each of the others."""
+        """Return the pairs with text keys; collect a problem for each other pair."""
         plain: list[tuple[yaml.ScalarNode, yaml.Node]] = []
         for key, item in pairs:
             if isinstance(key, yaml.ScalarNode):
                 plain.append((key, item))
             else:
-                self._add("bad-key", key, "a key must be plain text", "", "write `name: value`")
+                self._add("bad-key", key, "keys must be plain text", "", "write `name: value`")
         return plain
 
 
-# The safe loader in C is ten times as fast; not every build of PyYAML has it.
+# The C loader is ten times faster, but some builds of PyYAML lack it.
 Loader: Final = getattr(yaml, "CSafeLoader", yaml.SafeLoader)

@@ -1,15 +1,15 @@
-"""Consequences of a stack's settings, before anything exists. Pure.
+"""Plans that follow from a stack's settings. Pure.
 
 ===================  =================================================================
 ``network``          names, owners and grants of the network
-``firewalls``        what firewall rules let through
-``reservations``     the same for reservations, and what they cost
-``access``           who reaches what data, and through which accounts, by IAM and by access lists
-``grants``           every grant that the stack may make, and why
+``firewalls``        traffic that firewall rules allow
+``reservations``     names, owners, grants and costs of reservations
+``access``           access of members to data, directly or through accounts
+``grants``           every grant that the stack may make, with its reason
 ``external_grants``  grants that another team must make, as a table and as commands
 ``stack_grants``     grants for accounts, images, the key, ``members``, jobs and models
-``facts``            the stack as job files see it: ``${kind.name}``, and facts for their rules
-``serving``          model versions, and endpoints with what they serve
-``packages``         code below ``jobs/`` as a source distribution; files kept in buckets
+``facts``            values of ``${kind.name}`` in job files, and facts for their rules
+``serving``          model versions and endpoints
+``packages``         code below ``jobs/`` as a source distribution; files to upload to buckets
 ===================  =================================================================
 """

@@ -1,8 +1,8 @@
-"""Access of members to data, directly or as accounts: from IAM bindings and access lists. Pure.
+"""Access of members to data, from IAM bindings and access lists. Pure.
 
-A member that may act as an account reaches whatever the account reaches, and so on: an account may
-be a submitter too. What a member is granted on a project holds for everything in it. Who may submit
-jobs there reaches what a job does that names no account: it runs as Google's agent.
+A member that may act as an account has the account's access, transitively: an account may be a
+submitter too. A role on a project applies to all resources of the project. A member that may submit
+jobs has the access of Google's agent, which runs jobs without ``serviceAccount``.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any, Final
 from vertex_training.catalog.resource_types import DATASET, words_of_data
 from vertex_training.naming import BASIC_ROLES, PUBLIC_MEMBERS
 
-#: Roles on an account (or a project) by which a member acts as it.
+#: Roles on an account or project that let a member act as the account.
 #: https://docs.cloud.google.com/iam/docs/service-account-permissions
 ACTS_AS: Final = (
     "roles/iam.serviceAccountUser",
@@ -27,13 +27,13 @@ ACTS_AS: Final = (
     "roles/iam.workloadIdentityUser",
     *(role for role, verb in BASIC_ROLES.items() if verb == "writes"),
 )
-#: The account of a job that names none.
+#: Account of jobs without ``serviceAccount``.
 AGENT: Final = "Custom Code Service Agent"
-#: Roles on a project by which a member submits jobs.
+#: Roles on a project that let a member submit jobs.
 SUBMITS: Final = ("roles/aiplatform.user", "roles/aiplatform.admin")
-#: Role on a project -> the account that its holder uses without a right on it, and the account's
-#: rights to data of the project, as roles. Basic roles reach everything by themselves. Batch and
-#: Dataflow have no entry: they require a right to act as the account of the job (``ACTS_AS``).
+#: Role on a project -> account that the role lets a member use without a right on the account, and
+#: roles of this account on the project. Basic roles include all data. Batch and Dataflow have no
+#: entry: they require a right to act as the account of the job (``ACTS_AS``).
 #: https://docs.cloud.google.com/gemini-enterprise-agent-platform/machine-learning/general/access-control
 #: https://docs.cloud.google.com/build/docs/cloud-build-service-account
 #: https://docs.cloud.google.com/deployment-manager/docs/access-control
@@ -45,7 +45,7 @@ _AGENTS: Final = {
     ),
     "roles/deploymentmanager.editor": ("Google APIs Service Agent", ("roles/editor",)),
 }
-#: Beginning of a role on a project -> the data of that which it is about.
+#: Prefix of a role on a project -> data that the role gives access to.
 IN_PROJECT: Final = {
     "roles/storage.": "all buckets",
     "roles/secretmanager.": "all secrets",
@@ -54,7 +54,7 @@ IN_PROJECT: Final = {
     "roles/bigquery.admin": "all datasets",
     **dict.fromkeys(BASIC_ROLES, "everything"),
 }
-#: Role -> what it allows with data. Of other roles the name itself says it.
+#: Role -> verb for reports. Other roles are shown by name.
 VERBS: Final = {
     "roles/storage.objectViewer": "reads",
     "roles/storage.legacyObjectReader": "reads",
@@ -74,7 +74,7 @@ VERBS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Binding:
-    """A role of a member on a resource. ``kind`` is bucket, secret, account, project, …"""
+    """Role of a member on a resource. ``kind`` is bucket, secret, account, project, …"""
 
     member: str
     role: str
@@ -84,24 +84,24 @@ class Binding:
 
 @dataclass(frozen=True, slots=True, order=True)
 class Access:
-    """Rights of a member on a resource, and the accounts it acts as, in order."""
+    """Access of a member to a resource, with the accounts it acts as, in order."""
 
     member: str
     verb: str
     kind: str
     target: str
     through: tuple[str, ...] = ()
-    """Addresses of accounts, or names of ``_AGENTS``; empty if the member itself was granted it."""
+    """Addresses of accounts, or names from ``_AGENTS``; empty for a direct grant."""
 
 
 def reachable(bindings: Iterable[Binding]) -> set[Access]:
-    """All access to data that the bindings give, by the shortest way each."""
+    """Return all access to data from bindings, each by the shortest path."""
     held: defaultdict[str, list[Binding]] = defaultdict(list)
     for binding in bindings:
         held[binding.member].append(binding)
     accounts = {member.removeprefix("serviceAccount:") for member in held}
     accounts |= {
-        _address(b.target) for given in held.values() for b in given if b.kind == "account"
+        _address(b.target) for granted in held.values() for b in granted if b.kind == "account"
     }
     accesses: dict[tuple[str, str, str, str], Access] = {}
     kinds = words_of_data() | {"object"}
@@ -116,7 +116,7 @@ def reachable(bindings: Iterable[Binding]) -> set[Access]:
 
 
 def _in_project(binding: Binding) -> str:
-    """Return the data of a project that a role on it is about; empty if none."""
+    """Return the data that a role on a project gives access to; empty for other roles."""
     roles = IN_PROJECT.items() if binding.kind == "project" else ()
     data = next((data for start, data in roles if binding.role.startswith(start)), "")
     return data and f"{data} of project"
@@ -125,7 +125,7 @@ def _in_project(binding: Binding) -> str:
 def _walk(
     member: str, held: defaultdict[str, list[Binding]], accounts: set[str]
 ) -> Iterator[tuple[tuple[str, ...], Binding]]:
-    """Bindings of ``member`` and of all it may act as, nearest first; a circle ends."""
+    """Yield bindings of a member and of all accounts it may act as, nearest first."""
     seen = set[str]()
     queue: list[tuple[str, tuple[str, ...]]] = [(member, ())]
     while queue:
@@ -143,7 +143,7 @@ def _walk(
 
 
 def _impersonated(binding: Binding, accounts: set[str]) -> list[str]:
-    """Addresses of the accounts that a binding lets its member act as."""
+    """Return the addresses of accounts that a binding lets its member act as."""
     if binding.role not in ACTS_AS:
         return []
     if binding.kind == "account":
@@ -159,9 +159,9 @@ def _address(target: str) -> str:
 
 
 Inputs = Mapping[str, Any]
-#: Ends members that are a team of the project of their dataset.
+#: Suffix of members that are a team of the dataset's project.
 OWN_TEAM: Final = ":of the dataset's project"
-#: Role of an entry -> the role of IAM that it stands for, by what the list is of.
+#: Kind of an access list -> role of an entry -> equivalent IAM role.
 #: https://docs.cloud.google.com/bigquery/docs/reference/rest/v2/datasets and
 #: https://docs.cloud.google.com/storage/docs/access-control/iam#acls
 ROLES: Final = {
@@ -180,48 +180,48 @@ ROLES: Final = {
         "OWNER": "roles/storage.legacyObjectOwner",
     },
 }
-#: What a predefined ACL adds for others than the project's team:
+#: Entries that a predefined ACL adds beside the project's team:
 #: https://docs.cloud.google.com/storage/docs/access-control/lists#predefined-acl
 PREDEFINED: Final = {
     "publicRead": ("READER:allUsers",),
     "publicReadWrite": ("WRITER:allUsers",),
     "authenticatedRead": ("READER:allAuthenticatedUsers",),
 }
-#: A special group of a dataset, and a team of a project in an ACL -> kind of an IAM member.
+#: Special group of a dataset, or team of a project in an ACL -> kind of IAM member.
 _TEAMS: Final = {"Owners": "projectOwner", "Writers": "projectEditor", "Editors": "projectEditor",
                  "Readers": "projectViewer", "Viewers": "projectViewer"}  # fmt: skip
 _NAME: Final = re.compile(r"[\w.+%'&=~*@-]+")
 _PARTS: Final = ("projectId", "datasetId", "tableId", "routineId")
-#: Role of an entry without one, as of an authorized view.
+#: Role of entries without a role, such as authorized views.
 _NO_ROLE: Final = "access"
 
 
 @dataclass(frozen=True, slots=True)
 class ListedGrant:
-    """An entry of an access list. ``role`` and ``member`` may be signs for an unknown value."""
+    """Entry of an access list. ``role`` and ``member`` may be markers of unknown values."""
 
     role: Any
     member: Any
     kind: str
-    """dataset, bucket, object."""
+    """Kind of resource: dataset, bucket or object."""
     target: str
-    """Its name; of an object ``bucket/name``."""
+    """Name of the resource; ``bucket/name`` for an object."""
     condition: str = ""
 
 
 def listed_grants(token: str, inputs: Inputs) -> Iterator[ListedGrant]:
-    """Grants of a resource of this type outside of IAM; none of another type."""
+    """Yield the access list entries of a resource; nothing for types without a list."""
     if token in _LISTS:
         yield from _LISTS[token](inputs)
 
 
 def is_list(token: str) -> bool:
-    """Return whether resources of a type are or have an access list."""
+    """Return True if resources of a type are or have an access list."""
     return token in _LISTS
 
 
 def grants_alone(token: str) -> bool:
-    """Return whether a type is an access list and nothing else."""
+    """Return True if resources of a type are only an access list."""
     return token in _LISTS and token != DATASET
 
 
@@ -249,18 +249,18 @@ def _dataset_entry(entry: Inputs, target: str) -> Iterator[ListedGrant]:
         )
         if entry.get(key)
     ]  # fmt: skip
-    # https://docs.cloud.google.com/bigquery/docs/authorized-views: they read for who may use them.
+    # https://docs.cloud.google.com/bigquery/docs/authorized-views: users read through them.
     for key in ("view", "routine", "dataset", "authorizedDataset"):
-        if isinstance(given := entry.get(key), Mapping):
-            inner = given.get("dataset")
-            parts = inner if isinstance(inner, Mapping) else given
+        if isinstance(resource := entry.get(key), Mapping):
+            inner = resource.get("dataset")
+            parts = inner if isinstance(inner, Mapping) else resource
             names = [str(parts[part]) for part in _PARTS if part in parts]
             members.append(f"{key.removeprefix('authorized').lower()}:{'.'.join(names)}")
     yield from (ListedGrant(role, member, "dataset", target, when) for member in members)
 
 
 def _of_entity(kind: str, inputs: Inputs) -> Iterator[ListedGrant]:
-    """A resource that is one entry of an ACL."""
+    """Yield the grant of a resource that is one entry of an ACL."""
     entity = inputs.get("entity")
     if entity is not None:
         role = _role(kind, inputs.get("role") or _NO_ROLE)
@@ -268,9 +268,9 @@ def _of_entity(kind: str, inputs: Inputs) -> Iterator[ListedGrant]:
 
 
 def _of_acl_list(kind: str, inputs: Inputs) -> Iterator[ListedGrant]:
-    """A resource that is a whole ACL; of a bucket, beside what its new objects get."""
-    target, given = _target(kind, inputs), inputs.get("roleEntities")
-    entries = list(given) if isinstance(given, list) else [] if given is None else [given]
+    """Yield the grants of a resource that is a whole ACL, and of a bucket's default ACL."""
+    target, listed = _target(kind, inputs), inputs.get("roleEntities")
+    entries = list(listed) if isinstance(listed, list) else [] if listed is None else [listed]
     entries += PREDEFINED.get(str(inputs.get("predefinedAcl")), ())
     yield from _entries(kind, entries, target)
     yield from _entries("object", PREDEFINED.get(str(inputs.get("defaultAcl")), ()), f"{target}/*")
@@ -295,7 +295,7 @@ def _role(kind: str, role: Any) -> Any:
 
 
 def _of_acl(entity: Any) -> Any:
-    """The member that an entity of an ACL is, like ``user-kim@example.com``."""
+    """Convert an entity of an ACL, like ``user-kim@example.com``, to an IAM member."""
     if not isinstance(entity, str) or entity in PUBLIC_MEMBERS:
         return entity
     kind, dash, name = entity.partition("-")
@@ -307,7 +307,7 @@ def _of_acl(entity: Any) -> Any:
 
 def _member(kind: str, name: Any) -> Any:
     if not isinstance(name, str) or not _NAME.fullmatch(name):
-        return name  # a member as IAM has it, or a sign for a value that is known later
+        return name  # an IAM member, or a marker of an unknown value
     if kind == "user" and name.endswith(".gserviceaccount.com"):
         kind = "serviceAccount"
     if not kind and (team := _TEAMS.get(name.removeprefix("project"))):

@@ -1,9 +1,9 @@
-"""External grants: what other teams must do before jobs of this stack run. Pure.
+"""External grants: steps of other teams before jobs of this stack can run. Pure.
 
-The report has a table and commands that can be pasted. External are the grants in a host project
-that the stack does not manage, in the project of an existing attachment, DNS zone or reservation,
-on keys, repositories, buckets, secrets, accounts and BigQuery datasets of other projects.
-Beside them stands what the organization must allow.
+The report has a table and commands. Grants are external in a host project that the stack does not
+manage, in the project of an existing attachment, DNS zone or reservation, and on keys,
+repositories, buckets, secrets, accounts and BigQuery datasets of other projects. The report also
+lists required organization policies.
 """
 
 from __future__ import annotations
@@ -25,20 +25,20 @@ from vertex_training.plan.network import NetworkPlan
 from vertex_training.settings.model import Settings
 
 HEAD: Final = ("PROJECT", "ON", "ROLE", "TO")
-#: Type of a grant -> the command that makes it, where the resource has no location.
+#: Type of a grant -> gcloud command, for resources without a location.
 BY_NAME: Final = {
     ON_BUCKET: "storage buckets add-iam-policy-binding gs://{name} --project={project}",
     ON_SECRET: "secrets add-iam-policy-binding {name} --project={project}",
     ON_ACCOUNT: "iam service-accounts add-iam-policy-binding {name} --project={project}",
 }
-#: Which projects may own shared reservations; none until an administrator lists them.
+#: Organization policy that lists projects with shared reservations; empty by default.
 SHARING_POLICY: Final = "compute.sharedReservationsOwnerProjects"
 
 
 def report(settings: Settings, network: NetworkPlan | None, grants: Sequence[GrantRequest]) -> str:
-    """Table, reasons and commands; empty if there is nothing that others must do.
+    """Return table, reasons and commands; empty if other teams have nothing to do.
 
-    ``grants`` are all that the stack needs.
+    ``grants`` are all grants that the stack needs.
     """
     external = [grant for grant in grants if not grant.ours]
     steps = _steps(settings, network)
@@ -46,7 +46,7 @@ def report(settings: Settings, network: NetworkPlan | None, grants: Sequence[Gra
     if not external and not steps:
         return sharing
     projects = ", ".join(dict.fromkeys([*(g.project for g in external), *_host(settings)]))
-    lines = [f"The owners of {projects} must do this before jobs of this stack can run:", ""]
+    lines = [f"Before jobs of this stack can run, the owners of {projects} must grant:", ""]
     if external:
         lines += [*_table(external), "", *_reasons(external), ""]
     lines += [*steps, *(command(grant) for grant in external)]
@@ -54,8 +54,8 @@ def report(settings: Settings, network: NetworkPlan | None, grants: Sequence[Gra
 
 
 def command(grant: GrantRequest) -> str:
-    """The grant as a gcloud command."""
-    member = grant.member.replace("'", "'\"'\"'")  # one word to a shell, whatever is in it
+    """Return the command that makes a grant."""
+    member = grant.member.replace("'", "'\"'\"'")  # a single word for the shell
     to = f"--member='{member}' --role={grant.role}"
     if grant.type == ON_SUBNET:
         _, _, _, region, _, subnet = grant.resource.split("/")
@@ -89,9 +89,9 @@ def _host(settings: Settings) -> list[str]:
 
 
 def _sharing(settings: Settings) -> str:
-    """Return the permission of the organization that a shared reservation requires.
+    """Return the step that an organization administrator must take for shared reservations.
 
-    The list of projects that may is empty unless somebody fills it:
+    The list of allowed projects is empty by default:
     https://docs.cloud.google.com/compute/docs/instances/reservations-shared
     """
     owners = {
@@ -103,15 +103,15 @@ def _sharing(settings: Settings) -> str:
         return ""
     allowed = ", ".join(f"projects/{owner}" for owner in owners)
     return (
-        "An administrator of organization policies (roles/orgpolicy.policyAdmin) must let "
-        f"{', '.join(owners)} own shared reservations, or shareWith is refused:\n\n"
+        "Compute Engine refuses shareWith until an administrator of organization policies "
+        f"(roles/orgpolicy.policyAdmin) allows {', '.join(owners)} to own shared reservations:\n\n"
         f"{SHARING_POLICY} must allow {allowed}\n"
         f"gcloud org-policies describe {SHARING_POLICY} --organization=ORGANIZATION_ID --effective"
     )
 
 
 def _steps(settings: Settings, network: NetworkPlan | None) -> list[str]:
-    """Commands for what is no grant: the host's APIs, and the service project's place in it."""
+    """Return commands beside grants: enable the host's APIs, and attach the project."""
     if network is None or not _host(settings):
         return []
     [host] = _host(settings)
@@ -139,5 +139,5 @@ def _on(grant: GrantRequest) -> str:
 
 
 def _reasons(grants: Sequence[GrantRequest]) -> list[str]:
-    why = {g.role: reason(g.type, g.role) or "the stack file asks for it" for g in grants}
+    why = {g.role: reason(g.type, g.role) or "requested by the stack file" for g in grants}
     return [f"{role}: {text}" for role, text in why.items()]

@@ -1,4 +1,4 @@
-"""A stack as its job files see it: what ``${kind.name}`` stands for, and facts for their rules."""
+"""Facts about a stack for job files: values of ``${kind.name}``, and facts for rules."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ def stack_facts(
     network: NetworkPlan | None,
     reservations: Mapping[str, ReservationPlan],
 ) -> StackFacts:
-    """The stack as the rules see it. It depends on the config alone, as every grant does."""
+    """Return the facts for rules of job files; they depend only on the config."""
     names = settings.names
     email = {key: names.account_email(key) for key in settings.service_accounts}
     accounts = settings.service_accounts.items()
     buckets = {
-        # Grants on these two are the stack's own: jobs fetch packages, and never see the records.
+        # Jobs may read packages, and never records.
         names.bucket(naming.STAGING): BucketFacts(readers=frozenset(email.values())),
         names.bucket(naming.CONTROL): BucketFacts(),
     }
@@ -60,7 +60,7 @@ def stack_facts(
 
 
 def file_defaults(settings: Settings) -> FileDefaults:
-    """Values that the stack adds where a job file has none."""
+    """Return the stack's default values for job files."""
     job_defaults = settings.job_defaults
     fields = {
         ("serviceAccount",): job_defaults.service_account,
@@ -98,13 +98,13 @@ def _reservation(plan: ReservationPlan) -> ReservationFacts:
 
 
 def job_limits(settings: Settings) -> JobLimits:
-    """The stack's limits as the rules of single jobs take them."""
+    """Convert the stack's limits for rules of single jobs."""
     limits = settings.limits
     return _job_limits(limits, limits.in_usd and not limits.allow_unpriced, "limits")
 
 
 def account_limits(settings: Settings) -> dict[str, JobLimits]:
-    """The limits of teams, by the address of each account that has a team."""
+    """Return the limits of teams by address of the account."""
     result: dict[str, JobLimits] = {}
     for key, account in settings.service_accounts.items():
         if team := settings.teams.get(account.team or ""):
@@ -131,9 +131,9 @@ def reference_table(
     packages: Mapping[str, Package],
     snapshots: Mapping[str, SnapshotRequest],
 ) -> dict[str, Any]:
-    """All references of the stack: text, or a mapping where a whole message is meant.
+    """Return the values of all references: texts, or mappings for whole messages.
 
-    ``packages`` are the built ones, by their key.
+    ``packages`` are built packages by key.
     """
     names = settings.names
     known: dict[str, Any] = {
@@ -170,18 +170,18 @@ def reference_table(
 
 
 def image_uri(settings: Settings, key: str, image: Image) -> str | UnknownValue:
-    """The image by digest; unknown while nothing was built of its context."""
+    """Return the image by digest; an unknown value before the first build."""
     if image.uri or image.digest:
         return image.uri or f"{settings.names.image(key)}@{image.digest}"
     command = f"vt images build {key} --stack {settings.stack}"
-    return UnknownValue(f"no image was built of {image.context} yet: {command}")
+    return UnknownValue(f"the image of {image.context} is not built yet: run {command}")
 
 
 def package_object(package: Package) -> str:
-    """Name of a package's object in the staging bucket."""
+    """Return the name of a package's object in the staging bucket."""
     return f"packages/{package.file}"
 
 
 def package_uri(settings: Settings, package: Package) -> str:
-    """Return the location of the package for the job."""
+    """Return the URI of a package."""
     return f"gs://{settings.names.bucket(naming.STAGING)}/{package_object(package)}"

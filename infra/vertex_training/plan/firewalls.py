@@ -1,6 +1,6 @@
-"""Traffic that a firewall rule allows, and whether its other end is any address. Pure.
+"""Detect firewall rules that allow traffic with any address. Pure.
 
-A module of its own: policy packs read it, whose environment lacks what stack files are read with.
+A separate module for policy packs, whose environment lacks the packages to read stack files.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any, Final, Literal
 
 Block = ipaddress.IPv4Network | ipaddress.IPv6Network
 Direction = Literal["INGRESS", "EGRESS"]
-#: Ranges with every address: what a rule without ranges holds for.
+#: Ranges with every address: default of a rule without ranges.
 ANYWHERE: Final = ("0.0.0.0/0", "::/0")
 #: Half of the addresses of the internet; all of IPv6 are in ``2000::/3``:
 #: https://www.iana.org/assignments/ipv6-address-space
@@ -19,9 +19,9 @@ _HALF: Final = {4: 2**31, 6: 2**124}
 
 
 def open_ranges(inputs: Mapping[str, Any] | None, direction: Direction) -> tuple[str, ...]:
-    """Ranges by which an enabled rule of this direction lets any address through; empty if none.
+    """Return ranges by which an enabled rule of this direction admits any address; or empty.
 
-    A rule without sources or destinations holds for all:
+    A rule without sources or destinations applies to all:
     https://docs.cloud.google.com/firewall/docs/firewalls
     """
     if not inputs or not _allows(inputs):
@@ -36,9 +36,9 @@ def open_ranges(inputs: Mapping[str, Any] | None, direction: Direction) -> tuple
 
 
 def reaches_anywhere(inputs: Mapping[str, Any] | None) -> bool:
-    """Return whether a rule opens machines to any address: outward, or inward of all machines.
+    """Return True if a rule allows egress to any address, or ingress to all machines.
 
-    An ingress rule without ranges of destinations is for the machines that it is about.
+    An ingress rule without destination ranges applies to its target machines.
     """
     if not inputs or not _allows(inputs):
         return False
@@ -46,23 +46,23 @@ def reaches_anywhere(inputs: Mapping[str, Any] | None) -> bool:
 
 
 def _allows(inputs: Mapping[str, Any]) -> bool:
-    """Return whether the rule is enabled and allows traffic."""
+    """Return True if the rule is enabled and allows traffic."""
     return bool(inputs.get("allows")) and inputs.get("disabled") is not True
 
 
 def covering(ranges: Any) -> tuple[str, ...]:
-    """Those of a rule's ranges that have as many addresses as half of the internet, or more.
+    """Return the ranges that have at least half of the internet's addresses.
 
-    Alone, or else together: whoever may not name ``0.0.0.0/0`` names its two halves. Empty if they
-    have less, or are not known yet.
+    Ranges count alone, or else together, since ``0.0.0.0/0`` can be written as two halves. Empty if
+    the ranges have fewer addresses, or are unknown.
 
     >>> covering(["10.0.0.0/8", "2000::/3"]), covering(["0.0.0.0/2", "192.0.0.0/2", "10.0.0.1"])
     (('2000::/3',), ('0.0.0.0/2', '192.0.0.0/2', '10.0.0.1'))
     """
-    blocks = [(str(text), found) for text in _listed(ranges) if (found := _block(text))]
+    blocks = [(str(text), parsed) for text in _listed(ranges) if (parsed := _block(text))]
     if alone := tuple(text for text, block in blocks if _is_half([block])):
         return alone
-    versions = [[each for each in blocks if each[1].version == version] for version in (4, 6)]
+    versions = [[item for item in blocks if item[1].version == version] for version in (4, 6)]
     together = (same for same in versions if same and _is_half([block for _, block in same]))
     return tuple(text for same in together for text, _ in same)
 
@@ -75,7 +75,7 @@ def _block(text: Any) -> Block | None:
     try:
         return ipaddress.ip_network(str(text), strict=False)
     except ValueError:
-        return None  # a value that is known later
+        return None  # an unknown value
 
 
 def _is_half(blocks: Sequence[Any]) -> bool:

@@ -1,8 +1,7 @@
-"""Every grant that the stack may make, with its type of resource and its reason. Pure.
+"""Every grant that the stack may make, by type of resource, with its reason. Pure.
 
-A :class:`GrantRequest` that is not in this table cannot be made, unless the stack file asks for it
-by name. Reviews show the reasons from here. ``narrowest`` gives the reason why a grant on a project
-cannot be narrower.
+A :class:`GrantRequest` must be in this table, unless the stack file requests the role by name.
+Reviews print the reasons. ``narrowest`` is the reason for a grant on a whole project.
 """
 
 from __future__ import annotations
@@ -33,24 +32,24 @@ USE_KEY: Final = "roles/cloudkms.cryptoKeyEncrypterDecrypter"
 SEE_RESERVATION: Final = "roles/compute.viewer"
 READ_TABLES: Final = "roles/bigquery.readSessionUser"
 
-#: Type of the component that makes the grants which a stack file asks for by name.
+#: Type of the component with grants that a stack file requests by name.
 EXTRA_GRANTS: Final = "vertextraining:iam:ExtraGrants"
 
 
 @dataclass(frozen=True, slots=True)
 class AllowedGrant:
-    """A grant that the stack may make: ``type`` is the token of the resource that makes it."""
+    """A grant that the stack may make; ``type`` is the token of its resource."""
 
     type: str
     role: str
     why: str
     source: str
     narrowest: str = ""
-    """Of a grant on a project: why nothing narrower will do."""
+    """Reason for a grant on a project: why a narrower grant is impossible."""
 
 
 ALLOWED: Final = tuple(AllowedGrant(**row) for row in catalog.load("grants.yaml")["allowed"])
-#: Grants that no stack makes: owners of other projects make them where an account is theirs.
+#: Grants that only owners of other projects make, on their accounts.
 EXTERNAL: Final = tuple(AllowedGrant(**row) for row in catalog.load("grants.yaml")["external"])
 
 _BY_KIND: Final = {(grant.type, grant.role): grant for grant in ALLOWED}
@@ -58,7 +57,7 @@ _BY_KIND: Final = {(grant.type, grant.role): grant for grant in ALLOWED}
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """Condition of a grant: CEL, and its title."""
+    """Condition of a grant: title and CEL expression."""
 
     title: str
     expression: str
@@ -69,42 +68,42 @@ class GrantRequest:
     """A grant that a stack needs.
 
     Raises:
-        ValueError: the table has no row for it, and the stack file does not ask for it by name.
+        ValueError: the table lacks the grant, and the stack file does not request the role.
     """
 
     key: str
-    """Ends the name of its resource; unique in a component."""
+    """Suffix of the resource name; unique in a component."""
     type: str
-    """Token of the resource that makes it."""
+    """Type token of the grant's resource."""
     role: str
     member: str
     project: str
     resource: str = ""
-    """Full name of the subnet, key, repository, bucket (``b/NAME``), secret, account or dataset it
-    is on; without it, it is on the project."""
+    """Full name of the granted subnet, key, repository, bucket (``b/NAME``), secret, account or
+    dataset; empty for a grant on the project."""
     ours: bool = True
-    """True if the stack creates it; otherwise the owner of the project must."""
+    """True if the stack makes the grant; otherwise the owner of the project must."""
     asked_for: bool = False
-    """True if the stack file asks for this role by name."""
+    """True if the stack file requests the role by name."""
     condition: Condition | None = None
 
     def __post_init__(self) -> None:
         if not self.asked_for and not reason(self.type, self.role):
-            raise ValueError(f"{self.role} by {self.type} is in no row of ALLOWED")
+            raise ValueError(f"table ALLOWED has no row for {self.role} with {self.type}")
 
     @property
     def place(self) -> str:
-        """Return the resource that the grant is on."""
+        """Return the granted resource."""
         return self.resource or f"projects/{self.project}"
 
 
 def find(type_token: str, role: str) -> AllowedGrant | None:
-    """The row for a grant of ``role`` made by a resource of this type; None if there is none."""
+    """Return the row for a role and type of grant; None without a row."""
     return _BY_KIND.get((type_token, role))
 
 
 def reason(type_token: str, role: str) -> str:
-    """Return why the stack or another team grants ``role`` on a resource of this type; else empty.
+    """Return the reason for granting ``role`` by this type of grant; empty without a row.
 
     >>> reason("gcp:projects/iAMMember:IAMMember", "roles/editor")
     ''

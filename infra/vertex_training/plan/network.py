@@ -1,8 +1,8 @@
-"""The network of a stack, derived from its settings: names, owners, grants. Pure.
+"""Plan of a stack's network from its settings: names, owners, grants. Pure.
 
-Components, references and rules all use this plan, so a preview, ``vt check`` and the cloud mean
-the same network. ``stack_rules.network`` reports contradictory settings; this module
-assumes that there are none.
+Components, references and rules share this plan, so that a preview, ``vt check`` and the cloud
+agree on the network. ``stack_rules.network`` reports contradictory settings; this module assumes
+consistent ones.
 """
 
 from __future__ import annotations
@@ -22,33 +22,33 @@ from vertex_training.settings.network import Network, SharedVpc
 
 @dataclass(frozen=True, slots=True)
 class NetworkPlan:
-    """The network of a stack that has one."""
+    """Network of a stack."""
 
     mode: Literal["peering", "psc"]
     project: str
     """Id of the project that owns the network."""
     name: str
-    """The network's short name."""
+    """Short name of the network."""
     path: str
-    """``projects/NUMBER/global/networks/NAME``, as jobs take it; empty if no number is known."""
+    """Name for jobs: ``projects/NUMBER/global/networks/NAME``; empty without a project number."""
     subnet: str
-    """``projects/P/regions/R/subnetworks/NAME``; empty without one."""
+    """``projects/P/regions/R/subnetworks/NAME``; empty without a subnet."""
     attachment: str
-    """``projects/P/regions/R/networkAttachments/NAME``; empty in peering."""
+    """``projects/P/regions/R/networkAttachments/NAME``; empty with peering."""
     ranges: Mapping[str, str]
-    """Names of the reserved ranges by their key."""
+    """Names of reserved ranges by key."""
     dns_peering: tuple[Mapping[str, str], ...]
-    """As ``pscInterfaceConfig.dnsPeeringConfigs`` takes them."""
+    """Entries of ``pscInterfaceConfig.dnsPeeringConfigs``."""
     host: SharedVpc | None
 
     @property
     def id(self) -> str:
-        """``projects/PROJECT/global/networks/NAME``, as resources take it."""
+        """Return the name for resources: ``projects/PROJECT/global/networks/NAME``."""
         return f"projects/{self.project}/global/networks/{self.name}"
 
     @property
     def interface(self) -> dict[str, Any]:
-        """``pscInterfaceConfig`` of a job."""
+        """Return ``pscInterfaceConfig`` of a job."""
         result: dict[str, Any] = {"networkAttachment": self.attachment}
         if self.dns_peering:
             result["dnsPeeringConfigs"] = [dict(config) for config in self.dns_peering]
@@ -56,7 +56,7 @@ class NetworkPlan:
 
     @property
     def references(self) -> dict[str, Any]:
-        """Return the values that job files may refer to, by name."""
+        """Return the values of references to the network in job files."""
         if self.mode == "psc":
             return {"network.attachment": self.attachment, "network.interface": self.interface}
         named = {f"network.ranges.{key}": name for key, name in self.ranges.items()}
@@ -64,7 +64,7 @@ class NetworkPlan:
 
 
 def plan_network(settings: Settings) -> NetworkPlan | None:
-    """The network of the stack, or None if its jobs use none."""
+    """Plan the network of the stack; None if its jobs use no network."""
     network, names, host = settings.network, settings.names, settings.shared_vpc
     if network.mode == "none":
         return None
@@ -97,22 +97,22 @@ def plan_network(settings: Settings) -> NetworkPlan | None:
 
 
 def owner(settings: Settings) -> tuple[str, str]:
-    """Id and number of the project that owns the network; an empty number is not known.
+    """Return id and number of the network's project; an unknown number is empty.
 
-    An existing network may be named with its project's id or number.
+    The name of an existing network may have its project's id or number.
     """
     host, known = settings.shared_vpc, _numbers(settings)
     if not settings.network.existing:
         project = host.host_project if host else settings.project
         return project, known[project]
-    given = settings.network.existing.split("/")[1]
-    if given.isdecimal():
-        return _project_of(settings, settings.network.existing), given
-    return given, known.get(given, "")
+    id_or_number = settings.network.existing.split("/")[1]
+    if id_or_number.isdecimal():
+        return _project_of(settings, settings.network.existing), id_or_number
+    return id_or_number, known.get(id_or_number, "")
 
 
 def _numbers(settings: Settings) -> dict[str, str]:
-    """Id of each project whose number is known -> that number."""
+    """Return known project numbers by project id."""
     known = {settings.project: settings.project_number}
     if host := settings.shared_vpc:
         known[host.host_project] = host.host_project_number
@@ -120,24 +120,30 @@ def _numbers(settings: Settings) -> dict[str, str]:
 
 
 def _project_of(settings: Settings, path: str) -> str:
-    """Id of the project in a resource name, which may have its number; the number if unknown."""
-    given = path.split("/")[1]
-    return next((id_ for id_, number in _numbers(settings).items() if number == given), given)
+    """Return the id of the project in a resource name; its number if the id is unknown."""
+    id_or_number = path.split("/")[1]
+    return next(
+        (id_ for id_, number in _numbers(settings).items() if number == id_or_number), id_or_number
+    )
 
 
 def _attachment(network: Network, names: Names) -> str:
-    made = f"projects/{names.project}/regions/{names.region}/networkAttachments/{names.network()}"
-    return network.attachment.existing or made
+    created = (
+        f"projects/{names.project}/regions/{names.region}/networkAttachments/{names.network()}"
+    )
+    return network.attachment.existing or created
 
 
 def network_grants(settings: Settings, network: NetworkPlan | None) -> list[GrantRequest]:
-    """Every grant that the stack's network needs, the other team's among them."""
+    """Return every grant that the network needs, including those of other teams."""
     if network is None:
         return []
     host = settings.shared_vpc
     managed = {settings.project, *([host.host_project] if host and host.manage_host else [])}
-    found = _of_psc(settings, network) if network.mode == "psc" else _of_peering(settings, network)
-    return [dataclasses.replace(grant, ours=grant.project in managed) for grant in found]
+    requests = (
+        _of_psc(settings, network) if network.mode == "psc" else _of_peering(settings, network)
+    )
+    return [dataclasses.replace(grant, ours=grant.project in managed) for grant in requests]
 
 
 def _of_psc(settings: Settings, plan: NetworkPlan) -> Iterator[GrantRequest]:
@@ -159,7 +165,7 @@ def _of_peering(settings: Settings, plan: NetworkPlan) -> Iterator[GrantRequest]
 
 
 def _users(settings: Settings, plan: NetworkPlan, agent: str) -> Iterator[GrantRequest]:
-    """Users of the host's network: of the subnet, or of the project where there is none."""
+    """Yield grants to use the host's network: on the subnet, or without one on the project."""
     type_ = ON_SUBNET if plan.subnet else ON_PROJECT
     project = _project_of(settings, plan.subnet) if plan.subnet else plan.project
     role, subnet = grants.NETWORK_USER, plan.subnet

@@ -1,10 +1,10 @@
-"""Code below ``jobs/`` as a deterministic source distribution; objects kept in buckets. Pure.
+"""Code below ``jobs/`` as a deterministic source distribution; objects of buckets. Pure.
 
-The file's name carries a digest of the content, so new code is a new object in the bucket, a job
-file's ``${packages.x}`` changes with it, and a running job keeps the code it was started with.
+The file's name contains a digest of the content. So new code is a new object in the bucket, the
+value of ``${packages.x}`` changes, and a running job keeps its code.
 
-A folder of objects stands for its files: ``samples: jobs/data`` keeps ``samples/titanic.csv``.
-Every object is a resource of the stack, so folders are bounded; data belongs into a bucket by
+A folder of objects stands for its files: ``samples: jobs/data`` uploads ``samples/titanic.csv``.
+Every object is a resource of the stack, so the size of folders is limited; upload data with
 ``vt data``.
 """
 
@@ -25,22 +25,20 @@ from packaging.requirements import InvalidRequirement, Requirement
 
 from vertex_training.errors import ConfigError, Location, Problem
 
-#: Never part of a package: caches and what builds leave behind; hidden files are none either.
+#: Folders that are never packaged, like hidden files: caches and results of builds.
 SKIPPED: Final = ("__pycache__", "build", "dist")
-#: What google-github-actions/auth leaves in a workflow's checkout.
+#: Credentials that google-github-actions/auth writes to a workflow's checkout.
 CREDENTIALS: Final = re.compile(r"gha-creds-.*\.json\Z")
-#: What an image is built from beside the code: ``vt images build`` reads it, and no job.
+#: Files for ``vt images build``, which jobs do not read.
 IMAGE_FILES: Final = re.compile(r"Dockerfile(\..*)?\Z|.*\.(lock|in)\Z")
 #: pip's own rule: a # begins a comment only at the start of a line or after a space.
 COMMENT: Final = re.compile(r"(?:^|\s)#.*")
 REQUIREMENTS: Final = "requirements.txt"
-_OUT: Final = "is a link out of the package"
-_COPY: Final = "copy what it leads to"
-HINT: Final = (
-    "list the requirements themselves, like numpy==1.26.4; what needs an index goes into an image"
-)
-#: setup.py and not pyproject.toml: the pip of the older prebuilt images takes both, but builds
-#: the latter in an isolated environment that it downloads first.
+_OUT: Final = "this symbolic link leads out of the package"
+_COPY: Final = "replace the link by a copy of its target"
+HINT: Final = "list requirements like numpy==1.26.4; for other options of pip, build an image"
+#: setup.py instead of pyproject.toml, since the pip of older prebuilt images builds the latter in
+#: an isolated environment, which it downloads.
 SETUP: Final = """\
 from setuptools import setup
 
@@ -57,20 +55,20 @@ setup(
 
 @dataclass(frozen=True, slots=True)
 class Package:
-    """A built source distribution. ``file`` is its name in the bucket, with the digest in it."""
+    """A built source distribution. ``file`` is its name in the bucket, with a digest."""
 
     name: str
     file: str
     content: bytes
     modules: frozenset[str] = frozenset()
-    """Modules that ``python -m`` can run of it, as ``pythonModule`` is written."""
+    """Modules that ``python -m`` can run, in the form of ``pythonModule``."""
 
 
 def build_all(paths: Mapping[str, str], root: Path) -> dict[str, Package]:
-    """Packages by name from paths below ``root``.
+    """Build packages by name from paths below ``root``.
 
     Raises:
-        ConfigError: with every path that has no code or cannot be packaged.
+        ConfigError: paths have no code or cannot be packaged; lists all.
     """
     packages: dict[str, Package] = {}
     problems: list[Problem] = []
@@ -89,13 +87,12 @@ def build(name: str, path: Path, where: str = "") -> Package:
 
     A folder ``jobs/titanic`` of package ``titanic`` is imported as ``titanic``, a script
     ``train.py`` as ``train``. ``requirements.txt`` in the folder, or ``NAME.requirements.txt``
-    beside the script, becomes what pip installs with it.
+    beside the script, lists the package's dependencies.
 
-    ``where`` stands in messages for the path, which starts with the folder of the checkout.
+    ``where`` is the path in messages.
 
     Raises:
-        ConfigError: there is no code at ``path``, a link in it leads elsewhere, or a line of the
-            requirements is none.
+        ConfigError: ``path`` has no code, a link leads out, or a requirement is invalid.
     """
     listed = (path if path.is_dir() else path.parent) / (
         REQUIREMENTS if path.is_dir() else f"{path.stem}.{REQUIREMENTS}"
@@ -106,9 +103,9 @@ def build(name: str, path: Path, where: str = "") -> Package:
         raise ConfigError(problems)
     files = dict(_files(path))
     if not any(member.endswith(".py") for member in files):
-        what = "has no Python files" if path.is_dir() else "is no Python file"
+        what = "this folder has no Python files" if path.is_dir() else "this is not a Python file"
         location = Location(where or path.name)
-        hint = "name a folder or a script"
+        hint = "name a folder with Python files or a .py file"
         raise ConfigError([Problem(what, hint=hint, location=location)])
     requires = _requirements(listed, at) if listed.is_file() else []
     code = [member for member in files if member.endswith(".py")]
@@ -120,14 +117,14 @@ def build(name: str, path: Path, where: str = "") -> Package:
     if problems := list(_too_long(f"{name}-0.0.0", files, PurePath(where or path.name).parent)):
         raise ConfigError(problems)
     archive = _archive(f"{name}-0.0.0", members)
-    # Of the archive before compression: zlib's output differs between its versions.
+    # Digest before compression, whose output differs between versions of zlib.
     digest = hashlib.sha256(archive).hexdigest()[:16]
     content = _compressed(archive)
     return Package(name, f"{name}-{digest}.tar.gz", content, _runnable(code))
 
 
 def _runnable(code: list[str]) -> frozenset[str]:
-    """Modules that can be run, by their dotted names.
+    """Return the dotted names of modules that can be run.
 
     >>> sorted(_runnable(["a/__init__.py", "a/__main__.py", "a/task.py"]))
     ['a', 'a.__main__', 'a.task']
@@ -138,7 +135,7 @@ def _runnable(code: list[str]) -> frozenset[str]:
 
 
 def _files(path: Path) -> Iterator[tuple[str, bytes]]:
-    """Members of the package: path inside it -> content."""
+    """Yield path and content of the package's members."""
     if path.is_file():
         if path.suffix == ".py":
             yield path.name, path.read_bytes()
@@ -148,10 +145,10 @@ def _files(path: Path) -> Iterator[tuple[str, bytes]]:
 
 
 def files_below(folder: Path) -> Iterator[tuple[str, bytes]]:
-    """Files of a folder that are code: path inside it -> content, in a fixed order.
+    """Yield path and content of a folder's code files, in a fixed order.
 
-    A folder in it with a Dockerfile of its own is another program: what serves the model, say. An
-    edit of that trains nothing anew.
+    An inner folder with its own Dockerfile is another program, such as one that serves the model.
+    It is not part of the package, so that editing it does not run the job again.
     """
     files = sorted(folder.rglob("*"))
     others = {file.parent for file in files if file.name == "Dockerfile"} - {folder}
@@ -162,7 +159,7 @@ def files_below(folder: Path) -> Iterator[tuple[str, bytes]]:
 
 
 def sources(path: Path, shown: str) -> Iterator[str]:
-    """The files that the package of ``path`` is made of; ``shown`` stands in messages for it."""
+    """Yield the source files of the package at ``path``; ``shown`` is the path in messages."""
     if path.is_dir():
         yield from (f"{shown}/{name}" for name, _ in files_below(path))
         return
@@ -176,9 +173,9 @@ def _skipped(inside: PurePath) -> bool:
 
 
 def _links_elsewhere(path: Path, where: str, listed: Path, at: str) -> Iterator[Problem]:
-    """Links by which files from outside would be packed, or a folder's would be missing.
+    """Yield symbolic links that lead out of the package, or to folders.
 
-    ``listed`` are the requirements, ``at`` as messages call them: beside a script, not below it.
+    ``listed`` is the requirements file, ``at`` its path in messages.
     """
     if path.is_dir():
         yield from _links_out_of(path, where)
@@ -195,17 +192,19 @@ def _links_out_of(folder: Path, where: str) -> Iterator[Problem]:
             and not _skipped(inside)
             and (file.is_dir() or not file.resolve().is_relative_to(home))
         ):
-            what = "is a link to a folder" if file.is_dir() else _OUT
+            what = "symbolic links to folders are not packaged" if file.is_dir() else _OUT
             location = Location(f"{where}/{inside.as_posix()}")
             yield Problem(what, hint=_COPY, location=location)
 
 
 def _requirements(file: Path, where: str) -> list[str]:
-    """Return the entries of ``install_requires``: requirements alone, without pip's options."""
+    """Return the entries of ``install_requires``: requirements without options of pip."""
     try:
         text = file.read_text("utf-8-sig")
     except UnicodeDecodeError:
-        problem = Problem("is not UTF-8", hint="save it as UTF-8", location=Location(where))
+        problem = Problem(
+            "this file is not UTF-8 text", hint="save it as UTF-8", location=Location(where)
+        )
         raise ConfigError([problem]) from None
     numbered = enumerate(text.splitlines(), start=1)
     lines = {number: COMMENT.sub("", line).strip() for number, line in numbered}
@@ -221,28 +220,30 @@ def _requirements(file: Path, where: str) -> list[str]:
 
 
 def _requirement_problems(line: str) -> Iterator[str]:
-    """Return the mistake in a line of requirements. Never the line: it may have a password."""
+    """Yield the mistake in a line of requirements, without the line, which may have a password."""
     if line.startswith("-"):
-        yield f"a package takes no {re.split('[ =]', line)[0]} of pip's"
+        yield f"packages do not support pip's option {re.split('[ =]', line)[0]}"
         return
     try:
         Requirement(line)
     except InvalidRequirement as invalid:
-        yield f"not a requirement: {str(invalid).splitlines()[0]}"
+        yield f"this line is not a valid requirement: {str(invalid).splitlines()[0]}"
 
 
 def _too_long(root: str, files: Mapping[str, bytes], folder: PurePath) -> Iterator[Problem]:
-    """Files whose paths the header of a tar has no room for."""
+    """Yield a problem for each path that is too long for the header of a tar file."""
     for member in files:
         try:
             tarfile.TarInfo(f"{root}/{member}").tobuf(tarfile.USTAR_FORMAT)
         except ValueError:
             location = Location((folder / member).as_posix())
-            yield Problem("is too long a path for a package", hint="shorten it", location=location)
+            yield Problem(
+                "this path is too long for a package", hint="shorten the path", location=location
+            )
 
 
 def _archive(root: str, files: dict[str, bytes]) -> bytes:
-    """A tar without anything that depends on when, where or by whom it was made."""
+    """Return a reproducible tar archive: no times, owners or other metadata."""
     plain = io.BytesIO()
     with tarfile.open(fileobj=plain, mode="w", format=tarfile.USTAR_FORMAT) as tar:
         for member, content in sorted(files.items()):
@@ -259,23 +260,22 @@ def _compressed(archive: bytes) -> bytes:
     return packed.getvalue()
 
 
-#: Files of all folders of a bucket together: each is a resource, which every preview compares.
+#: Maximum files in all folders of a bucket: each is a resource that every preview compares.
 MOST_FILES: Final = 200
-#: Their bytes: every preview reads and hashes them.
+#: Maximum bytes of these files, which every preview reads and hashes.
 MOST_BYTES: Final = 50 * 1024 * 1024
-#: Never kept: hidden files may hold secrets, caches are of one machine.
+#: Never uploaded, like hidden files, which may contain secrets.
 SKIPPED_FOLDER: Final = "__pycache__"
-#: Bytes of an object's name in UTF-8, and how none begins.
+#: Maximum bytes of an object's name in UTF-8, and a forbidden prefix.
 #: Source: docs.cloud.google.com/storage/docs/objects#naming
 MAX_NAME: Final = 1024
 REFUSED_PREFIX: Final = ".well-known/acme-challenge/"
 
 
 def kept_objects(objects: Mapping[str, str], root: Path) -> dict[str, str]:
-    """Object name -> file in the checkout, with folders as their files. Both have ``/``.
+    """Return files of the checkout by object name, with folders expanded to their files.
 
-    Folders that are too large or have none of them are mistakes:
-    ``vertex_training.stack_rules.files``.
+    ``vertex_training.stack_rules.files`` reports empty and too large folders.
     """
     result: dict[str, str] = {}
     for name, file in objects.items():
@@ -298,23 +298,25 @@ def prefix_of(name: str) -> str:
 
 
 def name_problem(name: str) -> str | None:
-    """Return why Cloud Storage refuses an object name, or no client can read it; else None.
+    """Return the mistake in an object name; None for a valid name.
 
     >>> name_problem("a/b.csv"), name_problem("..")
-    (None, "cannot be an object's name")
+    (None, 'this object name is not allowed')
     """
     if name in ("", ".", "..") or name.startswith(REFUSED_PREFIX) or not name.isprintable():
-        return "cannot be an object's name"
+        return "this object name is not allowed"
     size = len(name.encode())
-    return f"has {size} bytes, more than {MAX_NAME}" if size > MAX_NAME else None
+    return (
+        f"this object name has {size} bytes, the limit is {MAX_NAME}" if size > MAX_NAME else None
+    )
 
 
 def object_files(folder: Path) -> Iterator[str]:
-    """Files of a folder that are kept, by their paths inside; at most one more than may be."""
+    """Yield the relative paths of a folder's files to upload, up to the limit plus one."""
     count = 0
     for here, folders, files in os.walk(folder):
         folders[:] = sorted(name for name in folders if not _is_skipped(name))
-        # A link to a folder is not followed: it is named as a file, and refused as none.
+        # A link to a folder is not followed, but reported like a file, and refused.
         links = [name for name in folders if (Path(here) / name).is_symlink()]
         for name in sorted([*files, *links]):
             if _is_skipped(name) or CREDENTIALS.match(name):
@@ -326,21 +328,21 @@ def object_files(folder: Path) -> Iterator[str]:
 
 
 def folder_problem(folder: Path) -> tuple[str, str] | None:
-    """Return the mistake in a folder of objects, and the fix; None if there is none."""
+    """Return problem and hint of a folder of objects; None for a valid folder."""
     files, home = list(object_files(folder)), folder.resolve()
     if not files:
-        return "has no files that are kept", "hidden files and caches are left out"
+        return "the folder has no files to upload", "hidden files and caches are not uploaded"
     for name in files:
         file = folder / name
         if not file.resolve().is_relative_to(home) or not file.is_file():
-            return f"has a file that leads elsewhere or is none: {name}", "copy what it leads to"
+            return f"{name} is a symbolic link or not a regular file", "replace it by a copy"
         if not name.isprintable():
-            return f"has a file whose name cannot be an object's: {name!r}", "rename it"
+            return f"the folder has a file whose name has control characters: {name!r}", "rename it"
     if len(files) > MOST_FILES:
-        return f"has more than {MOST_FILES} files", ""
+        return f"the folder has more than {MOST_FILES} files", ""
     size = sum((folder / name).stat().st_size for name in files)
     if size > MOST_BYTES:
-        return f"has {size / 2**20:,.0f} MiB, more than {MOST_BYTES // 2**20}", ""
+        return f"the folder has {size / 2**20:,.0f} MiB, the limit is {MOST_BYTES // 2**20}", ""
     return None
 
 

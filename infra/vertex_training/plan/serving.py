@@ -73,15 +73,15 @@ def plan_endpoints(
 
 
 def is_private(settings: Settings, endpoint: Endpoint) -> bool:
-    """Return whether an endpoint is reached by Private Service Connect alone."""
+    """Return True if an endpoint is reachable only by Private Service Connect."""
     return not endpoint.public and (settings.network.mode == "psc" or endpoint.public is False)
 
 
 def image_of(settings: Settings, model: Model) -> str:
-    """The image of a model's container, its reference resolved.
+    """Return the image of a model's container, with its reference resolved.
 
     Raises:
-        UnknownReferenceError: the stack does not have it, or nothing was built of it yet.
+        UnknownReferenceError: the image is not declared, or not built yet.
     """
     images = settings.images.items()
     table = {f"images.{key}": image_uri(settings, key, image) for key, image in images}
@@ -89,7 +89,7 @@ def image_of(settings: Settings, model: Model) -> str:
 
 
 def _labels(settings: Settings, key: str, endpoint: Endpoint) -> dict[str, str]:
-    """Labels of an endpoint. Policies read what the stack file says of it (``guardrails``)."""
+    """Return the labels of an endpoint, one of which policies read (``guardrails``)."""
     named = {PUBLIC_LABEL: "named"} if endpoint.public else {}
     own = {STACK_LABEL: settings.stack, ENDPOINT_LABEL: key, **named}
     return {**settings.names.labels(settings.labels_of(endpoint.team)), **own}

@@ -1,9 +1,9 @@
-"""Grants that follow from accounts, images, the key and ``members``, from jobs and models. Pure.
+"""Grants for accounts, images, the key, ``members``, jobs and models. Pure.
 
-On what is in the stack's own project, the stack makes its grants itself, member by member: it never
-writes a whole policy. The owners of other projects grant what is theirs. A dataset has a list of
-entries and no policy: the plugin reads and writes the list whole, with views and routines in it
-(GoogleCloudPlatform/magic-modules#14208), so two writers at one time could lose an entry.
+In its own project the stack makes each grant as a single member, and never writes a whole policy.
+Owners of other projects grant on their resources. A dataset has a list of entries instead of a
+policy: the plugin reads and writes the whole list, with views and routines
+(GoogleCloudPlatform/magic-modules#14208), so two concurrent writers could lose an entry.
 """
 
 from __future__ import annotations
@@ -43,14 +43,14 @@ Place = tuple[str, ...]
 
 @dataclass(frozen=True, slots=True)
 class KeyUser:
-    """A service that encrypts with the stack's own key. Its agent is in ``domain``."""
+    """Service that encrypts with the stack's key; ``domain`` is that of its service agent."""
 
     covered: Covered
     service: str
     domain: str
 
 
-#: Which agents use a key for what: storage/docs/encryption/customer-managed-keys,
+#: Services whose agents use a key: storage/docs/encryption/customer-managed-keys,
 #: artifact-registry/docs/cmek, secret-manager/docs/cmek, all on docs.cloud.google.com.
 KEY_USERS: Final = (
     KeyUser("buckets", "storage", "gs-project-accounts"),
@@ -60,7 +60,7 @@ KEY_USERS: Final = (
 
 
 def owned_by_others(settings: Settings) -> dict[Place, str]:
-    """Place of what another project owns -> that project."""
+    """Return the owners of resources in other projects, by place in the stack file."""
     owners: dict[Place, str] = {}
     for key, bucket in settings.buckets.items():
         if bucket.existing and bucket.project:
@@ -77,7 +77,7 @@ def owned_by_others(settings: Settings) -> dict[Place, str]:
 
 
 def resource_at(settings: Settings, place: Place) -> str:
-    """Full name of what is at a place in the stack file, as ``GrantRequest.resource`` has it."""
+    """Return the full name of the resource at a place, as in ``GrantRequest.resource``."""
     names = settings.names
     if place == ("registry",):
         return names.repository_path()
@@ -88,13 +88,13 @@ def resource_at(settings: Settings, place: Place) -> str:
 
 
 class _Requests:
-    """Makes requests for grants on what the stack file names."""
+    """Builder of grant requests on resources of the stack file."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings, self._owners = settings, owned_by_others(settings)
 
     def on(self, place: Place, key: str, role: str, member: str, **more: Any) -> GrantRequest:
-        """The grant on what is at this place; its owner makes it."""
+        """Build a grant on the resource at a place, to be made by its owner."""
         owner = self._owners.get(place)
         return GrantRequest(
             key,
@@ -108,18 +108,18 @@ class _Requests:
         )
 
     def on_project(self, key: str, role: str, member: str) -> GrantRequest:
-        """The grant on the stack's own project."""
+        """Build a grant on the stack's own project."""
         return GrantRequest(key, ON_PROJECT, role, member, self._settings.project)
 
 
 def account_grants(
     settings: Settings, key: str, *, fetches_packages: bool = False
 ) -> Iterator[GrantRequest]:
-    """Return the grants of an account that jobs run as, and those to act as it.
+    """Yield the grants of an account that jobs run as, and grants to act as this account.
 
-    Each is on one bucket or one secret. Two cannot be made on anything narrower than the project.
+    Most grants are on one bucket or secret; some are possible only on the project.
 
-    ``fetches_packages``: whether a job of the account fetches code from the staging bucket.
+    ``fetches_packages`` adds access to the staging bucket.
     """
     account, requests = settings.service_accounts[key], _Requests(settings)
     member = f"serviceAccount:{settings.names.account_email(key)}"
@@ -139,7 +139,7 @@ def account_grants(
         yield requests.on_project("tables", grants.READ_TABLES, member)
     place = "serviceAccounts", key
     for member in settings.members_acting_as(key):
-        # One name for both lists: whoever moves from one to the other keeps the grant.
+        # Submitters and deployers share names, so that a move between the lists keeps the grant.
         yield requests.on(place, f"submitter-{member}", grants.ACT_AS, member)
     if place in owned_by_others(settings):
         # general/custom-service-account: "in a different project" the agent needs this role, and
@@ -149,7 +149,7 @@ def account_grants(
 
 
 def build_grants(settings: Settings) -> Iterator[GrantRequest]:
-    """Return the grants of the account that builds images, and of members that start builds."""
+    """Yield the grants of the account that builds images, and of members that start builds."""
     names, requests = settings.names, _Requests(settings)
     account = f"serviceAccount:{names.account_email(IMAGE_BUILD)}"
     staging, registry = ("buckets", STAGING), ("registry",)
@@ -157,7 +157,7 @@ def build_grants(settings: Settings) -> Iterator[GrantRequest]:
     yield requests.on(staging, "reads-source", grants.READ_OBJECTS, account)
     yield requests.on(registry, "pushes", grants.PUSH_IMAGES, account)
     prefix = f"projects/_/buckets/{names.bucket(STAGING)}/objects/{SOURCES}"
-    # It cannot overwrite: whoever may build cannot change the code packages of jobs.
+    # Builders cannot overwrite objects, and so cannot change packages of jobs.
     sources = Condition("sources of images", f"resource.name.startsWith('{prefix}')")
     acting = "serviceAccounts", IMAGE_BUILD
     for member in dict.fromkeys(settings.builders):
@@ -171,7 +171,7 @@ def build_grants(settings: Settings) -> Iterator[GrantRequest]:
 
 
 def derived_grants(settings: Settings) -> list[GrantRequest]:
-    """All grants that follow from the accounts of a stack and from its images."""
+    """Return all grants for the accounts of a stack and for image builds."""
     accounts = [
         grant for key in settings.service_accounts for grant in account_grants(settings, key)
     ]
@@ -179,7 +179,7 @@ def derived_grants(settings: Settings) -> list[GrantRequest]:
 
 
 def members_by_place(settings: Settings) -> Iterator[tuple[Place, Mapping[str, list[str]]]]:
-    """Path of each ``members`` in the stack file, with its members by role."""
+    """Yield the place of each ``members`` in the stack file, with members by role."""
     for key, bucket in settings.buckets.items():
         yield ("buckets", key), bucket.members
     for key, secret in settings.secrets.items():
@@ -190,7 +190,7 @@ def members_by_place(settings: Settings) -> Iterator[tuple[Place, Mapping[str, l
 
 
 def member_lists(settings: Settings) -> Iterator[tuple[tuple[str, ...], list[str]]]:
-    """Path of each list of IAM members in the stack file, with the list."""
+    """Yield path and content of each list of IAM members in the stack file."""
     yield ("submitters",), settings.submitters
     yield ("deployers",), settings.deployers
     yield ("builders",), settings.builders
@@ -204,7 +204,7 @@ def member_lists(settings: Settings) -> Iterator[tuple[tuple[str, ...], list[str
 
 
 def extra_grants(settings: Settings) -> list[GrantRequest]:
-    """Grants that the stack file asks for by name: ``members``, ``roles`` and ``datasets``."""
+    """Return grants that the stack file requests by name: ``members``, ``roles``, ``datasets``."""
     requests = _Requests(settings)
     on_entries = [
         requests.on(place, "-".join((*place, role, member)), role, member, asked_for=True)
@@ -216,7 +216,7 @@ def extra_grants(settings: Settings) -> list[GrantRequest]:
 
 
 def _roles(settings: Settings) -> Iterator[GrantRequest]:
-    """Roles of accounts in projects, and on datasets."""
+    """Yield grants of accounts on projects and datasets."""
     for key, account in settings.service_accounts.items():
         member = f"serviceAccount:{settings.names.account_email(key)}"
         for on, roles in (*account.roles.items(), *account.datasets.items()):
@@ -235,7 +235,7 @@ def _roles(settings: Settings) -> Iterator[GrantRequest]:
 
 
 def key_users(settings: Settings) -> list[KeyUser]:
-    """The services that encrypt something of this stack with its own key."""
+    """Return the services that encrypt resources of this stack with its key."""
     used: dict[str, bool] = {
         "buckets": True,
         "registry": not settings.registry.existing,
@@ -245,10 +245,10 @@ def key_users(settings: Settings) -> list[KeyUser]:
 
 
 def encryption_grants(settings: Settings) -> list[GrantRequest]:
-    """Grants on the stack's own key, for the agents of the services that encrypt with it.
+    """Return grants on the stack's key for the agents of services that encrypt with it.
 
-    The key's own project makes them if it is another one. A job names the key in its request, and
-    ``job_grants`` has the grant.
+    The owner of the key's project makes them if it is another project. ``job_grants`` has the
+    grants for jobs, which name the key in their requests.
     """
     if settings.encryption is None:
         return []
@@ -273,32 +273,32 @@ IMAGE: Final = re.compile(r"([a-z0-9-]+)-docker\.pkg\.dev/([^/]+)/([^/:@]+)/.")
 
 
 def job_grants(settings: Settings, messages: Iterable[Mapping[str, Any]]) -> list[GrantRequest]:
-    """Return the grants of the service agents for these requests, each grant once.
+    """Return the distinct grants of service agents for these requests.
 
-    ``messages`` are CustomJobs in REST's form with their references resolved.
+    ``messages`` are CustomJobs in the form of the REST API, with references resolved.
     """
-    found: dict[str, GrantRequest] = {}
+    by_key: dict[str, GrantRequest] = {}
     for message in messages:
         derived = (_key_grants(settings, message), _tensorboard_grants(settings, message))
         for grant in (*chain(*derived), *image_grants(settings, images(message))):
-            found.setdefault(grant.key, grant)
-    return list(found.values())
+            by_key.setdefault(grant.key, grant)
+    return list(by_key.values())
 
 
 def batch_grants(settings: Settings, messages: Iterable[Mapping[str, Any]]) -> list[GrantRequest]:
-    """Return the grants of accounts and submitters of jobs on Batch, each grant once.
+    """Return the distinct grants of accounts and submitters for jobs on Batch.
 
-    https://docs.cloud.google.com/batch/docs/get-started#project-prerequisites; what an account
-    writes to Cloud Logging, every account of the stack may.
+    https://docs.cloud.google.com/batch/docs/get-started#project-prerequisites; every account of the
+    stack may write to Cloud Logging anyway.
     """
     names = settings.names
     keys = {names.account_email(key): key for key in settings.service_accounts}
-    found: dict[str, GrantRequest] = {}
+    by_key: dict[str, GrantRequest] = {}
 
     def add(key: str, type_: str, role: str, member: str, *where: str, ours: bool = True) -> None:
         project, resource = where or (settings.project, "")
         grant = GrantRequest(key, type_, role, member, project, resource, ours=ours)
-        found.setdefault(key, grant)
+        by_key.setdefault(key, grant)
 
     for message in messages:
         account = str(message.get("jobSpec", {}).get("serviceAccount") or "")
@@ -318,18 +318,18 @@ def batch_grants(settings: Settings, messages: Iterable[Mapping[str, Any]]) -> l
             key = f"batch-pulls-{project}-{location}-{repository}-{name}"
             role = grants.PULL_IMAGES
             add(key, ON_REPOSITORY, role, member, project, path, ours=own)
-    return list(found.values())
+    return list(by_key.values())
 
 
 def image_grants(
     settings: Settings, names: Iterable[str], *, of_models: bool = False
 ) -> Iterator[GrantRequest]:
-    """Grants to pull these images, where another project has them.
+    """Yield grants to pull these images from other projects.
 
-    An agent may read the repositories of its own project. "The default service account" pulls
-    images, says general/custom-service-account, whatever account the job runs as; that is the
-    custom code agent for the containers of training, and the service agent checks the image first.
-    Images of models are pulled by the service agent (predictions/custom-container-requirements).
+    Agents may read repositories of their own project. According to general/custom-service-account,
+    "the default service account" pulls images, whatever account the job runs as: for training
+    containers this is the custom code agent, and the service agent checks the image first. The
+    service agent pulls images of models (predictions/custom-container-requirements).
     """
     agents = [settings.names.vertex_agent()]
     agents += [] if of_models else [settings.names.custom_code_agent()]
@@ -354,7 +354,7 @@ def image_grants(
 
 
 def images(message: Mapping[str, Any]) -> Iterator[str]:
-    """Names of the images that a job runs."""
+    """Yield the names of the images that a job runs."""
     for pool in message.get("jobSpec", {}).get("workerPoolSpecs") or []:
         for task, field in (
             ("containerSpec", "imageUri"),
@@ -365,15 +365,19 @@ def images(message: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _tensorboard_grants(settings: Settings, message: Mapping[str, Any]) -> Iterator[GrantRequest]:
-    """The grant to write to a TensorBoard, as the account of the job, unless it may anyway.
+    """Yield the grant of the job's account to write to TensorBoard, unless it has the right.
 
-    experiments/tensorboard-setup asks for roles/aiplatform.user; for logs, the right to write to
-    the job's output folder does.
+    experiments/tensorboard-setup requires roles/aiplatform.user; logs need only the right to write
+    to the job's output folder.
     """
     spec, names = message.get("jobSpec", {}), settings.names
     account = str(spec.get("serviceAccount") or "")
     accounts = settings.service_accounts.items()
-    may = {names.account_email(key) for key, given in accounts if given.calls_vertex}
+    may = {
+        names.account_email(key)
+        for key, account_settings in accounts
+        if account_settings.calls_vertex
+    }
     if spec.get("tensorboard") and account and account not in may:
         yield GrantRequest(
             f"tensorboard-{_name_in_keys(settings, account)}",
@@ -385,13 +389,13 @@ def _tensorboard_grants(settings: Settings, message: Mapping[str, Any]) -> Itera
 
 
 def _name_in_keys(settings: Settings, account: str) -> str:
-    """An account in keys of grants: by its id, or its address, since ids are a project's own."""
+    """Return an account's name in keys of grants: its id, or its address in other projects."""
     name, _, _ = account.partition("@")
     return name if project_of_account(account) == settings.project else account
 
 
 def _key_grants(settings: Settings, message: Mapping[str, Any]) -> Iterator[GrantRequest]:
-    """The grant on a job's key. Its region is judged by the rule ``encryption-region``."""
+    """Yield the grant on a job's key; rule ``encryption-region`` checks the key's region."""
     name = (message.get("encryptionSpec") or {}).get("kmsKeyName", "")
     if not KEY.match(name):
         return

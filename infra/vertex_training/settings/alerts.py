@@ -1,5 +1,4 @@
-"""The sections ``channels``, ``alerts``, ``budget`` and ``dashboards`` of a stack file; messages of
-jobs on Batch."""
+"""Models of sections ``channels``, ``alerts``, ``budget`` and ``dashboards``; messages of Batch."""
 
 from __future__ import annotations
 
@@ -13,16 +12,16 @@ from vertex_training.settings.section import Key, Section, form
 
 #: https://docs.cloud.google.com/billing/docs/reference/budget/rest/v1: NotificationsRule
 MOST_BUDGET_CHANNELS: Final = 5
-#: Of a condition that must hold for a while: https://docs.cloud.google.com/monitoring/alerts/concepts-indepth
+#: Maximum duration of an alert condition: https://docs.cloud.google.com/monitoring/alerts/concepts-indepth
 MOST_MINUTES: Final = 23 * 60 + 30
-#: What Vertex AI tells in no metric and in no line of a log, so that no policy could ever fire.
+#: Unsupported keys: no metric and no log of Vertex AI has the waiting time of a job.
 UNTOLD: Final = ("pendingLongerThan", "overdue")
 
 Threshold = Annotated[int, Field(ge=1, le=1000)]
 
 
 def idle_rule(text: str) -> tuple[int, int]:
-    """Percent and minutes of ``gpuIdleBelow`` and ``idleStop``.
+    """Parse ``gpuIdleBelow`` or ``idleStop`` into percent and minutes.
 
     >>> idle_rule("5% for 2h")
     (5, 120)
@@ -31,19 +30,19 @@ def idle_rule(text: str) -> tuple[int, int]:
     return int(percent), int(time[:-1]) * {"m": 1, "h": 60}[time[-1]]
 
 
-def _within_a_day(given: str) -> str:
-    if idle_rule(given)[1] > MOST_MINUTES:
-        raise ValueError(f"{given}: Cloud Monitoring looks back 23h30m at most")
-    return given
+def _within_a_day(text: str) -> str:
+    if idle_rule(text)[1] > MOST_MINUTES:
+        raise ValueError(f"{text} is longer than Cloud Monitoring supports: write 23h30m or less")
+    return text
 
 
-#: When accelerators do nothing.
+#: Condition of idle accelerators.
 IdleText = Annotated[
     str,
     form(r"[1-9][0-9]?% for [1-9][0-9]{0,3}[mh]", "5% for 30m"),
     pydantic.AfterValidator(_within_a_day),
 ]
-#: Of google-cloud-batch 0.22.4, JobStatus.State and TaskStatus.State.
+#: Source: google-cloud-batch 0.22.4, JobStatus.State and TaskStatus.State.
 JobState = Literal[
     "QUEUED", "SCHEDULED", "RUNNING", "SUCCEEDED", "FAILED", "DELETION_IN_PROGRESS",
     "CANCELLATION_IN_PROGRESS", "CANCELLED",
@@ -53,12 +52,12 @@ Panel = Literal["accelerator", "acceleratorMemory", "cpu", "memory", "network", 
 
 
 class Channel(Section):
-    """A destination of alerts: one of ``email``, ``pubsub`` and ``existing``."""
+    """Destination of alerts: exactly one of ``email``, ``pubsub`` and ``existing``."""
 
     email: Annotated[str, form(rf"[A-Za-z0-9._%+'-]{{1,64}}@{DOMAIN}", "ml@example.com")] | None = (
         None
     )
-    """Address of a person or a group."""
+    """E-mail address of a person or group."""
     pubsub: (
         Annotated[
             str,
@@ -69,7 +68,7 @@ class Channel(Section):
         ]
         | None
     ) = None
-    """A topic of Pub/Sub that is there."""
+    """Full name of an existing Pub/Sub topic."""
     existing: (
         Annotated[
             str,
@@ -80,38 +79,38 @@ class Channel(Section):
         ]
         | None
     ) = None
-    """A channel of the project that is there, such as one to Slack or PagerDuty: what has a secret
-    is made by hand, so that no state has it."""
+    """Full name of an existing notification channel of the project, for example to Slack or
+    PagerDuty. Create channels with a secret by hand, so that no state contains the secret."""
 
     @pydantic.model_validator(mode="after")
     def _exactly_one(self) -> Channel:
         if sum(map(bool, (self.email, self.pubsub, self.existing))) != 1:
-            raise ValueError("give one of email, pubsub and existing")
+            raise ValueError("set exactly one of email, pubsub and existing")
         return self
 
 
 class StateMessages(Section):
-    """Messages that Batch publishes to a Pub/Sub topic when a job or a task of it changes state.
-    Vertex AI has no such messages."""
+    """Messages that Batch publishes to a Pub/Sub topic when a job or one of its tasks changes
+    state. Vertex AI has no such messages."""
 
     channel: Key
     """Key of a channel with ``pubsub``."""
     job_states: list[JobState] | None = None
-    """States of the job to tell of; every change without it."""
+    """Job states to report; default: every change."""
     task_states: list[TaskState] = []
-    """States of its tasks to tell of, each task by itself."""
+    """Task states to report, with one message per task."""
 
     @pydantic.model_validator(mode="after")
     def _tells_something_once(self) -> StateMessages:
         for states in (self.job_states or [], self.task_states):
             if len(set(states)) != len(states):
-                raise ValueError("names a state twice")
+                raise ValueError("a state is listed twice: remove one entry")
         if self.job_states == [] and not self.task_states:
-            raise ValueError("tells nothing: name states, or leave jobStates out for all")
+            raise ValueError("no state is selected: list states, or remove jobStates to report all")
         return self
 
     def notifications(self, topic: str) -> tuple[dict[str, Any], ...]:
-        """``notifications`` of a job of Batch: each has one condition."""
+        """Return ``notifications`` of a Batch job, with one condition each."""
         every = [{"type": "JOB_STATE_CHANGED"}] if self.job_states is None else []
         job, task = self.job_states or (), self.task_states
         messages = [
@@ -123,72 +122,72 @@ class StateMessages(Section):
 
 
 class Alerts(Section):
-    """Alerts about jobs, of the whole project: no log and no metric of a job has the name of the
-    stack that it belongs to."""
+    """Alerts about all jobs of the project. Logs and metrics of a job do not name its stack."""
 
     channels: Annotated[list[Key], Field(min_length=1, max_length=16)]
-    """Keys of ``channels``: all of them are told."""
+    """Keys of the channels to notify, from section ``channels``."""
     failed: bool = False
-    """Alert on each failed job, once, by the line that Vertex AI logs."""
+    """Alert once on each failed job, by the line that Vertex AI logs."""
     gpu_idle_below: IdleText | None = None
-    """Alert if a job's accelerators are idle, like ``5% for 30m``: no replica was above it for so
-    long. At most 23h30m."""
+    """Alert if a job's accelerators are idle: with ``5% for 30m``, if no replica exceeds 5%
+    utilization for 30 minutes. The maximum time is 23h30m."""
 
     @pydantic.model_validator(mode="before")
     @classmethod
-    def _no_signal(cls, given: object) -> object:
-        found = [name for name in UNTOLD if isinstance(given, dict) and name in given]
-        if found:
+    def _no_signal(cls, value: object) -> object:
+        unsupported = [name for name in UNTOLD if isinstance(value, dict) and name in value]
+        if unsupported:
             raise ValueError(
-                f"{' and '.join(found)}: no metric and no log says how long a job waits, so no "
-                "alert could fire. Remove it: `vt jobs list` shows what waits"
+                f"{' and '.join(unsupported)}: no metric and no log has the waiting time of a job. "
+                "Remove "
+                "the key; `vt jobs list` lists waiting jobs"
             )
-        return given
+        return value
 
     @pydantic.model_validator(mode="after")
     def _tells_something(self) -> Alerts:
         if not (self.failed or self.gpu_idle_below):
-            raise ValueError("tells nothing: add failed: true or gpuIdleBelow")
+            raise ValueError("no alert is selected: add failed: true or gpuIdleBelow")
         return self
 
 
 class Budget(Section):
-    """An alert on the monthly cost of the project. It stops nothing, and costs reach it up to a day
-    late."""
+    """Alert on the monthly cost of the project. A budget stops no job, and costs may be a day
+    old."""
 
     billing_account: Annotated[
         str, form(r"[0-9A-F]{6}-[0-9A-F]{6}-[0-9A-F]{6}", "012345-6789AB-CDEF01")
     ]
-    """The billing account of the project; it must pay in USD."""
+    """Billing account of the project, with currency USD."""
     usd_per_month: Annotated[int, Field(ge=1, le=1_000_000_000)]
-    """The amount for each calendar month, of all that the project costs."""
+    """Budgeted cost of the project for each calendar month, in USD."""
     thresholds: Annotated[list[Threshold], Field(min_length=1, max_length=20)] = [50, 80, 100]
-    """Percent of it at which mail is sent, ascending."""
+    """Percentages of the budget that trigger a notification, ascending."""
     channels: Annotated[list[Key], Field(max_length=MOST_BUDGET_CHANNELS)] = []
-    """Keys of ``channels`` with an address, or of one to an address that is there: budgets tell
-    others nothing. Administrators and users of the billing account are told in any case."""
+    """Keys of channels with ``email``, or with ``existing`` for an e-mail channel; budgets support
+    no other kind. Administrators and users of the billing account are always notified."""
 
     @pydantic.field_validator("thresholds")
     @classmethod
-    def _ascending(cls, given: list[int]) -> list[int]:
-        if given != sorted(set(given)):
-            raise ValueError("must ascend, each once: [50, 80, 100]")
-        return given
+    def _ascending(cls, thresholds: list[int]) -> list[int]:
+        if thresholds != sorted(set(thresholds)):
+            raise ValueError("thresholds must ascend without duplicates, like [50, 80, 100]")
+        return thresholds
 
 
 class Dashboard(Section):
-    """A page of Cloud Monitoring with charts of all jobs of the project."""
+    """Cloud Monitoring dashboard with charts of all jobs of the project."""
 
     title: Annotated[str, Field(min_length=1, max_length=100)] | None = None
-    """Its title; the stack's name and its key without it."""
+    """Title; default: the stack's name and the dashboard's key."""
     panels: Annotated[list[Panel], Field(min_length=1)] = [
         *("accelerator", "acceleratorMemory", "cpu", "memory", "network", "ends")
     ]
-    """Its charts, in order. ``ends``: lines that Vertex AI logs when jobs begin and end."""
+    """Charts, in order. ``ends``: lines that Vertex AI logs when jobs start and end."""
 
     @pydantic.field_validator("panels")
     @classmethod
-    def _each_once(cls, given: list[str]) -> list[str]:
-        if len(set(given)) != len(given):
-            raise ValueError("names a panel twice")
-        return given
+    def _each_once(cls, panels: list[str]) -> list[str]:
+        if len(set(panels)) != len(panels):
+            raise ValueError("a panel is listed twice: remove one entry")
+        return panels

@@ -1,4 +1,4 @@
-"""Sections that apply to jobs: ``limits``, ``teams``, ``jobDefaults``, ladders and schedules."""
+"""Models of ``limits``, ``teams``, ``jobDefaults``, ladders and schedules."""
 
 from __future__ import annotations
 
@@ -19,146 +19,148 @@ Usd = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
 
 class Limits(Section):
-    """Bounds of the stack, and of each job and endpoint. What is absent is not limited."""
+    """Limits of the stack, its jobs and endpoints. An absent key sets no limit."""
 
     max_usd_per_job: Usd | None = None
-    """The most a job may cost until its timeout (see ``vertex_training.catalog.costs``)."""
+    """Maximum cost of one job, if it runs until its timeout."""
     max_usd_per_environment: Usd | None = None
-    """The most all jobs of the stack, each once and until its timeout, each snapshot's
-    ``maxBytesBilled`` on demand, and a month of its schedules and of the reservations that it makes
-    may cost together."""
+    """Maximum total cost of the stack: each job once until its timeout, a month of each schedule
+    and of each reservation that the stack creates, and ``maxBytesBilled`` of each snapshot."""
     max_usd_per_month: Usd | None = None
-    """The most an endpoint may cost a month, all its versions with all their replicas; and the
-    most that a job with a schedule may, each slot until its timeout."""
+    """Maximum monthly cost of one endpoint, with all versions and replicas, or of one schedule, if
+    each job runs until its timeout."""
     max_usd_per_month_in_total: Usd | None = None
-    """The most all endpoints and schedules of the stack may cost a month together."""
+    """Maximum monthly cost of all endpoints and schedules of the stack together."""
     allow_unpriced: bool = False
-    """Allow a job or an endpoint without a known price. Its cost cannot be compared with a limit in
-    USD, so it is refused if there is one."""
+    """Allow jobs and endpoints without a known price, counted as 0. By default a limit in USD
+    refuses them."""
     regions: Annotated[list[str], Field(min_length=1)] | None = None
-    """Regions the stack may be in."""
+    """Allowed regions of the stack."""
     machine_types: Annotated[list[str], Field(min_length=1)] | None = None
-    """Machine types of jobs and endpoints; ``n1-*`` stands for all that begin with ``n1-``."""
+    """Allowed machine types of jobs and endpoints. ``n1-*`` matches all that begin with ``n1-``."""
     strategies: (
         Annotated[list[Literal["STANDARD", "SPOT", "FLEX_START"]], Field(min_length=1)] | None
     ) = None
-    """Strategies jobs may be scheduled with."""
+    """Allowed provisioning strategies of jobs."""
     member_domains: Annotated[list[MemberDomain], Field(min_length=1)] | None = None
-    """Domains of users and groups, and of accounts of other projects, that may be members, like
-    ``example.com`` or ``PROJECT.iam.gserviceaccount.com``; of a pool of identities
-    ``workforcePools/ID`` or ``projects/NUMBER``. The stack's own project always may."""
+    """Allowed domains of IAM members: ``example.com`` for users and groups,
+    ``PROJECT.iam.gserviceaccount.com`` for accounts of other projects, ``workforcePools/ID`` or
+    ``projects/NUMBER`` for pools of identities. The stack's own project is always allowed."""
 
     @property
     def in_usd(self) -> bool:
-        """Return whether jobs have a limit in USD."""
+        """Return True if jobs have a limit in USD."""
         return self.max_usd_per_job is not None or self.max_usd_per_environment is not None
 
 
 class TeamLimits(Section):
-    """Bounds for what is a team's, beside those of the stack. What is absent is not limited."""
+    """Limits of a team, in addition to those of the stack. An absent key sets no limit."""
 
     max_usd_per_job: Usd | None = None
-    """The most a job of the team may cost if it runs until its timeout."""
+    """Maximum cost of one of the team's jobs, if it runs until its timeout."""
     max_usd_per_team: Usd | None = None
-    """The most all jobs of the team may cost together, each once and until its timeout; those with
-    a schedule for a month."""
+    """Maximum total cost of the team's jobs: each job once until its timeout, and a month of each
+    schedule."""
     max_usd_per_month: Usd | None = None
-    """The most an endpoint of the team may cost a month, all its versions with all their replicas;
-    and the most that a job of it with a schedule may."""
+    """Maximum monthly cost of one of the team's endpoints, with all versions and replicas, or of
+    one of its schedules."""
     machine_types: Annotated[list[str], Field(min_length=1)] | None = None
-    """Machine types of its jobs and endpoints; ``n1-*`` stands for all that begin with ``n1-``."""
+    """Allowed machine types of the team's jobs and endpoints. ``n1-*`` matches all that begin with
+    ``n1-``."""
     strategies: (
         Annotated[list[Literal["STANDARD", "SPOT", "FLEX_START"]], Field(min_length=1)] | None
     ) = None
-    """Strategies its jobs may be scheduled with."""
+    """Allowed provisioning strategies of the team's jobs."""
 
     @property
     def in_usd(self) -> bool:
-        """Return whether jobs have a limit in USD."""
+        """Return True if jobs have a limit in USD."""
         return self.max_usd_per_job is not None or self.max_usd_per_team is not None
 
 
 class Team(Section):
-    """People who share accounts, buckets and secrets of the stack, apart from other teams."""
+    """People who share accounts, buckets and secrets that other teams cannot use."""
 
     submitters: list[str] = []
-    """IAM members that may submit jobs as the team's accounts, and as no others."""
+    """IAM members that may submit jobs as the team's accounts only."""
     labels: dict[str, str] = {}
-    """Labels on what the team owns and on its jobs, beside ``team: NAME``."""
+    """Labels of the team's resources and jobs, in addition to ``team: NAME``."""
     limits: TeamLimits = TeamLimits()
-    """Bounds for the team's jobs."""
+    """Limits of the team's jobs and endpoints."""
 
 
 class JobDefaults(Section):
-    """Values for fields that a job file does not have. What a file says always wins."""
+    """Default values of job files. Values in a job file take precedence."""
 
     service_account: Annotated[str, Field(min_length=1)] | None = None
-    """``serviceAccount``, like ``${serviceAccounts.trainer}``."""
+    """Default of ``serviceAccount``, like ``${serviceAccounts.trainer}``."""
     timeout: Annotated[str, form(r"[1-9][0-9]{0,8}s", "86400s")] | None = None
-    """``scheduling.timeout``."""
+    """Default of ``scheduling.timeout``."""
     output_directory: Annotated[str, Field(min_length=1)] | None = None
-    """``baseOutputDirectory.outputUriPrefix``, like ``${buckets.out}/${job.requestId}``."""
+    """Default of ``baseOutputDirectory.outputUriPrefix``, like
+    ``${buckets.out}/${job.requestId}``."""
     labels: dict[str, str] = {}
-    """Labels of the request; a label of the file wins over one of the same key."""
+    """Labels of the request. A job file's label with the same key takes precedence."""
 
 
-#: Why no rung leaves the region of the stack.
+#: Error for a rung with ``region``.
 OTHER_REGION: Final = (
-    "a rung stays in the stack's region: buckets, network, key and images of the job are there; a "
-    "job elsewhere reads them across regions or not at all; another region is another stack"
+    "rungs cannot change the region, since the job's buckets, network, key and images are in the "
+    "stack's region: remove region, and use a second stack for another region"
 )
 
 
 class Rung(Section):
-    """Differences of one rung from the job file; all else is as in the job file.
+    """Changes of one rung to the job file's request.
 
-    A rung with a ``machineType`` names the whole machine: accelerators of the file are left out. A
-    rung uses the reservation that it names, and none without one.
+    A rung with ``machineType`` replaces the whole machine, including the file's accelerators. A
+    rung without ``reservation`` uses no reservation.
     """
 
     strategy: Literal["STANDARD", "SPOT", "FLEX_START"] | None = None
-    """Provisioning of its machines; the job file's without it, STANDARD beside a reservation."""
+    """Provisioning strategy; default: the job file's, or STANDARD with ``reservation``."""
     max_wait_duration: Annotated[str, form(r"[0-9]{1,9}s", "3600s")] | None = None
-    """Longest wait of FLEX_START for machines; ``0s`` is for ever, so no rung would follow."""
+    """Maximum wait of FLEX_START for machines. ``0s`` waits without limit, so that no later rung is
+    used."""
     machine_type: str | None = None
-    """Machine type of every pool that has the machine of the first one."""
+    """Machine type of the first worker pool and of all pools with the same machine."""
     accelerator_type: str | None = None
-    """Accelerator of those pools."""
+    """Accelerator type of these worker pools."""
     accelerator_count: Annotated[int, Field(ge=1)] | None = None
-    """Number of them in a machine."""
+    """Number of accelerators per machine."""
     reservation: str | None = None
-    """Key in ``reservations``, or ``projects/P/zones/ZONE/reservations/NAME``."""
+    """Reservation: key in ``reservations``, or ``projects/P/zones/ZONE/reservations/NAME``."""
 
     @pydantic.model_validator(mode="before")
     @classmethod
-    def _stays_in_region(cls, given: Any) -> Any:
-        if isinstance(given, dict) and "region" in given:
+    def _stays_in_region(cls, value: Any) -> Any:
+        if isinstance(value, dict) and "region" in value:
             raise ValueError(OTHER_REGION)
-        return given
+        return value
 
     @pydantic.model_validator(mode="after")
     def _changes_something(self) -> Rung:
         if not self.model_fields_set:
-            raise ValueError("changes nothing: give a strategy, a machine or a reservation")
+            raise ValueError("the rung changes nothing: set strategy, machineType or reservation")
         return self
 
 
 class Schedule(Section):
-    """Repeated submission of a job; ``up`` submits none of it.
+    """Repeated submission of a job at given times (slots), by ``vt jobs advance``.
 
-    Each slot has one submission at most, with a folder of its own (docs/jobs.md).
+    Each slot has at most one submission, with its own output folder (docs/jobs.md).
     """
 
     cron: str
-    """Five fields of a cron line, like ``0 6 * * 1``: Mondays at 6."""
+    """Cron line with five fields, like ``0 6 * * 1`` for Mondays at 6."""
     time_zone: str = "Etc/UTC"
-    """The zone that it is meant in, like ``Europe/Berlin``."""
+    """Time zone of the cron line, like ``Europe/Berlin``."""
     paused: bool = False
-    """Stop the schedule for the time being. Slots that pass are not submitted later."""
+    """Pause the schedule. Slots in a pause are never submitted."""
     missed: Literal["skip", "latest", "all"] = "latest"
-    """Treatment of slots that were not submitted in time. ``skip``: one that is an hour late is
-    left out. ``latest``: the newest is submitted, however late. ``all``: each is, one after the
-    other."""
+    """What to do with slots that were not submitted in time. ``skip``: omit slots that are an hour
+    late. ``latest``: submit the newest slot, however late. ``all``: submit every slot, one after
+    another."""
 
     @pydantic.field_validator("cron")
     @classmethod
@@ -172,11 +174,13 @@ class Schedule(Section):
     def _check_time_zone(cls, name: str) -> str:
         if name not in crons.zones():
             near = nearest(name, crons.zones(), 0.6)
-            hint = f"did you mean '{near}'?" if near else "like Europe/Berlin or Etc/UTC"
-            raise ValueError(f"is no time zone: {hint}")
+            hint = (
+                f"did you mean '{near}'?" if near else "write a name like Europe/Berlin or Etc/UTC"
+            )
+            raise ValueError(f"this time zone does not exist: {hint}")
         return name
 
     @property
     def calendar(self) -> crons.Calendar:
-        """Its slots."""
+        """Return the slots of the schedule."""
         return crons.Calendar(self.cron, self.time_zone)

@@ -41,9 +41,9 @@ from vertex_training.settings.section import (
 from vertex_training.settings.serving import Endpoint, Model
 
 DIGITS: Final = "0123456789"
-#: Of ``idleStop``: within fewer, most jobs only begin.
+#: Least minutes of ``idleStop``: most jobs are idle while they start.
 LEAST_IDLE_MINUTES: Final = 10
-#: A folder below the checkout that has a name of its own, which is not hidden.
+#: A folder of the checkout whose name is not hidden.
 INCLUDED: Final = rf"(?!(?:.*/)?\.[^/]*$){BELOW}"
 #: An image in Artifact Registry by digest.
 OUTSIDE: Final = (
@@ -57,7 +57,7 @@ BucketName = Annotated[
         "acme-datasets: 3 to 63 lowercase letters, digits, '-' and '_'",
     ),
 ]
-#: With dots only where it was made with a domain's proof, or by Firebase and App Engine:
+#: Names with dots belong to verified domains, Firebase and App Engine:
 #: https://docs.cloud.google.com/storage/docs/buckets#naming
 ExistingBucket = Annotated[
     str,
@@ -109,13 +109,13 @@ Role = Annotated[
         "roles/storage.objectViewer or projects/PROJECT/roles/NAME",
     ),
 ]
-#: BuildKit reads these itself and leaves them out of what its cache is recognised by.
+#: BuildKit reads these arguments itself and leaves them out of its cache keys.
 _BUILDERS_OWN: Final = re.compile(r"BUILDKIT_\w+|(?:http|https|ftp|no|all)_proxy", re.IGNORECASE)
 
 
 def _of_the_dockerfile(name: str) -> str:
     if _BUILDERS_OWN.fullmatch(name):
-        raise ValueError(f"{name} is the builder's own, and no ARG of a Dockerfile")
+        raise ValueError(f"BuildKit reads {name} itself: remove this build argument")
     return name
 
 
@@ -144,47 +144,49 @@ Covered = Literal["buckets", "registry", "secrets", "jobs"]
 
 
 class Retention(Section):
-    """Days in which no user can delete or overwrite an object: https://docs.cloud.google.com/storage/docs/bucket-lock"""
+    """Retention policy of a bucket: no user can delete or overwrite an object in this time.
+    https://docs.cloud.google.com/storage/docs/bucket-lock"""
 
     days: int = Field(ge=1, le=36_500)
     """Days from an object's creation; at most a hundred years."""
     locked: bool = False
-    """Forbid ever shortening or removing it. A lock cannot be undone."""
+    """Lock the retention policy: no user can shorten or remove it. A lock is irreversible."""
 
 
 class Bucket(NamedSection):
     """A bucket. Always regional, closed to the public, with uniform access."""
 
     name: BucketName | None = None
-    """Its name in the cloud; ``PROJECT-KEY-STACK`` without it."""
+    """Name in the cloud; default: ``PROJECT-KEY-STACK``."""
     existing: ExistingBucket | None = None
-    """A bucket that is there: only grants on it are the stack's."""
+    """Name of an existing bucket. The stack manages only grants on the bucket."""
     project: ProjectId | None = None
-    """Project that owns an existing bucket; the stack's own without it."""
+    """Project that owns an existing bucket; default: the stack's project."""
     members: dict[Role, list[str]] = {}
-    """IAM members that get a role on it, beside what follows from the accounts."""
+    """Role -> IAM members that get this role on the bucket, beside the grants of accounts."""
     labels: dict[str, str] = {}
-    """Labels of its own, beside the stack's and the team's."""
+    """Labels of the bucket, beside those of the stack and the team."""
     objects: dict[str, str] = {}
-    """Objects kept in the bucket: name -> file, or prefix -> folder, in the checkout."""
+    """Objects to upload: object name -> file, or prefix -> folder, of the checkout."""
     versioning: bool = True
     """Keep overwritten and deleted objects as versions."""
     keep_noncurrent_days: int = Field(default=30, ge=1)
-    """Days an overwritten or deleted version is kept (and paid for)."""
+    """Days before an overwritten or deleted version is removed. Until then it costs storage."""
     delete_after_days: int | None = Field(default=None, ge=1)
-    """Days after which objects are deleted; never if absent."""
+    """Days after which objects are deleted; default: never."""
     storage_class: Literal["STANDARD", "NEARLINE", "COLDLINE", "ARCHIVE"] = "STANDARD"
-    """Of new objects. All but STANDARD cost money to read, and for a least time of storage."""
+    """Storage class of new objects. Every class but STANDARD has fees for reads and a minimum
+    storage time."""
     retention: Retention | None = None
-    """Days within which nobody can delete or overwrite an object; none without it."""
+    """Days in which no user can delete or overwrite an object; default: no retention."""
     soft_delete_days: int = 7
-    """Days a deleted object can be restored: 0 (off) or 7 to 90."""
+    """Days in which a deleted object can be restored: 0 (off) or 7 to 90."""
     force_destroy: bool = False
-    """Allow ``pulumi destroy`` to delete a bucket that still has objects."""
+    """Allow ``pulumi destroy`` to delete the bucket with its objects."""
     protect: bool = False
     """Refuse to delete or replace the bucket, and to destroy the stack."""
     team: str | None = None
-    """The team whose accounts alone may name it; every account's without it."""
+    """Team whose accounts may use the bucket; default: all accounts may."""
 
     @pydantic.field_validator("soft_delete_days")
     @classmethod
@@ -196,101 +198,105 @@ class Bucket(NamedSection):
 
 
 class ServiceAccount(NamedSection):
-    """An account that jobs run as, and its access; every grant is derived from this."""
+    """A service account that jobs run as, and its access."""
 
     name: AccountId | None = None
-    """The part of its address before the ``@``; ``KEY-STACK`` without it."""
+    """Part of the address before the ``@``; default: ``KEY-STACK``."""
     existing: AccountEmail | None = None
-    """The address of an account that is there: only its grants are the stack's."""
+    """Address of an existing account. The stack manages only its grants."""
     members: dict[Role, list[str]] = {}
-    """IAM members that get a role on the account itself, beside the submitters."""
+    """Role -> IAM members that get this role on the account, beside the submitters."""
     roles: dict[ProjectId, list[Role]] = {}
-    """Project -> roles of the account there. The owners of other projects grant theirs."""
+    """Project -> roles of the account in this project. Owners of other projects must grant
+    theirs."""
     datasets: dict[DatasetId, list[Role]] = {}
-    """BigQuery dataset -> roles of the account there, such as ``roles/bigquery.dataViewer``. Owners
-    of other projects grant theirs. With any, the account may make read sessions in the stack's
-    project; queries take ``roles/bigquery.jobUser`` in ``roles``."""
+    """BigQuery dataset -> roles of the account on this dataset, such as
+    ``roles/bigquery.dataViewer``. Owners of other projects must grant theirs. With any dataset, the
+    account may also create read sessions in the stack's project; queries require
+    ``roles/bigquery.jobUser`` in ``roles``."""
     reads: list[str] = []
-    """Buckets whose objects it may read."""
+    """Buckets whose objects the account may read."""
     writes: list[str] = []
-    """Buckets whose objects it may read, write and delete."""
+    """Buckets whose objects the account may read, write and delete."""
     secrets: list[str] = []
-    """Secrets whose value it may read."""
+    """Secrets whose value the account may read."""
     calls_vertex: bool = False
-    """The code calls Vertex AI itself (experiments, model upload, TensorBoard). By a job
-    that names no account it then reaches all buckets and datasets of the project."""
+    """Grant the account the right to call Vertex AI (experiments, model upload, TensorBoard). The
+    account can then also submit jobs without ``serviceAccount``, which can access all buckets and
+    datasets of the project."""
     description: str = ""
     """Description in the console."""
     team: str | None = None
-    """The team it belongs to."""
+    """Team that owns the account."""
     submitters: list[str] | None = None
-    """IAM members that may submit jobs as it; the team's without it, or else the stack's."""
+    """IAM members that may submit jobs as this account; default: those of the team, or of the stack
+    if the account has no team."""
 
 
 class Secret(NamedSection):
-    """A secret's container. The value is added outside of this stack and never read here."""
+    """A secret in Secret Manager without its value, which is added outside of the stack."""
 
     name: SecretId | None = None
-    """Its id in the cloud; ``KEY-STACK`` without it."""
+    """Id in the cloud; default: ``KEY-STACK``."""
     existing: SecretPath | None = None
-    """A secret that is there: only grants on it are the stack's."""
+    """Full name of an existing secret. The stack manages only grants on the secret."""
     members: dict[Role, list[str]] = {}
-    """IAM members that get a role on it, beside what follows from the accounts."""
+    """Role -> IAM members that get this role on the secret, beside the grants of accounts."""
     labels: dict[str, str] = {}
-    """Labels of its own, beside the stack's and the team's."""
+    """Labels of the secret, beside those of the stack and the team."""
     description: str = ""
-    """Description, an annotation of the secret."""
+    """Description, stored as an annotation of the secret."""
     protect: bool = False
     """Refuse to delete or replace the secret, and to destroy the stack."""
     team: str | None = None
-    """The team whose accounts alone may name it; every account's without it."""
+    """Team whose accounts may use the secret; default: all accounts may."""
 
 
 class Package(Section):
-    """Python code below ``jobs/``, turned into a source distribution."""
+    """Python code below ``jobs/``, which the stack builds into a source distribution."""
 
     path: str
-    """Folder with the code, below the checkout."""
+    """Folder with the code, relative to the top of the checkout."""
 
 
 class Image(Section):
-    """An image, pinned by digest: one of the stack's repository, or one from outside.
+    """A container image, pinned by digest, in the stack's repository or in another one.
 
-    ``vt images build`` builds the context and writes the digest; ``vt promote`` copies it to
-    another stack.
+    ``vt images build`` builds the context and writes the digest; ``vt promote`` copies the image
+    to another stack.
     """
 
     context: Annotated[str, form(BELOW, "jobs/titanic, a folder of the checkout")] | None = None
-    """Folder with a Dockerfile, below the checkout."""
+    """Build context: folder with a Dockerfile, relative to the top of the checkout."""
     dockerfile: Annotated[str, form(BELOW, "Dockerfile, a path inside of the context")] = (
         "Dockerfile"
     )
-    """The Dockerfile, a path inside of the context."""
+    """Dockerfile, as a path inside of the context."""
     include: list[
         Annotated[str, form(INCLUDED, "jobs/lib/vertex_job, a folder of the checkout")]
     ] = []
-    """Folders of the checkout that are put into the context, each under its own last name."""
+    """Folders of the checkout to add to the context, each under the last part of its path."""
     build_args: dict[BuildArg, str] = {}
-    """Values of the Dockerfile's ARGs. Everybody who can pull the image can read them."""
+    """Values of the Dockerfile's ARGs. Every user who can pull the image can read them."""
     target: Annotated[str, form(r"[A-Za-z][A-Za-z0-9_.-]{0,127}", "train")] | None = None
-    """Stage to build; the last one without it."""
+    """Stage to build; default: the last stage."""
     digest: Annotated[str, form(r"sha256:[0-9a-f]{64}", "sha256: and 64 hex digits")] | None = None
-    """The image that jobs run, in the stack's repository under the image's name."""
+    """Digest of the image that jobs run, in the stack's repository under the image's name."""
     built_from: Annotated[str, form(r"context-[0-9a-f]{32}", "context-…")] | None = None
-    """Sources of ``digest``, as ``vt images build`` writes them."""
+    """Digest of the sources of ``digest``; ``vt images build`` writes this value."""
     uri: Annotated[str, form(OUTSIDE, "REGION-docker.pkg.dev/P/REPO/NAME@sha256:…")] | None = None
-    """An image of another repository, by digest."""
+    """URI of an image in another repository, with its digest."""
 
     @pydantic.model_validator(mode="after")
     def _check_origin(self) -> Image:
         model_fields_set = self.model_fields_set
         if self.uri and (others := model_fields_set - {"uri"}):
-            raise ValueError(f"uri is a whole image: remove {', '.join(map(to_camel, others))}")
+            raise ValueError(f"uri excludes other keys: remove {', '.join(map(to_camel, others))}")
         if not (self.uri or self.digest or self.context):
-            raise ValueError("give context, digest or uri")
+            raise ValueError("the image has no source: set context, digest or uri")
         options = model_fields_set & {"dockerfile", "include", "build_args", "target", "built_from"}
         if options and not self.context:
-            raise ValueError(f"{to_camel(min(options))} is about a context: add context")
+            raise ValueError(f"{to_camel(min(options))} requires context: add context")
         return self
 
 
@@ -298,17 +304,18 @@ class Registry(Section):
     """The stack's Docker repository."""
 
     name: RepositoryId | None = None
-    """Its id in the cloud; ``training-STACK`` without it."""
+    """Id in the cloud; default: ``training-STACK``."""
     existing: RepositoryPath | None = None
-    """A Docker repository that is there: only grants on it are the stack's."""
+    """Full name of an existing Docker repository. The stack manages only grants on the
+    repository."""
     members: dict[Role, list[str]] = {}
-    """IAM members that get a role on it, beside the builders."""
+    """Role -> IAM members that get this role on the repository, beside the builders."""
     immutable_tags: bool = False
-    """Forbid moving a tag, once pushed."""
+    """Forbid moving a pushed tag to another image."""
     keep_versions: int = Field(default=10, ge=1)
-    """Newest versions of each image that are always kept."""
+    """Number of newest versions of each image that are never deleted."""
     scanning: bool | None = None
-    """Scan images for known vulnerabilities; the project's setting applies if absent."""
+    """Scan images for known vulnerabilities; default: the project's setting."""
     delete_untagged_after_days: int = Field(default=30, ge=1)
     """Days after which a version without a tag is deleted."""
     protect: bool = False
@@ -317,39 +324,42 @@ class Registry(Section):
 
 @dataclass(frozen=True, slots=True)
 class Passed:
-    """Marks an option of a job that its provider reads: its inputs and its state have the value.
+    """Marks an option of a job that the job's resource has as an input.
 
-    Permissions that it alone needs are ``of_options`` in ``catalog/resource_types.yaml``.
+    Permissions that such an option requires are ``of_options`` in ``catalog/resource_types.yaml``.
     """
 
 
 class JobOptions(NamedSection):
-    """Options of a job, whatever it runs."""
+    """Options that jobs and tuning jobs share."""
 
     run: int = Field(default=1, ge=1)
-    """Raise it to submit an unchanged job once more."""
+    """Number of the run. Increment it to submit an unchanged job again."""
     on_delete: Annotated[Literal["keep", "delete"], Passed()] = "keep"
-    """Keep or delete the record of an ended job that leaves the stack."""
+    """Action on the ended job in Vertex AI when its entry is removed from the stack: keep or
+    delete."""
     backend: Literal["vertex", "batch"] = "vertex"
-    """The service that runs it: Vertex AI, or Google Batch, which takes no fee (docs/batch.md)."""
+    """Service that runs the job: Vertex AI, or Google Batch, which has no fee (docs/batch.md)."""
     on_change: Literal["cancel", "finish"] | None = None
-    """Treatment of the running job when its request changes; the stack's if absent."""
+    """What to do with the running job when its request changes; default: the stack's
+    ``onChange``."""
     wait: Literal["running", "succeeded"] | None = None
-    """State that ``pulumi up`` waits for after it submitted the job; none if absent."""
+    """State of the job that ``pulumi up`` waits for after submitting; default: no wait."""
     deadline: Annotated[str, form(r"[1-9][0-9]{0,5}[smhd]", "90s, 30m, 2h or 1d")] | None = None
-    """Longest time to wait; an hour if absent. It needs ``wait``."""
+    """Maximum time to wait, with ``wait``; default: an hour."""
     ladder: list[Rung] = []
-    """Alternatives, in order, if the service had no machines for the job file's request."""
+    """Alternatives, in order, for when the service has no machines for the job file's request."""
     idle_stop: Annotated[IdleText | None, Passed()] = None
-    """Cancel the idle job, like ``5% for 30m``: none of its accelerators was at that or above for
-    so long. A waiting ``up`` or ``vt jobs advance`` cancels it. From 10m to 23h30m."""
+    """Cancel the job when it is idle: with ``5% for 30m``, when every accelerator stays below 5%
+    utilization for 30 minutes. A waiting ``up`` or ``vt jobs advance`` cancels the job. The time
+    is from 10m to 23h30m."""
     model: Annotated[TrainedModel | None, Passed()] = None
     """Sizes of the transformer that it trains: checks and reviews compare the predicted peak of GPU
     memory with the accelerator's."""
 
     @property
     def passed(self) -> dict[str, Any]:
-        """The values of the marked options, by their names in a stack file."""
+        """Return the values of options that are inputs of the resource, by their keys."""
         fields = type(self).model_fields.items()
         marked = [name for name, field in fields if Passed() in field.metadata]
         return {
@@ -362,116 +372,121 @@ class JobOptions(NamedSection):
 
     @property
     def deadline_seconds(self) -> int:
-        """``deadline`` in seconds."""
+        """Return ``deadline`` in seconds."""
         text = self.deadline or "1h"
         return int(text[:-1]) * {"s": 1, "m": 60, "h": 3600, "d": 86400}[text[-1]]
 
     @pydantic.model_validator(mode="after")
     def _deadline_of_a_wait(self) -> JobOptions:
         if self.deadline and not self.wait:
-            raise ValueError("deadline is how long to wait, and wait is not set: add wait")
+            raise ValueError("deadline requires wait: add wait")
         return self
 
     @pydantic.field_validator("idle_stop")
     @classmethod
-    def _no_short_idle_stop(cls, given: str | None) -> str | None:
-        if given and idle_rule(given)[1] < LEAST_IDLE_MINUTES:
-            raise ValueError(f"{given}: a job that loads its data would be cancelled; from 10m on")
-        return given
+    def _no_short_idle_stop(cls, text: str | None) -> str | None:
+        if text and idle_rule(text)[1] < LEAST_IDLE_MINUTES:
+            raise ValueError(
+                f"{text} is too short and would cancel jobs that load data: write 10m or more"
+            )
+        return text
 
     @pydantic.model_validator(mode="after")
     def _no_idle_stop_on_batch(self) -> JobOptions:
         if self.idle_stop and self.backend == "batch":
-            what = "Batch tells no metric of accelerators, so nothing would ever be cancelled"
-            raise ValueError(f"idleStop: {what}: remove it, or backend")
+            what = "idleStop requires Vertex AI, since Batch has no accelerator metrics"
+            raise ValueError(f"{what}: remove idleStop or backend")
         return self
 
     @pydantic.model_validator(mode="after")
     def _no_ladder_on_batch(self) -> JobOptions:
         if self.ladder and self.backend == "batch":
             raise ValueError(
-                "a ladder is climbed on Vertex AI alone, and Google's client of Batch has no "
-                "ranked list of machines yet (docs/batch.md): remove it, or backend"
+                "ladder requires Vertex AI, since Google's client of Batch has no ranked list of "
+                "machines yet (docs/batch.md): remove ladder or backend"
             )
         return self
 
 
 class Job(JobOptions):
-    """A file of a job or of a tuning job, and what the stack asks of it."""
+    """A job or tuning job: its job file and its options in this stack."""
 
     file: str
-    """The job file, like ``jobs/titanic.yaml``."""
+    """Path of the job file, like ``jobs/titanic.yaml``."""
     schedule: Schedule | None = None
-    """Times of submission; without it ``pulumi up`` submits the job once."""
+    """Times at which the job is submitted; default: ``pulumi up`` submits the job once."""
     messages: StateMessages | None = None
-    """Messages of Batch to a topic when the job changes its state; with ``backend: batch``."""
+    """Messages of Batch to a Pub/Sub topic when the job changes state. Requires ``backend:
+    batch``."""
 
     @pydantic.model_validator(mode="after")
     def _no_wait_for_a_schedule(self) -> Job:
-        given = self.model_fields_set & {"wait", "deadline", "on_change", "ladder"}
-        if self.schedule and given:
-            name = to_camel(min(given))
-            raise ValueError(f"{name} is about one job, and a schedule submits many: remove it")
+        options = self.model_fields_set & {"wait", "deadline", "on_change", "ladder"}
+        if self.schedule and options:
+            name = to_camel(min(options))
+            raise ValueError(f"{name} applies to a single job, not to a schedule: remove {name}")
         if self.schedule and self.backend == "batch":
-            raise ValueError("a schedule submits to Vertex AI alone: remove it, or backend")
+            raise ValueError("schedule requires Vertex AI: remove schedule or backend")
         return self
 
     @pydantic.model_validator(mode="after")
     def _messages_of_batch(self) -> Job:
         if self.messages and self.backend != "batch":
             raise ValueError(
-                "messages are written by Batch alone: add backend: batch, or use alerts in place "
-                "of messages (docs/jobs.md)"
+                "messages require Batch: add backend: batch, or use alerts instead of messages "
+                "(docs/jobs.md)"
             )
         return self
 
 
 class Encryption(Section):
-    """A key in Cloud KMS that exists; the stack makes none, for a key can never be deleted."""
+    """An existing Cloud KMS key. The stack creates no keys, since keys can never be deleted."""
 
     key: KeyPath
-    """The key; it is in the stack's region."""
+    """Full name of the key, in the stack's region."""
     covers: Annotated[list[Covered], Field(min_length=1)] = [
         *("buckets", "registry", "secrets", "jobs")
     ]
-    """Resources that it encrypts. On an existing repository or secret, it means a new one."""
+    """Resources that the key encrypts. Adding a deployed registry or secret replaces the
+    resource."""
 
 
-#: Parameter of a query that ``asOf`` gives.
+#: Query parameter whose value is ``asOf``.
 AS_OF: Final = "as_of"
-#: A value of a parameter of a query; YAML's type is BigQuery's.
+#: Value of a query parameter; its YAML type decides its BigQuery type.
 Scalar = bool | int | float | str
 ParameterName = Annotated[str, form(r"[A-Za-z_][A-Za-z0-9_]{0,127}", "day: @day in the query")]
 
 
 class Snapshot(NamedSection):
-    """The result of one query in BigQuery, kept as files that never change.
+    """The result of a BigQuery query, exported to files that never change.
 
-    ``${snapshots.KEY}`` is their folder. The query runs once for each ``run``.
+    ``${snapshots.KEY}`` is the folder of the files. The query runs once for each ``run``.
     """
 
     query: str
-    """File of the checkout with one query of GoogleSQL."""
+    """Path of a file in the checkout with one GoogleSQL query."""
     parameters: dict[ParameterName, Any] = {}
-    """Values of the query's parameters: ``@day``. Text is STRING; numbers are INT64 or FLOAT64;
+    """Values of query parameters such as ``@day``. Text is STRING, numbers are INT64 or FLOAT64,
     true and false are BOOL."""
     as_of: str | None = None
-    """Time of the tables' state, such as ``2026-11-20T00:00:00Z``: the query reads ``FROM table FOR
-    SYSTEM_TIME AS OF @as_of``. BigQuery goes back seven days. Without it, the first ``pulumi up``
-    reads the tables as they are then."""
+    """Time of the table contents to read, such as ``2026-11-20T00:00:00Z``. The query must say
+    ``FROM table FOR SYSTEM_TIME AS OF @as_of``. BigQuery supports the last seven days. Default: the
+    time of the first ``pulumi up``."""
     max_bytes_billed: int = Field(ge=1, le=2**63 - 1)
-    """The most bytes that the query may be billed for; the service refuses more, without a
+    """Maximum number of bytes billed for the query. BigQuery refuses a larger query without
     charge."""
     format: Literal["parquet", "csv"] = "parquet"
-    """Of the files."""
+    """Format of the files."""
     bucket: Key = "data"
-    """Key of the bucket that keeps them."""
+    """Key of the bucket that stores the files."""
     location: Annotated[str, form(r"[A-Za-z][A-Za-z0-9-]{1,62}", "US or europe-west4")] | None = (
         None
     )
-    """Location of the tables; the stack's region without it."""
+    """Location of the tables; default: the stack's region."""
     run: int = Field(default=1, ge=1)
-    """Raise it to run an unchanged query once more. Files of earlier runs stay."""
+    """Number of the run. Increment it to run an unchanged query again; files of earlier runs
+    remain."""
 
     @pydantic.field_validator("as_of")
     @classmethod
@@ -482,35 +497,39 @@ class Snapshot(NamedSection):
             time = datetime.datetime.fromisoformat(text)
             in_utc = time.astimezone(datetime.UTC)
         except (ValueError, OverflowError):
-            raise ValueError("must be a time, such as 2026-11-20T00:00:00Z") from None
+            raise ValueError("must be a time such as 2026-11-20T00:00:00Z") from None
         if time.tzinfo is None:
-            raise ValueError("has no time zone: add Z")
+            raise ValueError("the time has no zone: add Z")
         return in_utc.isoformat().replace("+00:00", "Z")
 
     @pydantic.field_validator("parameters")
     @classmethod
-    def _check_parameters(cls, given: dict[str, Any]) -> dict[str, Scalar]:
-        if AS_OF in {name.lower() for name in given}:
-            raise ValueError(f"{AS_OF} is what asOf gives: use asOf")
-        if len({name.lower() for name in given}) < len(given):
-            raise ValueError("two of them differ by case alone, which BigQuery does not tell apart")
-        for name, value in given.items():
+    def _check_parameters(cls, parameters: dict[str, Any]) -> dict[str, Scalar]:
+        if AS_OF in {name.lower() for name in parameters}:
+            raise ValueError(f"parameter {AS_OF} is reserved: set asOf instead")
+        if len({name.lower() for name in parameters}) < len(parameters):
+            raise ValueError(
+                "two parameters differ only in case, which BigQuery ignores: rename one"
+            )
+        for name, value in parameters.items():
             if not isinstance(value, Scalar):
-                raise ValueError(f"{name} must be text, a number, true or false: quote a date")
+                raise ValueError(
+                    f"parameter {name} must be text, a number, true or false: put dates in quotes"
+                )
             if isinstance(value, float) and not math.isfinite(value):
-                raise ValueError(f"{name} must be finite")
+                raise ValueError(f"parameter {name} must be finite")
             if isinstance(value, int) and not -(2**63) <= value < 2**63:
-                raise ValueError(f"{name} is no INT64")
-        return given
+                raise ValueError(f"parameter {name} is outside of the range of INT64")
+        return parameters
 
 
 class AllowedMember(Section):
-    """A member of an IAM policy that the stack does not declare and that is no drift."""
+    """An undeclared member of an IAM policy that ``vt drift`` accepts."""
 
     member: Annotated[str, Field(min_length=1)]
     """IAM member, like ``user:kim@example.com``."""
     role: Annotated[str, Field(min_length=1)]
-    """Its role."""
+    """Role of the member."""
     policy: Annotated[
         str,
         form(
@@ -518,14 +537,13 @@ class AllowedMember(Section):
             "b/BUCKET or projects/PROJECT/…, with * for any text after b/ or the project",
         ),
     ]
-    """Name of the policy as ``vt drift`` shows it; ``b/*`` stands for all buckets."""
+    """Name of the policy as ``vt drift`` prints it; ``b/*`` matches all buckets."""
     reason: Annotated[str, Field(min_length=10)]
     """Reason for the exception, for readers of the file."""
 
 
 class AllowedResource(Section):
-    """Something in the stack's network or at its endpoints, or a job, that nobody declares and
-    that is no drift."""
+    """An undeclared job, network resource or deployed model that ``vt drift`` accepts."""
 
     resource: Annotated[
         str,
@@ -537,25 +555,26 @@ class AllowedResource(Section):
             "text after the name's beginning",
         ),
     ]
-    """Kind and name, of a job its display name, of a deployed model its id: ``firewalls/iap-*``."""
+    """Kind and name, like ``firewalls/iap-*``: of a job its display name, of a deployed model its
+    id."""
     reason: Annotated[str, Field(min_length=10)]
     """Reason for the exception, for readers of the file."""
 
 
 class DriftSettings(Section):
-    """Scope of ``vt drift``, and its exceptions."""
+    """Scope and exceptions of ``vt drift``."""
 
     project_policy: Literal["own", "judged"] = "own"
-    """Accounts whose roles on the project are judged: the stack's, or all.
-    ``judged`` is for a project that no other checkout deploys to."""
+    """Accounts whose roles on the project are compared: the stack's own (``own``), or all
+    (``judged``, for a project that no other checkout deploys to)."""
     allowed: dict[Key, AllowedMember] = {}
-    """Members of IAM policies that are no drift, by a name of one's own."""
+    """Accepted members of IAM policies, by a name of your choice."""
     allowed_resources: dict[Key, AllowedResource] = {}
-    """Resources that may be in the stack's network, at its endpoints, or run as its accounts, each
-    by a name of your choice."""
+    """Accepted resources in the stack's network, at its endpoints or running as its accounts, by a
+    name of your choice."""
     accepted_losses: dict[str, Annotated[str, Field(min_length=10)]] = {}
-    """Protected resources that were deleted in the cloud and may be made anew, empty, by the names
-    that reviews give them: each with a reason. Remove the entry when that is done."""
+    """Protected resources that were deleted in the cloud and may be created again, empty: name in
+    the review -> reason. Remove the entry after the deployment."""
 
 
 #: Sections with entries that can be renamed: path in the stack file -> fields of the model.
@@ -575,88 +594,88 @@ SECTIONS: Final[Mapping[tuple[str, ...], tuple[str, ...]]] = {
 
 
 class Settings(Section):
-    """A whole stack file, checked, and the names derived from it."""
+    """A whole stack file, validated, and the names that derive from it."""
 
     stack: str
-    """The name of the stack, which the name of its file has."""
+    """Name of the stack, from the name of its file."""
     include: list[IncludePath] = []
-    """Files of the checkout whose ``config`` belongs to this stack's, from the checkout's top."""
+    """Files whose ``config`` is merged into this stack's, relative to the top of the checkout."""
     overrides: dict[str, Any] = {}
-    """Differences of the stack from the included files: path, like ``buckets.data.protect``, and
-    value. Null leaves it out."""
+    """Values that replace those of included files: path, like ``buckets.data.protect``, and value.
+    Null removes the value."""
     project: ProjectId
-    """The project where everything is made, and where jobs run."""
+    """Project of the stack's resources and jobs."""
     region: Annotated[str, form(r"[a-z]+-[a-z]+[0-9]+", "us-central1")]
-    """The region of jobs, buckets and subnets."""
+    """Region of jobs, buckets and subnets."""
     project_number: ProjectNumber
     """Number of the project: ``gcloud projects describe PROJECT
     --format='value(projectNumber)'``."""
     labels: dict[str, str] = {}
-    """Labels on everything that can carry some."""
+    """Labels of all resources that support labels."""
     submitters: list[str] = []
-    """IAM members that may submit jobs as the stack's accounts that have no team and no submitters
-    of their own."""
+    """IAM members that may submit jobs as accounts without a team and without ``submitters``."""
     deployers: list[str] = []
-    """IAM members that run ``pulumi up``, like CI's account: they may act as every account of the
-    stack, also those of teams, and use a host's subnet."""
+    """IAM members that run ``pulumi up``, like CI's account. They may act as every account of the
+    stack, including those of teams, and use the subnet of a Shared VPC host project."""
     teams: dict[Key, Team] = {}
-    """Teams apart from one another, by name."""
+    """Teams by name. Teams are isolated from each other."""
     builders: list[str] = []
-    """IAM members that may build the stack's images on Google's machines."""
+    """IAM members that may build the stack's images in Cloud Build."""
     # Maps keyed by a stable name, never lists: reordering a file renames no resource.
     buckets: dict[Key, Bucket] = {}
     """Buckets by name."""
     service_accounts: dict[Key, ServiceAccount] = {}
-    """Accounts that jobs run as, by name."""
+    """Service accounts that jobs run as, by name."""
     secrets: dict[Key, Secret] = {}
-    """Secrets by name: containers alone; values are never kept here."""
+    """Secrets in Secret Manager by name, without their values."""
     packages: dict[Key, Package] = {}
-    """Python code below ``jobs/``, by name."""
+    """Python packages below ``jobs/``, by name."""
     images: dict[Key, Image] = {}
-    """Images of containers, by name."""
+    """Container images by name."""
     registry: Registry = Registry()
     """The stack's Docker repository."""
     network: Network = Network()
-    """Connection of jobs to a network."""
+    """Network of jobs."""
     shared_vpc: SharedVpc | None = None
-    """The project that owns the network, if it is another one."""
+    """Shared VPC: the project that owns the network, if it differs from the stack's."""
     reservations: dict[Key, Reservation] = {}
-    """Machines that are kept for jobs, by name."""
+    """Reserved machines for jobs, by name."""
     tensorboard: TensorboardName = ""
-    """Display name of a TensorBoard instance for jobs, which the stack makes, or the full name of
-    one that is there: ``projects/P/locations/REGION/tensorboards/ID``."""
+    """Display name of a TensorBoard instance that the stack creates for jobs, or full name of an
+    existing instance: ``projects/P/locations/REGION/tensorboards/ID``."""
     encryption: Encryption | None = None
-    """A key for what the stack stores; Google's keys encrypt it otherwise."""
+    """Cloud KMS key that encrypts the stack's data; default: keys of Google."""
     limits: Limits = Limits()
-    """Bounds for the stack and every job."""
+    """Limits of the stack and of each job."""
     job_defaults: JobDefaults = JobDefaults()
-    """Values that job files may leave out."""
+    """Default values of job files."""
     allowed_secrets: dict[str, Annotated[str, Field(min_length=10)]] = {}
-    """Files that may leave the machine though they look like secrets, or lines of files, as
-    ``vt check`` names them (``FILE`` or ``FILE:LINE``): each with a reason."""
+    """Files or lines that may be uploaded although they look like secrets: ``FILE`` or
+    ``FILE:LINE``, as ``vt check`` prints them -> reason."""
     rules: dict[str, Literal["error", "warning", "note"]] = {}
-    """Levels of rules of job files; an error stays one."""
+    """Levels of rules of job files. The level of an error cannot be lowered."""
     drift: DriftSettings = DriftSettings()
-    """Allowed differences from the declaration."""
+    """Differences from the declaration that ``vt drift`` accepts."""
     policy_levels: dict[Key, Literal["advisory", "mandatory", "disabled"]] = {}
-    """Levels of policies in this stack; a policy that is not named is mandatory."""
+    """Levels of policies in this stack; default: mandatory."""
     on_change: Literal["cancel", "finish"] = "cancel"
-    """Treatment of a running job when its request changes. A job's ``onChange`` has precedence.
-    ``finish``: it ends by itself, and the next ``pulumi up`` submits the changed one."""
+    """What to do with a running job when its request changes. A job's own ``onChange`` takes
+    precedence. ``finish``: the running job ends by itself, and the next ``pulumi up`` submits the
+    changed job."""
     snapshots: dict[Key, Snapshot] = {}
-    """Results of queries in BigQuery that are kept as files, by name."""
+    """Results of BigQuery queries, exported to files, by name."""
     jobs: dict[Key, Job] = {}
     """Training jobs by name."""
     tuning: dict[Key, Job] = {}
-    """Tuning jobs: each runs many trials of one job."""
+    """Tuning jobs by name. A tuning job runs many trials of a job."""
     models: dict[Key, Model] = {}
-    """Models of the registry, by name: versions made of what runs of jobs left."""
+    """Models of the registry by name. The versions of a model come from runs of a job."""
     endpoints: dict[Key, Endpoint] = {}
-    """Endpoints by name: which versions of a model answer predictions, and with what share."""
+    """Endpoints by name. An endpoint splits prediction traffic between versions of a model."""
     channels: dict[Key, Channel] = {}
-    """Destinations of alerts and of the budget's mail, by name."""
+    """Destinations of alerts and budget notifications, by name."""
     alerts: Alerts | None = None
-    """Alerts about jobs, and their channels."""
+    """Alerts about jobs."""
     budget: Budget | None = None
     """Alert on the monthly cost of the project."""
     dashboards: dict[Key, Dashboard] = {}
@@ -664,82 +683,82 @@ class Settings(Section):
 
     @pydantic.field_validator("shared_vpc", "encryption", "alerts", "budget", mode="before")
     @classmethod
-    def _none_if_empty(cls, given: Any) -> Any:
-        return given or None  # a key with no value in a stack file has the default, an empty object
+    def _none_if_empty(cls, value: Any) -> Any:
+        return value or None  # a key with no value in a stack file has the default, an empty object
 
     @pydantic.field_validator("region")
     @classmethod
     def _check_region(cls, region: str) -> str:
-        # One that only the number sets apart may be new; others are judged by their words.
+        # A region with an unknown number may be new; other names are compared with known ones.
         known = {name.rstrip(DIGITS): name for name in sorted(machines.regions())}
         if region.rstrip(DIGITS) not in known and (near := nearest(region, known.values(), 0.9)):
-            raise ValueError(f"is no region: did you mean '{near}'?")
+            raise ValueError(f"this region does not exist: did you mean '{near}'?")
         return region
 
     @property
     def names(self) -> Names:
-        """Names of this stack's resources, by their keys here: a renamed entry keeps its name."""
+        """Return the names of resources by key; a renamed entry keeps its first name."""
         sections: dict[str, Mapping[str, Bucket | ServiceAccount | Secret]] = {
             "buckets": self.buckets,
             "serviceAccounts": self.service_accounts,
             "secrets": self.secrets,
         }
-        given = {
+        explicit = {
             (section, entry.formerly or key): name
             for section, entries in sections.items()
             for key, entry in entries.items()
             if (name := entry.existing or entry.name)
         }
         if "/" in self.tensorboard:
-            given["tensorboard", ""] = self.tensorboard
+            explicit["tensorboard", ""] = self.tensorboard
         if repository := self.registry.existing or self.registry.name:
-            given["registry", ""] = repository
+            explicit["registry", ""] = repository
         first = {
             (*section, key): entry.formerly
             for section in SECTIONS
             for key, entry in self.entries(section).items()
             if entry.formerly
         }
-        return Names(self.project, self.project_number, self.region, self.stack, given, first)
+        return Names(self.project, self.project_number, self.region, self.stack, explicit, first)
 
     def entries(self, section: tuple[str, ...]) -> Mapping[str, NamedSection]:
-        """The entries of a section of :data:`SECTIONS`, by their keys."""
+        """Return the entries of a section of :data:`SECTIONS` by key."""
         result: Any = self
         for field in SECTIONS[section]:
             result = getattr(result, field)
         return result
 
     def submitters_of(self, account: str) -> list[str]:
-        """IAM members that may submit jobs as the account with this key."""
-        given = self.service_accounts[account]
-        if given.submitters is not None:
-            return given.submitters
-        team = self.teams.get(given.team or "")
+        """Return the IAM members that may submit jobs as the account with this key."""
+        settings = self.service_accounts[account]
+        if settings.submitters is not None:
+            return settings.submitters
+        team = self.teams.get(settings.team or "")
         return team.submitters if team else self.submitters
 
     def members_acting_as(self, account: str) -> list[str]:
-        """IAM members that may act as the account with this key: who submits, and who deploys."""
+        """Return the IAM members that may act as this account: submitters and deployers."""
         return list(dict.fromkeys((*self.submitters_of(account), *self.deployers)))
 
     @property
     def all_submitters(self) -> list[str]:
-        """IAM members that may submit jobs as any account, those that deploy among them."""
-        found = [self.submitters_of(key) for key in self.service_accounts] or [self.submitters]
-        members = (member for members in (*found, self.deployers) for member in members)
+        """Return the IAM members that may submit jobs as any account, including deployers."""
+        lists = [self.submitters_of(key) for key in self.service_accounts] or [self.submitters]
+        members = (member for members in (*lists, self.deployers) for member in members)
         return list(dict.fromkeys(members))
 
     def labels_of(self, team: str | None) -> dict[str, str]:
-        """Labels of what ``team`` owns, by the stack and by the team; the stack's without one."""
+        """Return the labels of a team's resources; without a team, those of the stack."""
         owner = self.teams.get(team or "")
         return {**self.labels, "team": str(team), **owner.labels} if owner else self.labels
 
     @property
     def labels_by_team(self) -> dict[str | None, dict[str, str]]:
-        """:meth:`labels_of` each team; None has those of what no team owns."""
+        """Return :meth:`labels_of` by team; key None has the labels of shared resources."""
         return {None: self.labels} | {team: self.labels_of(team) for team in self.teams}
 
     def team_at(self, address: str) -> str | None:
-        """The team of the account with this address; None if it has none."""
+        """Return the team of the account with this address; None without a team."""
         names = self.names  # derived anew at each call
         by_address = {
             names.account_email(key): account.team for key, account in self.service_accounts.items()
@@ -748,24 +767,24 @@ class Settings(Section):
 
     @property
     def builds_images(self) -> bool:
-        """Return whether an image of the stack is built from a folder of the checkout."""
+        """Return True if an image of the stack is built from the checkout."""
         return any(image.context for image in self.images.values())
 
     @property
     def is_watched(self) -> bool:
-        """Return whether the stack has alerts, a budget or a dashboard."""
+        """Return True if the stack has channels, alerts, a budget or a dashboard."""
         return bool(self.alert_channels or self.alerts or self.budget or self.dashboards)
 
     @property
     def alert_channels(self) -> dict[str, Channel]:
-        """Channels of Cloud Monitoring: all but topics that Batch alone writes to."""
-        told = {job.messages.channel for job in self.jobs.values() if job.messages}
-        told -= set(self.alerts.channels if self.alerts else ())
-        told -= set(self.budget.channels if self.budget else ())
-        return {key: channel for key, channel in self.channels.items() if key not in told}
+        """Return the channels of Cloud Monitoring: all but topics that only Batch uses."""
+        only_batch = {job.messages.channel for job in self.jobs.values() if job.messages}
+        only_batch -= set(self.alerts.channels if self.alerts else ())
+        only_batch -= set(self.budget.channels if self.budget else ())
+        return {key: channel for key, channel in self.channels.items() if key not in only_batch}
 
     def notifications(self, job: str) -> tuple[dict[str, Any], ...]:
-        """Return the messages that Batch publishes about a job, as its API has them."""
+        """Return ``notifications`` of a Batch job, in the form of its API."""
         messages = self.jobs[job].messages if job in self.jobs else None
         if messages is None or messages.channel not in self.channels:
             return ()
@@ -774,42 +793,42 @@ class Settings(Section):
 
     @property
     def stops_idle_jobs(self) -> bool:
-        """Return whether a job is cancelled when its accelerators are idle."""
+        """Return True if any job of the stack has ``idleStop``."""
         return any(job.idle_stop for job in self.submitted.values())
 
     def key_for(self, what: Covered) -> str | None:
-        """The key that encrypts this part of the stack; None if it is Google's."""
+        """Return the key that encrypts these resources; None if Google's keys do."""
         encryption = self.encryption
         return encryption.key if encryption and what in encryption.covers else None
 
     @property
     def submitted(self) -> dict[str, Job]:
-        """Jobs and tuning jobs by key; no key is in both."""
+        """Return jobs and tuning jobs by key; the two sections share no key."""
         return {**self.jobs, **self.tuning}
 
     @property
     def schedules(self) -> dict[str, Schedule]:
-        """Schedules of jobs and tuning jobs by the key of the job."""
-        found = {key: getattr(job, "schedule", None) for key, job in self.submitted.items()}
-        return {key: schedule for key, schedule in found.items() if schedule is not None}
+        """Return the schedules by the key of their job or tuning job."""
+        by_key = {key: getattr(job, "schedule", None) for key, job in self.submitted.items()}
+        return {key: schedule for key, schedule in by_key.items() if schedule is not None}
 
     def passed_options(self, key: str) -> dict[str, Any]:
-        """Options of a job that ``up`` submits, as its inputs have them."""
+        """Return the options that are inputs of the job's resource."""
         more = {"onChange": "finish"} if self.finishes(key) else {}
         return {**self.submitted[key].passed, **more}
 
     def finishes(self, job: str) -> bool:
-        """Return whether a running job ends by itself when its request changes."""
+        """Return True if a running job may finish when its request changes."""
         return (self.submitted[job].on_change or self.on_change) == "finish"
 
     @property
     def protects(self) -> bool:
-        """Return whether any resource of the stack is protected; then a destroy is refused."""
+        """Return True if any resource is protected, which makes ``pulumi destroy`` fail."""
         sections = (self.buckets, self.secrets, self.reservations)
-        made = [each for section in sections for each in section.values()]
-        return self.registry.protect or any(each.protect for each in made)
+        entries = [entry for section in sections for entry in section.values()]
+        return self.registry.protect or any(entry.protect for entry in entries)
 
     @property
     def is_local(self) -> bool:
-        """Return whether the stack is in the local cloud."""
+        """Return True for stacks of the local cloud."""
         return is_local(self.project)

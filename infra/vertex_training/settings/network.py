@@ -1,8 +1,7 @@
-"""The models of the sections ``network``, ``sharedVpc`` and ``reservations`` of a stack file.
+"""Models of sections ``network``, ``sharedVpc`` and ``reservations`` of a stack file.
 
-A resource given by ``existing`` is used, never made. ``vertex_training.stack_rules.network``
-has the rules across keys, ``vertex_training.plan.network`` the names and grants derived from
-them.
+The stack uses a resource with ``existing`` and never creates it. Rules across keys are in
+``vertex_training.stack_rules.network``, names and grants in ``vertex_training.plan.network``.
 """
 
 from __future__ import annotations
@@ -24,11 +23,11 @@ from vertex_training.settings.section import (
 
 
 def _network(text: str) -> str:
-    """``text`` if it is a block of IPv4 addresses without host bits, like 10.0.0.0/24."""
+    """Validate an IPv4 block without host bits, like 10.0.0.0/24."""
     try:
         return str(ipaddress.IPv4Network(text))
     except ValueError as wrong:
-        raise ValueError(f"must be a block of IPv4 addresses like 10.20.0.0/24: {wrong}") from None
+        raise ValueError(f"must be an IPv4 block like 10.20.0.0/24: {wrong}") from None
 
 
 def _address(text: str) -> str:
@@ -39,10 +38,12 @@ def _address(text: str) -> str:
 
 
 def _ports(text: str) -> str:
-    """``text`` if its ports exist, and the first of a range is not above its last."""
+    """Validate a port, or a range of ports in ascending order."""
     numbers = [int(number) for number in text.split("-")]
     if not 0 <= numbers[0] <= numbers[-1] <= LAST_PORT:
-        raise ValueError(f"must be ports from 0 to {LAST_PORT}, the lower one first")
+        raise ValueError(
+            f"must be a port from 0 to {LAST_PORT}, or a range with the lower port first"
+        )
     return text
 
 
@@ -71,7 +72,7 @@ AttachmentPath = Annotated[
         "projects/PROJECT/regions/REGION/networkAttachments/NAME",
     ),
 ]
-Domain = Annotated[str, form(r"([a-z0-9_-]+\.)+", "corp.example.com. with a dot at its end")]
+Domain = Annotated[str, form(r"([a-z0-9_-]+\.)+", "corp.example.com. with a dot at the end")]
 Ports = Annotated[
     str,
     form(r"[0-9]{1,5}(-[0-9]{1,5})?", '"2049" or "8000-8010"'),
@@ -80,104 +81,106 @@ Ports = Annotated[
 
 
 class Subnet(Section):
-    """A subnet: the one a network attachment takes addresses from, or for machines of one's own."""
+    """Subnet of the network attachment, or of your own machines."""
 
     range: Cidr | None = None
-    """Its addresses. Of an existing subnet: what it has, for the checks."""
+    """Address block of the subnet. For an existing subnet, checks use this value."""
     existing: SubnetPath | None = None
-    """A subnet that is there; without it the stack makes one."""
+    """Full name of an existing subnet; default: the stack creates a subnet."""
     private_ip_google_access: bool = True
-    """Machines without an external address reach Google's APIs."""
+    """Private Google Access: machines without external address can call Google's APIs."""
 
 
 class IpRange(NamedSection):
-    """Addresses that peering sets aside for the machines of jobs: a global address."""
+    """Address range for the machines of jobs in a peered network."""
 
     prefix_length: int | None = Field(default=None, ge=8, le=29)
-    """16 has room for 63 parallel jobs with up to 8 nodes each."""
+    """Prefix length of the range. A /16 has room for 63 parallel jobs of up to 8 nodes each."""
     address: Address | None = None
-    """First address; without it, Google chooses."""
+    """First address; default: Google chooses."""
     name: Name | None = None
-    """Its name in the cloud; ``training-KEY-STACK`` without it."""
+    """Name in the cloud; default: ``training-KEY-STACK``."""
     existing: Name | None = None
-    """Name of a range that the network's service connection has already."""
+    """Name of an existing range of the network's private services connection."""
 
 
 class Attachment(Section):
-    """The network attachment that jobs of a Private Service Connect interface use."""
+    """Network attachment of jobs with Private Service Connect interfaces."""
 
     existing: AttachmentPath | None = None
-    """An attachment that is there; without it the stack makes one."""
+    """Full name of an existing attachment; default: the stack creates an attachment."""
     connection_preference: Literal["ACCEPT_AUTOMATIC", "ACCEPT_MANUAL"] = "ACCEPT_AUTOMATIC"
-    """Automatic or manual acceptance of connections."""
+    """Acceptance of connections: automatic or manual."""
 
 
 class DnsPeering(Section):
-    """Private names that jobs look up in a network's private zones."""
+    """DNS names that jobs resolve in private zones of a network."""
 
     domain: Domain
-    """Ends with a dot: ``corp.example.com.``"""
+    """DNS domain that ends with a dot, like ``corp.example.com.``"""
     target_project: ProjectId | None = None
-    """Project of the network with the zones; the stack's network without it."""
+    """Project of the network with the private zones; default: the project of the stack's
+    network."""
     target_network: Name | None = None
-    """Network with the zones; the stack's without it."""
+    """Name of the network with the private zones; default: the stack's network."""
 
 
 class Allow(NamedSection):
-    """Traffic of job machines that the network allows, beside that among themselves."""
+    """Firewall rule: allowed traffic from job machines to other hosts."""
 
     protocol: Literal["tcp", "udp", "icmp"] = "tcp"
-    """The protocol."""
+    """Protocol of the traffic."""
     ports: list[Ports] = []
-    """All of them if none is given."""
+    """Ports or port ranges; default: all ports."""
     destination_ranges: list[Cidr] = Field(min_length=1)
-    """Destinations, as blocks of addresses."""
+    """Destination address blocks."""
 
 
 class Network(Section):
-    """Connection of jobs to a network, and the network itself unless it exists.
+    """Network of jobs.
 
-    ``none``: they do not. ``peering``: Google's network, where jobs run, is peered with it.
-    ``psc``: each machine has an interface in it, by way of a network attachment.
+    ``none``: jobs use no network of yours. ``peering``: Google's network, in which jobs run, is
+    peered with yours. ``psc``: each job machine has an interface in yours, through a network
+    attachment.
     """
 
     mode: Literal["none", "peering", "psc"] = "none"
-    """Kind of connection: none, peering, or Private Service Connect."""
+    """Kind of connection: none, VPC peering, or Private Service Connect interfaces."""
     existing: NetworkPath | None = None
-    """A network that is there; without it the stack makes one."""
+    """Full name of an existing network; default: the stack creates a network."""
     subnet: Subnet | None = None
-    """The subnet that the attachment takes addresses from, or one for machines of one's own."""
+    """Subnet of the network attachment, or of your own machines."""
     ranges: dict[Key, IpRange] = {}
-    """Peering: addresses for the machines of jobs, by name."""
+    """Peering: address ranges for the machines of jobs, by name."""
     export_custom_routes: bool = False
-    """Peering: whether jobs see the network's own routes, for example to on-premises."""
+    """Peering: export the network's custom routes, for example to on-premises, to jobs."""
     import_custom_routes: bool = False
-    """Peering: whether the network sees the routes of Google's."""
+    """Peering: import custom routes of Google's network."""
     attachment: Attachment = Attachment()
-    """Private Service Connect: the network attachment."""
+    """Private Service Connect: network attachment of jobs."""
     dns_peering: dict[Key, DnsPeering] = {}
-    """Private Service Connect: private names that jobs look up, by a name of one's own."""
+    """Private Service Connect: DNS domains that jobs resolve, by a name of your choice."""
     nat: bool = False
-    """Cloud NAT for the subnet's machines. Jobs do not use it: see docs/environments.md."""
+    """Cloud NAT for machines in the subnet. Jobs do not use it: see docs/environments.md."""
     allow: dict[Key, Allow] = {}
-    """Allowed traffic of the machines of jobs in the network, by name."""
+    """Allowed traffic from job machines to hosts in the network, by name."""
     avoid: list[Cidr] = []
-    """Addresses used elsewhere, like on-premises, that none of these may overlap."""
+    """Address blocks in use elsewhere, like on-premises. No range of the stack may overlap them."""
     parallel_jobs: int | None = Field(default=None, ge=1)
-    """Number of the stack's jobs that use the network at once; all of them without it."""
+    """Maximum number of the stack's jobs in the network at the same time; default: all jobs."""
 
 
 class SharedVpc(Section):
-    """The project that owns the network, if that is another one than where jobs run."""
+    """Shared VPC: the project that owns the network, if jobs run in another project."""
 
     host_project: ProjectId
-    """The project that owns the network."""
+    """Host project, which owns the network."""
     host_project_number: ProjectNumber
-    """Its number."""
+    """Number of the host project."""
     manage_host: bool = True
-    """Create the requirements of the host project. If not, the preview lists them."""
+    """Create required resources and grants in the host project. With false, previews list them."""
     enable_host: bool = False
-    """Also turn the project into a host; usually it is one already."""
+    """Enable the project as a Shared VPC host; usually an administrator has done this."""
 
 
 ReservationPath = Annotated[
@@ -199,18 +202,18 @@ MOST_SSDS: Final = 24
 
 
 class LocalSsds(Section):
-    """Local SSDs that are attached to every machine."""
+    """Local SSDs of each machine."""
 
     count: int = Field(ge=1, le=MOST_SSDS)
-    """Number of them."""
+    """Number of disks."""
     interface: Literal["NVME", "SCSI"] = "NVME"
     """Interface of the disks."""
     disk_size_gb: Literal[375, 3000] = 375
-    """Size of each, in GB."""
+    """Size of each disk, in GB."""
 
 
 class Reservation(NamedSection):
-    """Machines that are kept for jobs, and paid for from creation to deletion, used or not."""
+    """Reserved machines for jobs. A reservation costs the same whether used or not."""
 
     zone: Zone
     """Zone of the machines, in the stack's region."""
@@ -219,32 +222,33 @@ class Reservation(NamedSection):
     count: int = Field(ge=1, le=100_000)
     """Number of machines."""
     accelerator_type: str | None = None
-    """For N1 machines. Other machine types have their GPUs in their name."""
+    """Accelerator type, only for N1 machines. Other machine types imply their GPUs."""
     accelerator_count: int | None = Field(default=None, ge=1)
-    """Accelerators of each N1 machine; 1 if absent."""
+    """Accelerators of each N1 machine; default: 1."""
     local_ssds: LocalSsds | None = None
-    """Local SSDs of each machine; none if absent."""
+    """Local SSDs of each machine; default: none."""
     specific_reservation_required: bool = True
-    """Only jobs that name it use it; if not, any job that fits does."""
+    """Restrict the reservation to jobs that name it. With false, every matching job uses it."""
     share_with: list[ProjectId] = []
-    """Other projects that may use it."""
+    """Other projects that may use the reservation."""
     project: ProjectId | None = None
-    """Project that owns and pays for it; the stack's own without it."""
+    """Project that owns the reservation and pays for it; default: the stack's project."""
     delete_at_time: pydantic.AwareDatetime | None = None
-    """Time at which Google deletes it."""
+    """Time at which Google deletes the reservation."""
     delete_after_duration: Seconds | None = None
-    """Seconds after its creation when Google deletes it by itself; not with ``deleteAtTime``."""
+    """Seconds from creation until Google deletes the reservation. Excludes ``deleteAtTime``."""
     name: ReservationName | None = None
-    """Its name in the cloud; ``KEY-STACK`` without it."""
+    """Name in the cloud; default: ``KEY-STACK``."""
     existing: ReservationPath | None = None
-    """A reservation that is there. Its ``serviceShareType`` must be ``ALLOW_ALL``."""
+    """Full name of an existing reservation, with ``serviceShareType: ALLOW_ALL``."""
     parallel_jobs: int | None = Field(default=None, ge=1)
-    """Number of the stack's jobs that use it at once; all of them without it."""
+    """Maximum number of the stack's jobs that use the reservation at the same time; default:
+    all."""
     protect: bool = False
-    """Refuse to delete or replace it, and to destroy the stack."""
+    """Refuse to delete or replace the reservation, and to destroy the stack."""
 
     @pydantic.model_validator(mode="after")
     def _one_end(self) -> Reservation:
         if self.delete_at_time and self.delete_after_duration:
-            raise ValueError("give either deleteAtTime or deleteAfterDuration")
+            raise ValueError("deleteAtTime excludes deleteAfterDuration: remove one")
         return self

@@ -1,4 +1,4 @@
-"""The stacks of a project: the names of its files. Imports little, so that commands start fast."""
+"""Project and stack files of a Pulumi project. Has few imports, so that commands start fast."""
 
 from __future__ import annotations
 
@@ -11,69 +11,69 @@ from typing import Final
 from vertex_training.errors import Problem, UnknownStackError
 
 PROJECT_FILE: Final = "Pulumi.yaml"
-#: The engine reads it in place of the other (sdk/go/common/encoding: JSON comes first).
+#: File that the engine prefers to ``Pulumi.yaml`` (sdk/go/common/encoding: JSON comes first).
 READ_FIRST: Final = "Pulumi.json"
 _NAME: Final = re.compile(r"^name\s*:\s*[\"']?([\w.-]+)", re.MULTILINE)
 _REFRESH: Final = re.compile(
     r"^options\s*:(?:.*\n\s)*?.*\brefresh\s*:\s*[\"']?always", re.MULTILINE
 )
-#: Names a folder of stack files: https://www.pulumi.com/docs/iac/concepts/projects/project-file/
+#: Key of the folder of stack files: https://www.pulumi.com/docs/iac/concepts/projects/project-file/
 _STACKS: Final = "stackConfigDir"
 
 
 def project_name(root: Path) -> str:
-    """Name of the Pulumi project in ``root``; empty if it has none, or its file cannot be read."""
+    """Return the name of the Pulumi project in ``root``; empty without a readable file."""
     return _found(_NAME, root)
 
 
 def refusal(root: Path, stack: str) -> Problem | None:
-    """Return why the file of ``stack`` is not read: it is a link out, or not the engine's."""
+    """Return a problem if the engine would read another file, or the file is a link out."""
     if (root / READ_FIRST).exists():
-        what = f"the engine reads it, and here {PROJECT_FILE} is read"
-        return Problem(what, "", "keep one of them, as YAML", (READ_FIRST,))
+        what = f"the engine reads {READ_FIRST}, but vt reads {PROJECT_FILE}"
+        return Problem(what, "", f"remove {READ_FIRST}", (READ_FIRST,))
     try:
         folder = _stack_folder(root)
     except ValueError as error:
-        what = "cannot be read here, so that it is not known where the engine reads stack files"
-        return Problem(what, str(error), "write it in plain YAML, without tags", (PROJECT_FILE,))
+        what = f"{PROJECT_FILE} cannot be parsed: the folder of stack files is unknown"
+        return Problem(what, str(error), "write plain YAML without tags", (PROJECT_FILE,))
     if folder:
-        what = f"only stack files beside {PROJECT_FILE} are read here"
-        hint = f"put them beside {PROJECT_FILE}, and remove it"
+        what = f"stack files must be beside {PROJECT_FILE}"
+        hint = f"move the stack files there, and remove {_STACKS}"
         return Problem(what, folder, hint, (f"{_STACKS} of {PROJECT_FILE}",))
     name = file_name(stack)
     if (root / name).is_symlink() and leaves(root, root / name):
-        what = f"is a link out of the folder of {PROJECT_FILE}"
-        return Problem(what, "", "copy what it leads to", (name,))
+        what = f"the stack file is a symbolic link out of the folder of {PROJECT_FILE}"
+        return Problem(what, "", "replace the link by a copy of its target", (name,))
     return None
 
 
 def leaves(folder: Path, link: Path) -> bool:
-    """Return whether a link leads out of ``folder``, or to git's own files."""
+    """Return True if a link leads out of ``folder``, or to files of git."""
     top, target = Path(os.path.realpath(folder)), Path(os.path.realpath(link))
     return not target.is_relative_to(top) or is_of_git(target.relative_to(top))
 
 
 def is_of_git(path: Path) -> bool:
-    """Return whether a path from the checkout's top leads to git's own files (may have a token)."""
+    """Return True if a relative path leads to files of git, which may contain a token."""
     return any(map(_is_gits, path.parts))
 
 
 def _is_gits(name: str) -> bool:
-    """Return whether git uses this name for its own files, on any file system of a checkout.
+    """Return True if git uses this name for its own files, on any file system.
 
-    The rule of ``localgcp.system.root_directory.is_gits``; a test holds both equal.
+    The rule of ``localgcp.system.root_directory.is_gits``; a test checks that both agree.
     """
-    seen = "".join(each for each in name if unicodedata.category(each) != "Cf")
+    seen = "".join(character for character in name if unicodedata.category(character) != "Cf")
     return seen.partition(":")[0].rstrip(". ").casefold() in (".git", "git~1")
 
 
 def _stack_folder(root: Path) -> str | None:
-    """Return the engine's folder of stack files, if it is not that of ``Pulumi.yaml``.
+    """Return the folder of stack files, if it differs from that of ``Pulumi.yaml``.
 
-    A ``config`` that is text was the key's name before.
+    Earlier engines named this key ``config``, with a text as its value.
 
     Raises:
-        ValueError: the file may name one, and is not read here; with what the parser says.
+        ValueError: the file may name a folder and cannot be parsed; with the parser's message.
     """
     import yaml
 
@@ -84,10 +84,10 @@ def _stack_folder(root: Path) -> str | None:
         content = yaml.load(text, Loader=Loader)
     except (yaml.YAMLError, ValueError) as error:
         if _STACKS not in text:
-            return None  # who reads the file reports it
+            return None  # the reader of the file reports it
         raise ValueError(str(error).strip().partition("\n")[0]) from None
-    found = content.get(_STACKS, content.get("config")) if isinstance(content, dict) else None
-    folder = found.strip() if isinstance(found, str) else ""
+    value = content.get(_STACKS, content.get("config")) if isinstance(content, dict) else None
+    folder = value.strip() if isinstance(value, str) else ""
     return None if os.path.normpath(folder) == "." else folder
 
 
@@ -98,7 +98,7 @@ def _found(pattern: re.Pattern[str], root: Path) -> str:
 
 
 def _text(root: Path) -> str:
-    """The project's file; empty if it cannot be read."""
+    """Return the text of the project's file; empty if it cannot be read."""
     try:
         return (root / PROJECT_FILE).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError):
@@ -106,31 +106,31 @@ def _text(root: Path) -> str:
 
 
 def refreshes(root: Path) -> bool:
-    """Return whether ``options`` of the project refresh before every preview and deployment."""
+    """Return True if the project's ``options`` set ``refresh: always``."""
     return bool(_REFRESH.search(_text(root)))
 
 
 def file_name(stack: str) -> str:
-    """Name of a stack's file."""
+    """Return the name of a stack's file."""
     return f"Pulumi.{stack}.yaml"
 
 
 def names(root: Path) -> list[str]:
-    """Stacks that have a file in ``root``; a pipe of that name, which nobody may open, is none."""
+    """Return the stacks with a regular file in ``root``."""
     files = (file.name for file in root.glob(file_name("*")) if file.is_file())
     return sorted(name.removeprefix("Pulumi.").removesuffix(".yaml") for name in files)
 
 
 def file_of(root: Path, stack: str) -> Path:
-    """The file of ``stack``. A name like ``../x`` names no file.
+    """Return the file of ``stack``; a name like ``../x`` is unknown.
 
     Raises:
-        UnknownStackError: ``root`` has no such file, the engine reads another, or it is a link out.
+        UnknownStackError: the file is missing, is a link out, or the engine reads another file.
     """
     if refused := refusal(root, stack):
         raise UnknownStackError(str(refused))
     known = names(root)
     if stack not in known:
         listed = ", ".join(known) or "none"
-        raise UnknownStackError(f"no file {file_name(stack)} in {root} (stacks here: {listed})")
+        raise UnknownStackError(f"no file {file_name(stack)} in {root} (existing stacks: {listed})")
     return root / file_name(stack)

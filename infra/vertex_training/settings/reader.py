@@ -1,8 +1,8 @@
-"""Config -> settings: every mistake at once, each with its place in the stack file. Pure.
+"""Convert config to settings, and report all mistakes with their places. Pure.
 
-Pulumi checks the type of a declared key and lets unknown keys pass. Here an unknown key is a
-mistake with a hint. The training stacks and ``bootstrap/`` share this reader: a :class:`Schema` has
-the namespace of a project's config and its model.
+Pulumi checks the type of declared keys and accepts unknown keys. This reader reports unknown keys
+with a hint. The training stacks and ``bootstrap/`` share it: a :class:`Schema` has the namespace of
+a project's config and its model.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ from vertex_training.settings.model import Settings
 from vertex_training.settings.project_files import file_name
 from vertex_training.settings.section import Section
 
-#: Written in the stack file under ``gcp:`` and taken over; everything else is the project's own.
+#: Namespace and keys of the provider that are part of the settings.
 PROVIDER: Final = "gcp"
 PROVIDER_KEYS: Final = ("project", "region")
-#: Namespaces that may stand in a stack file beside the project's own: who reads their keys.
+#: Allowed namespaces beside the project's own.
 OTHER_NAMESPACES: Final = (PROVIDER, "pulumi")
-#: Keys of the provider that change who acts. They would hold for resources and not for jobs.
+#: Keys of the provider that change its identity. They would apply to resources, not to jobs.
 IDENTITY_KEYS: Final = (
     *("accessToken", "credentials", "externalCredentials"),
     *("impersonateServiceAccount", "impersonateServiceAccountDelegates"),
 )
-#: Other keys of the provider, of ``pulumi-gcp`` 9.35.0. Further ones end in ``CustomEndpoint``.
+#: Other keys of the provider (``pulumi-gcp`` 9.35.0), beside those that end in ``CustomEndpoint``.
 OTHER_PROVIDER_KEYS: Final = (
     *("addPulumiAttributionLabel", "batching", "billingProject", "defaultLabels", "deletionPolicy"),
     *("disableGlobalProjectWarning", "disableGooglePartnerName", "googlePartnerName"),
@@ -55,25 +55,25 @@ AnySection = TypeVar("AnySection", bound=Section)
 
 @dataclass(frozen=True, slots=True)
 class Schema(Generic[AnySection]):
-    """The namespace and the model of the config of a project's stacks."""
+    """Namespace and model of a project's config."""
 
     namespace: str
-    """Keys are ``NAMESPACE:KEY``, whatever the name of the Pulumi project."""
+    """Namespace of keys (``NAMESPACE:KEY``), independent of the Pulumi project's name."""
     model: type[AnySection]
-    """Has a field for each key, for those of the provider, and ``stack``."""
+    """Model with a field for each key, for keys of the provider, and ``stack``."""
 
     @property
     def fields(self) -> dict[str, FieldInfo]:
-        """Key below the namespace -> field of the model."""
+        """Return the fields of the model by key below the namespace."""
         names = _fields(self.model)
         return {key: names[key] for key in names if key not in ("stack", *PROVIDER_KEYS)}
 
     def is_text(self, key: str) -> bool:
-        """Return whether the value of ``key`` is text, also if it looks like a number."""
+        """Return True if the value of ``key`` is text, even if it looks like a number."""
         return key in self.fields and self.fields[key].annotation is str
 
     def full_path(self, path: Path) -> Path:
-        """A path below the namespace as the stack file has it."""
+        """Return the path in the stack file of a path below the namespace."""
         top = str(path[0])
         if top.startswith((f"{self.namespace}:", f"{PROVIDER}:")):
             return path
@@ -85,18 +85,18 @@ class Schema(Generic[AnySection]):
         return Location(file_name(stack))
 
     def spelled(self, key: str) -> str:
-        """A key as who writes the config spells it."""
+        """Return a key as the author of the config spells it."""
         return key
 
     def missing_hint(self, path: Path, stack: str) -> str:
-        """Return the advice about a missing required key, by its full path."""
+        """Return the hint for a missing required key, by its full path."""
         if len(path) == 1:
             return f"pulumi config set {path[0]} VALUE"
-        return f"add it to {file_name(stack)}"
+        return f"add the key to {file_name(stack)}"
 
 
 class RawConfig(dict[str, Any]):
-    """A config by key, before it is checked, and what was found wrong while it was read."""
+    """Unvalidated config by key, with the problems of reading it."""
 
     problems: tuple[Problem, ...] = ()
 
@@ -108,38 +108,38 @@ def merge(
     problems: Iterable[Problem] = (),
     project: str = "",
 ) -> RawConfig:
-    """The config as :func:`parse` takes it, from all of a stack's values by full key.
+    """Build the input of :func:`parse` from a stack's values by full key.
 
-    ``problems`` are those of the file itself, ``project`` is the name of the Pulumi project.
+    ``problems`` are those of the file, ``project`` is the name of the Pulumi project.
     """
     location = Location(file_name(stack))
-    merged, found = RawConfig(), list(problems)
+    merged, collected = RawConfig(), list(problems)
     for full, value in values.items():
         namespace, _, key = full.partition(":")
         if namespace == PROVIDER and key in PROVIDER_KEYS:
             merged[key] = value
         elif problem := key_problem(schema, full, project):
-            found.append(problem.at(location))
+            collected.append(problem.at(location))
         elif namespace == schema.namespace:
             merged[key] = value
     merged["stack"] = stack
-    merged.problems = tuple(found)
+    merged.problems = tuple(collected)
     return merged
 
 
 def key_problem(schema: Schema[Any], full: str, project: str = "") -> Problem | None:
-    """Return the mistake in a full key, whatever its value; None for keys that the model judges.
+    """Return the mistake in a full key; None for keys that the model validates.
 
-    Keys in the namespace of the Pulumi ``project`` are its own program's.
+    Keys in the namespace of the Pulumi ``project`` belong to its own program.
     """
     namespace, _, key = full.partition(":")
     if namespace == schema.namespace:
         if key not in ("stack", *PROVIDER_KEYS):
             return None
-        hint = f"{PROVIDER}:{key} sets it" if key in PROVIDER_KEYS else "remove it"
+        hint = f"set {PROVIDER}:{key} instead" if key in PROVIDER_KEYS else "remove the key"
         return Problem("unknown key", hint=hint, path=(full,))
     if namespace not in OTHER_NAMESPACES:
-        hint = f"nothing here reads '{namespace}:'"
+        hint = f"remove the key: this program does not read namespace '{namespace}:'"
         if key in schema.fields:
             hint = f"did you mean '{schema.namespace}:{key}'?"
         elif key in PROVIDER_KEYS:
@@ -150,12 +150,12 @@ def key_problem(schema: Schema[Any], full: str, project: str = "") -> Problem | 
     if namespace != PROVIDER:
         return None
     if key in IDENTITY_KEYS:
-        what = "changes who makes resources, and not who submits jobs"
+        what = "this key changes the identity for resources, but not for jobs"
         hint = "gcloud auth application-default login --impersonate-service-account=ACCOUNT"
         return Problem(what, hint=f"for both, {hint}", path=(full,))
     if key == "universeDomain":
-        what = "is another cloud's, and names, rights and jobs here are those of googleapis.com"
-        return Problem(what, hint="remove it", path=(full,))
+        what = "only the cloud of googleapis.com is supported"
+        return Problem(what, hint="remove the key", path=(full,))
     if near := next((known for known in PROVIDER_KEYS if key.lower().startswith(known)), None):
         return Problem("unknown key", hint=f"did you mean '{PROVIDER}:{near}'?", path=(full,))
     if key in schema.fields:
@@ -164,84 +164,90 @@ def key_problem(schema: Schema[Any], full: str, project: str = "") -> Problem | 
     if key in OTHER_PROVIDER_KEYS or key.endswith(ENDPOINT):
         return None
     meant = nearest(key, (*PROVIDER_KEYS, *OTHER_PROVIDER_KEYS))
-    hint = f"did you mean '{PROVIDER}:{meant}'?" if meant else "the provider reads no such key"
+    hint = (
+        f"did you mean '{PROVIDER}:{meant}'?"
+        if meant
+        else "remove the key: the provider does not read it"
+    )
     return Problem("unknown key", hint=hint, path=(full,))
 
 
 def encrypted_problem(full: str, stack: str) -> Problem:
-    """An encrypted value of the key ``full``.
+    """Return the problem of an encrypted value at key ``full``.
 
-    Report it before any other problem: their messages show values.
+    Report this problem before others, whose messages show values.
     """
     return Problem(
-        "is encrypted, and everything here goes into names, requests and the state in clear",
-        hint=f"pulumi config rm {full}; secrets belong in Secret Manager",
+        "this value is encrypted, but names, requests and the state would contain it in plain text",
+        hint=f"pulumi config rm {full}; store secrets in Secret Manager",
         path=(full,),
         location=Location(file_name(stack)),
     )
 
 
 def parse(schema: Schema[AnySection], raw: Mapping[str, Any]) -> AnySection:
-    """Check the form of a config. ``raw`` has the keys below the namespace, and ``stack``.
+    """Validate a config. ``raw`` has the keys below the namespace, and ``stack``.
 
     Raises:
-        ConfigError: with every mistake found, at the stack file, without lines.
+        ConfigError: the config has mistakes; lists all, at the stack file, without lines.
     """
-    found = getattr(raw, "problems", ())
+    collected = getattr(raw, "problems", ())
     try:
         settings = schema.model.model_validate(raw)
     except pydantic.ValidationError as failed:
-        raise ConfigError([*found, *form_problems(schema, raw, failed)]) from None
-    if found:
-        raise ConfigError(found)
+        raise ConfigError([*collected, *form_problems(schema, raw, failed)]) from None
+    if collected:
+        raise ConfigError(collected)
     return settings
 
 
 def form_problems(
     schema: Schema[Any], raw: Mapping[str, Any], failed: pydantic.ValidationError
 ) -> list[Problem]:
-    """The mistakes that a model found, at the stack file, without lines."""
+    """Convert a model's validation errors to problems at the stack file, without lines."""
     stack = str(raw.get("stack", ""))
     problems = [_problem(schema, error, stack) for error in failed.errors()]
     return [problem.at(schema.location(stack)) for problem in problems]
 
 
 def _problem(schema: Schema[Any], error: ErrorDetails, stack: str) -> Problem:
-    """One of pydantic's errors in our words."""
-    found = tuple(part for part in error["loc"] if part != "[key]") or ("",)
-    path = schema.full_path(found)
+    """Convert one of pydantic's errors to a problem."""
+    location = tuple(part for part in error["loc"] if part != "[key]") or ("",)
+    path = schema.full_path(location)
     if error["type"] == "extra_forbidden":
-        known = map(schema.spelled, _keys_at(schema, found[:-1]))
-        hint = did_you_mean(schema.spelled(str(found[-1])), known)
-        if found[-1] in schema.fields:
-            hint = f"did you mean '{schema.spelled(str(schema.full_path(found[-1:])[0]))}'?"
+        known = map(schema.spelled, _keys_at(schema, location[:-1]))
+        hint = did_you_mean(schema.spelled(str(location[-1])), known)
+        if location[-1] in schema.fields:
+            hint = f"did you mean '{schema.spelled(str(schema.full_path(location[-1:])[0]))}'?"
         return Problem("unknown key", hint=hint, path=path)
     if error["type"] == "missing":
-        return Problem("missing", hint=schema.missing_hint(path, stack), path=path)
+        return Problem(
+            "this required key is missing", hint=schema.missing_hint(path, stack), path=path
+        )
     is_tree = isinstance(error["input"], dict | list)
     value = "" if is_tree else json.dumps(error["input"], default=str)
     what = _in_words(error)
     if error["type"] == "string_pattern_mismatch" and "[key]" in error["loc"]:
-        what = f"a name here must be {KEY_RULE}"
+        what = f"the name must be {KEY_RULE}"
     return Problem(what[0].lower() + what[1:], value, path=path)
 
 
 def _in_words(error: ErrorDetails) -> str:
-    """Return pydantic's message without the words of Python."""
+    """Return pydantic's message without terms of Python."""
     known = {
-        "dict_type": "must be a mapping, like {name: value}",
-        "model_type": "must be a mapping, like {name: value}",
-        "list_type": "must be a list, like [a, b]",
-        "float_parsing": "must be a number",
-        "int_parsing": "must be a whole number",
-        "bool_parsing": "must be true or false",
-        "string_type": "must be text: put it in quotes",
+        "dict_type": "the value must be a mapping, like {name: value}",
+        "model_type": "the value must be a mapping, like {name: value}",
+        "list_type": "the value must be a list, like [a, b]",
+        "float_parsing": "the value must be a number",
+        "int_parsing": "the value must be a whole number",
+        "bool_parsing": "the value must be true or false",
+        "string_type": "the value must be text: put it in quotes",
     }
     return known.get(error["type"], error["msg"].removeprefix("Value error, "))
 
 
 def _keys_at(schema: Schema[Any], parents: Path) -> list[str]:
-    """Keys that may stand in the section a path leads to."""
+    """Return the valid keys of the section at a path."""
     section: type[Section] = schema.model
     steps = iter(parents)
     for step in steps:
@@ -249,7 +255,7 @@ def _keys_at(schema: Schema[Any], parents: Path) -> list[str]:
         field = fields.get(str(step))
         section, is_several = section_in(field.annotation if field else None)
         if is_several:
-            next(steps, None)  # the key or the index of one of them
+            next(steps, None)  # key or index of an entry
     return list(schema.fields if section is schema.model else _fields(section))
 
 
@@ -258,9 +264,9 @@ def _fields(section: type[Section]) -> dict[str, FieldInfo]:
 
 
 def section_in(annotation: Any) -> tuple[type[Section], bool]:
-    """The section a field holds, and whether in a map or a list of them; ``Section`` if none.
+    """Return the section type of a field, and True if the field is a map or list of sections.
 
-    ``annotation`` is that of the field, as pydantic has it.
+    ``annotation`` is pydantic's annotation of the field. The type is ``Section`` for other fields.
     """
     for candidate in (annotation, *get_args(annotation)):
         if isinstance(candidate, type) and issubclass(candidate, Section):
@@ -268,18 +274,18 @@ def section_in(annotation: Any) -> tuple[type[Section], bool]:
     return Section, False
 
 
-#: Stand for keys that every name needs, where the file has none that can be used.
+#: Placeholders of required keys that are missing or invalid.
 STAND_INS: Final = {
     "project": "placeholder",
     "region": "us-central1",
     "projectNumber": "100000000000",
     "stack": "placeholder",
 }
-#: Sections that rules judge by all of their keys and by each other.
+#: Sections whose rules compare all of their keys with each other.
 JOINED: Final = ("network", "sharedVpc")
 #: Sections that rules compare with the project and the region.
 REGIONAL: Final = (*JOINED, "reservations", "encryption")
-#: Key of an entry -> section that it names.
+#: Key of an entry -> section that its value refers to.
 NAMED_BY: Final = {
     **{"reads": "buckets", "writes": "buckets", "secrets": "secrets", "team": "teams"},
     **{"job": "jobs", "model": "models", "account": "serviceAccounts", "bucket": "buckets"},
@@ -289,17 +295,17 @@ NAMED_BY: Final = {
 
 @dataclass(frozen=True)
 class PartialSettings:
-    """Settings without the parts that are wrong."""
+    """Settings without the invalid parts."""
 
     settings: Settings | None
-    """None if nothing could be saved."""
+    """Settings; None if no part is valid."""
     problems: tuple[Problem, ...]
-    """Mistakes of form, at the stack file, without lines."""
+    """Validation problems, at the stack file, without lines."""
     removed: frozenset[Path] = frozenset()
-    """Missing parts of the settings, by path below the namespace."""
+    """Paths of removed parts, below the namespace."""
 
     def concerns_removed(self, problem: Problem) -> bool:
-        """Return whether a rule's problem is about a removed part, or follows from its removal."""
+        """Return True if a rule's problem concerns a removed part, or follows from its removal."""
         top = problem.path[0] if problem.path else ""
         for path in self.removed:
             section = path[0]
@@ -310,7 +316,7 @@ class PartialSettings:
             if section in STAND_INS and (top in REGIONAL or top in STAND_INS):
                 return True
             if section == "reservations" and problem.path[:2] == path[:2]:
-                return True  # an entry is judged by all of its keys
+                return True  # rules compare all keys of an entry
             names = next((part for part in problem.path if part in NAMED_BY), "")
             if NAMED_BY.get(str(names)) == section and path[1:2] in ((), (problem.value,)):
                 return True
@@ -318,7 +324,7 @@ class PartialSettings:
 
 
 def read(schema: Schema[Settings], raw: Mapping[str, Any]) -> PartialSettings:
-    """The settings of ``raw`` as far as they are valid, and every mistake of form."""
+    """Return the valid part of the settings, and all validation problems."""
     problems: list[Problem] = list(getattr(raw, "problems", ()))
     rest, removed = copy.deepcopy(dict(raw)), _misplaced(schema, problems)
     for attempt in range(10):  # a removal may break its parent: nesting is less deep than this
@@ -336,7 +342,7 @@ def read(schema: Schema[Settings], raw: Mapping[str, Any]) -> PartialSettings:
 
 
 def _misplaced(schema: Schema[Settings], problems: list[Problem]) -> set[Path]:
-    """Sections that stand in another namespace, or twice: what they have is not in the config."""
+    """Return sections with keys in a wrong namespace or duplicate keys, which the config lacks."""
     keys = (str(problem.path[0]) if problem.path else problem.value for problem in problems)
     sections = (key.rpartition(":")[2] for key in keys if ":" in key)
     return {(section,) for section in sections if section in schema.fields}
@@ -345,12 +351,12 @@ def _misplaced(schema: Schema[Settings], problems: list[Problem]) -> set[Path]:
 def _refused(
     schema: Schema[Settings], failed: pydantic.ValidationError
 ) -> Iterator[tuple[Path, list[Path]]]:
-    """Return the part to remove, and what else is thereby missing: the key that was misspelled."""
+    """Yield each part to remove, with the sections that its misspelled key stands for."""
     for error in failed.errors():
         path = tuple(part for part in error["loc"] if part != "[key]")
         if error["type"] == "missing" and len(path) > 1:
             path = path[:-1]
-        # An entry of a list would change the places of the others: the list goes as a whole.
+        # Removing an entry of a list would move the others: remove the whole list.
         index = next((i for i, part in enumerate(path) if isinstance(part, int)), len(path))
         path = path[:index]
         meant = nearest(str(path[0]), schema.fields) if len(path) == 1 else None
@@ -359,7 +365,7 @@ def _refused(
 
 
 def _remove(rest: dict[str, Any], path: Path) -> None:
-    """Remove the value at ``path``; a key that must be there gets its stand-in."""
+    """Remove the value at ``path``; a required key gets its placeholder."""
     *parents, last = path
     inside: Any = rest
     for part in parents:

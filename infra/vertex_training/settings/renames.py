@@ -1,8 +1,8 @@
-"""Keys that changed (``formerly``), and the keys that names and the state keep. Pure.
+"""Renamed keys (``formerly``), and the first keys that names and the state retain. Pure.
 
-A renamed entry keeps the key that it was created under everywhere but in the stack file and in what
-names it: the name in the cloud, the place in the state, the identity of a job. So nothing is made
-anew, whatever is renamed at once, and a revert needs no trace of the rename
+A renamed entry has its new key only in the stack file and in references. Its name in the cloud, its
+place in the state and the identity of a job derive from the first key. So a rename recreates
+nothing, even with several renames at once, and a revert needs no trace of the rename
 (docs/adr/0029-a-renamed-entry-keeps-its-first-name.md).
 """
 
@@ -16,19 +16,19 @@ from vertex_training.settings.section import NamedSection
 
 
 def first_key(key: str, entry: NamedSection) -> str:
-    """The key that an entry was created under."""
+    """Return the key under which an entry was created."""
     return entry.formerly or key
 
 
 def first_keys(settings: Settings, section: tuple[str, ...]) -> dict[str, str]:
-    """Keys in the stack file -> keys that names keep."""
+    """Return first keys by the current keys of a section."""
     return {key: first_key(key, entry) for key, entry in settings.entries(section).items()}
 
 
 def with_first_keys(settings: Settings) -> Settings:
-    """The settings with every entry under the key that it was created under.
+    """Return the settings with every entry under its first key.
 
-    What names an entry follows. Two entries never have the same first key
+    References between entries change too. Two entries never have the same first key
     (``vertex_training.stack_rules.names``).
     """
     keys = {section: first_keys(settings, section) for section in SECTIONS}
@@ -79,9 +79,9 @@ def with_first_keys(settings: Settings) -> Settings:
 
 
 def with_new_keys(settings: Settings, references: Mapping[str, Any]) -> dict[str, Any]:
-    """References by first keys, by the keys of the stack file, which job files name.
+    """Rename references from first keys to the current keys, which job files use.
 
-    ``settings`` are the stack file's.
+    ``settings`` are those of the stack file.
     """
     new: dict[tuple[str, ...], str] = {
         (*section, first): key

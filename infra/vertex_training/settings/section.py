@@ -21,9 +21,9 @@ from pydantic_core import CoreSchema, core_schema
 
 from vertex_training.naming import KEY_RULE
 
-#: A path below a folder: relative, with ``/``, without ``..`` and hidden meanings of a shell.
+#: A relative path with ``/``, without ``..`` and characters that are special in a shell.
 BELOW: Final = r"(?!\.\.?/)(?!.*/\.\.?(?:/|$))(?!.*(?://|/$))[A-Za-z0-9_.@+-][A-Za-z0-9_.@+/-]*"
-#: A name that a stack file gives to something: it becomes part of names everywhere.
+#: Key of an entry of a stack file, which becomes part of the resource's name.
 Key = Annotated[
     str,
     Field(
@@ -36,13 +36,13 @@ Key = Annotated[
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """Text of a given form; the message about another one shows an example, not the pattern."""
+    """Validator of a text's form; its error message shows an example, not the pattern."""
 
     pattern: re.Pattern[str]
     example: str
 
     def check(self, text: str) -> str:
-        """``text``, if it has the form."""
+        """Return ``text`` unchanged, or raise ValueError if it does not match."""
         if not self.pattern.match(text):
             raise ValueError(f"must look like {self.example}")
         return text
@@ -61,7 +61,7 @@ class Form:
 
 
 def form(pattern: str, example: str) -> Form:
-    """Text that matches all of ``pattern``."""
+    """Build a validator of texts that match ``pattern`` as a whole."""
     return Form(re.compile(rf"(?:{pattern})\Z"), example)
 
 
@@ -70,7 +70,7 @@ ProjectNumber = Annotated[str, form(r"[0-9]{6,19}", '"210987654321"')]
 
 
 def _kinds(annotation: Any) -> set[Any]:
-    """The types that a value may have, whatever else is said of them."""
+    """Return the types of an annotation, without ``Annotated`` and unions."""
     if get_origin(annotation) is Annotated:
         return _kinds(get_args(annotation)[0])
     if get_origin(annotation) in (Union, UnionType):
@@ -79,14 +79,14 @@ def _kinds(annotation: Any) -> set[Any]:
 
 
 class Section(BaseModel):
-    """Base of all sections: camelCase in the file, unknown keys refused, immutable."""
+    """Base of all sections: keys in camelCase, no unknown keys, immutable."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, alias_generator=to_camel)
 
     @field_validator("*", mode="before")
     @classmethod
     def _refuse_truth_as_number(cls, value: object, info: ValidationInfo) -> object:
-        """Refuse ``true`` and ``false`` where a number stands: pydantic takes them for 1 and 0."""
+        """Refuse ``true`` and ``false`` as numbers, which pydantic would convert to 1 and 0."""
         if isinstance(value, bool) and info.field_name:
             kinds = _kinds(cls.model_fields[info.field_name].annotation)
             if bool not in kinds and not kinds.isdisjoint((int, float)):
@@ -95,10 +95,10 @@ class Section(BaseModel):
 
 
 class NamedSection(Section):
-    """An entry whose key becomes part of the name of what is made."""
+    """An entry whose key is part of its resource's name."""
 
     formerly: Key | None = None
-    """The key it was created under, which its name and its place in the state keep."""
+    """Key before a rename. The name in the cloud and in the state derive from this key."""
 
 
 #: The key of a stack file that lists files to include.
@@ -106,5 +106,5 @@ INCLUDE: Final = "include"
 #: Relative, with ``/``, without ``.`` and ``..``, to a YAML file.
 INCLUDE_FORM: Final = r"(?!\.\.?/)(?!.*/\.\.?/)(?!.*//)[A-Za-z0-9_.@+-][A-Za-z0-9_.@+/-]*\.ya?ml"
 IncludePath = Annotated[
-    str, form(INCLUDE_FORM, "stacks/shared.yaml: a YAML file of the checkout, from its top")
+    str, form(INCLUDE_FORM, "stacks/shared.yaml, a YAML file relative to the top of the checkout")
 ]

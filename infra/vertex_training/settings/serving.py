@@ -1,7 +1,7 @@
-"""The models of the sections ``models`` and ``endpoints`` of a stack file.
+"""Models of sections ``models`` and ``endpoints`` of a stack file.
 
-A model has a version for each run that is named; an endpoint serves some of them. What a run left
-is files in a bucket, so a model names a job and its runs, never a path.
+A model has one version for each listed run of its job; an endpoint serves some of the versions.
+A model names a job and runs, never a path in a bucket.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from vertex_training.settings.section import BELOW, Key, NamedSection, Section, 
 
 #: Variables of a serving container that Vertex AI sets: predictions/custom-container-requirements.
 RESERVED_ENV: Final = "AIP_"
-#: At most this many versions of one model at once.
+#: Maximum number of versions of a model.
 MOST_RUNS: Final = 50
 #: Seconds of ``deploymentTimeout``: the limit is 2 hours (ModelContainerSpec).
 MOST_SECONDS: Final = 7200
@@ -25,79 +25,83 @@ Route = Annotated[str, form(r"/[A-Za-z0-9_.~:/-]{0,255}", "/predict")]
 RunName = Annotated[str, form(r"run [1-9][0-9]{0,6}", '"run 3"')]
 
 
-def _listed(given: Any) -> Any:
-    return [given] if isinstance(given, int) and not isinstance(given, bool) else given
+def _listed(value: Any) -> Any:
+    return [value] if isinstance(value, int) and not isinstance(value, bool) else value
 
 
-def _container(given: Any) -> Any:
-    return {"image": given} if isinstance(given, str) else given
+def _container(value: Any) -> Any:
+    return {"image": value} if isinstance(value, str) else value
 
 
 class ServingContainer(Section):
-    """The container that answers predictions, by Vertex AI's contract for containers."""
+    """Container that serves predictions, as Vertex AI requires for custom containers."""
 
     image: Annotated[str, Field(min_length=1, max_length=1000)]
-    """An image: ``${images.NAME}``, or one in Artifact Registry, by digest."""
+    """Image: ``${images.NAME}``, or the URI of an image in Artifact Registry with its digest."""
     predict_route: Route = "/predict"
-    """Path of predictions, by POST."""
+    """Path of prediction requests (POST)."""
     health_route: Route = "/health"
-    """Path that answers 200 once it can serve."""
+    """Path of health checks, which answers 200 when the container is ready."""
     port: Annotated[int, Field(ge=1, le=65_535)] = 8080
-    """The port that it listens on."""
+    """Port that the container listens on."""
     env: dict[Annotated[str, form(r"[A-Za-z_][A-Za-z0-9_]{0,127}", "LOG_LEVEL")], str] = {}
-    """Environment variables. Everybody who can see the model can read them."""
+    """Environment variables. Every user who can view the model can read them."""
     command: list[str] = []
-    """In place of the image's ENTRYPOINT."""
+    """Command that replaces the image's ENTRYPOINT."""
     args: list[str] = []
-    """In place of the image's CMD."""
+    """Arguments that replace the image's CMD."""
     deployment_timeout: Annotated[str, form(r"[1-9][0-9]{0,3}s", "600s")] | None = None
-    """Longest time to become healthy, at most 7200s; half an hour without it."""
+    """Maximum time until the container is healthy, at most 7200s; default: half an hour."""
 
     @pydantic.field_validator("deployment_timeout")
     @classmethod
-    def _within_the_limit(cls, given: str | None) -> str | None:
-        if given and int(given.removesuffix("s")) > MOST_SECONDS:
-            raise ValueError(f"{given} is more than Vertex AI allows, {MOST_SECONDS}s")
-        return given
+    def _within_the_limit(cls, text: str | None) -> str | None:
+        if text and int(text.removesuffix("s")) > MOST_SECONDS:
+            raise ValueError(
+                f"{text} exceeds the limit of Vertex AI: write {MOST_SECONDS}s or less"
+            )
+        return text
 
     @pydantic.field_validator("env")
     @classmethod
     def _no_reserved_names(cls, env: dict[str, str]) -> dict[str, str]:
         if reserved := sorted(name for name in env if name.startswith(RESERVED_ENV)):
-            raise ValueError(f"the service sets {', '.join(reserved)} itself: remove it")
+            raise ValueError(f"Vertex AI sets {', '.join(reserved)} itself: remove the variable")
         return env
 
 
 class Model(NamedSection):
-    """A model of the registry: one version for each run of a job that is named."""
+    """A model of the Vertex AI registry, with one version for each listed run of a job."""
 
     job: Key | None = None
-    """Key of the job whose artifacts it has; the model's own without it."""
+    """Key of the job that trains the model; default: the model's own key."""
     run: Annotated[
         list[Run],
         Field(min_length=1, max_length=MOST_RUNS),
         pydantic.BeforeValidator(_listed, json_schema_input_type=Run | list[Run]),
     ]
-    """The run of the job, or several: ``[3, 4]``."""
+    """Run of the job, or a list of runs like ``[3, 4]``."""
     container: Annotated[
         ServingContainer,
         pydantic.BeforeValidator(_container, json_schema_input_type=str | ServingContainer),
     ]
-    """The container that serves it: an image, or an image with routes, port and environment."""
+    """Serving container: an image, or a mapping with image, routes, port and environment."""
     artifacts: Annotated[str, form(BELOW, "model, a folder of the run's output")] = "model"
-    """Folder below the run's output directory; ``model`` is what code has as AIP_MODEL_DIR."""
+    """Folder of the artifacts below the run's output directory. Jobs see ``model`` as
+    AIP_MODEL_DIR."""
     files: list[Annotated[str, form(BELOW, "model.json, a file in the folder")]] = []
-    """Files that the container expects in that folder; a preview refuses a run without them."""
+    """Files that the container requires in the artifacts folder. A preview fails if a run lacks
+    one."""
     on_delete: Literal["keep", "delete"] = "keep"
-    """Keep or delete versions that leave the stack."""
+    """Action on versions in Vertex AI when their run is removed from the list: keep or delete."""
     team: Key | None = None
-    """The team that it belongs to."""
+    """Team that owns the model."""
 
     @pydantic.field_validator("run")
     @classmethod
     def _each_once(cls, runs: list[int]) -> list[int]:
         if len(set(runs)) != len(runs):
-            raise ValueError("names a run twice")
+            raise ValueError("a run is listed twice: remove one entry")
         return sorted(runs)
 
 
@@ -105,62 +109,62 @@ class Accelerator(Section):
     """Accelerators of each replica."""
 
     type: Annotated[str, form(r"[A-Z][A-Z0-9_]{1,62}", "NVIDIA_TESLA_T4")]
-    """Their type, as the API spells it."""
+    """Accelerator type, as spelled in the API."""
     count: Annotated[int, Field(ge=1, le=16)] = 1
-    """Number of accelerators of a replica."""
+    """Number of accelerators per replica."""
 
 
 class Replicas(Section):
-    """Numbers of replicas of each version. All of them are paid for while they are deployed."""
+    """Number of replicas of each version. Replicas cost money while they are deployed."""
 
     min: Annotated[int, Field(ge=1, le=1000)] = 1
-    """The least, also without any traffic; at least 1."""
+    """Minimum number of replicas, also without traffic; at least 1."""
     max: Annotated[int, Field(ge=1, le=1000)] | None = None
-    """The most; ``min`` without it."""
+    """Maximum number of replicas; default: ``min``."""
 
     @pydantic.model_validator(mode="after")
     def _in_order(self) -> Replicas:
         if self.max is not None and self.max < self.min:
-            raise ValueError(f"max {self.max} is less than min {self.min}")
+            raise ValueError(f"max {self.max} is less than min {self.min}: raise max")
         return self
 
     @property
     def most(self) -> int:
-        """The most replicas there can be."""
+        """Return the maximum number of replicas."""
         return self.max or self.min
 
 
 class Endpoint(NamedSection):
-    """An address for predictions, and the versions of a model that answer them."""
+    """An endpoint for predictions, and the model versions that it serves."""
 
     model: Key | None = None
-    """Key of the model; the endpoint's own without it."""
+    """Key of the model; default: the endpoint's own key."""
     machine: Annotated[str, form(r"[a-z0-9]+(?:-[a-z0-9]+){1,4}", "n1-standard-2")]
     """Machine type of the replicas."""
     accelerator: Accelerator | None = None
-    """Accelerators of each replica; none without it."""
+    """Accelerators of each replica; default: none."""
     replicas: Replicas = Replicas()
-    """Numbers of replicas of each version."""
+    """Number of replicas of each version."""
     account: Key | None = None
-    """Key of the service account that the containers act as; Google's own without it."""
+    """Key of the service account that the containers run as; default: an account of Google."""
     split: dict[RunName, Annotated[int, Field(ge=0, le=100)]]
-    """Share of the traffic by run, like ``{"run 3": 90, "run 4": 10}``; 100 in total. A run with 0
-    stays deployed. One that is left out is undeployed once it has no traffic."""
+    """Percentage of the traffic by run, like ``{"run 3": 90, "run 4": 10}``; the sum is 100. A run
+    with 0 stays deployed. A run that is not listed is undeployed when it has no traffic."""
     public: bool | None = None
-    """Reachable from the internet. Without it, it is private where the stack's network
-    has mode ``psc``, and public elsewhere."""
+    """Make the endpoint reachable from the internet; default: false with network mode ``psc``,
+    otherwise true."""
     team: Key | None = None
-    """The team that owns it."""
+    """Team that owns the endpoint."""
 
     @pydantic.field_validator("split")
     @classmethod
     def _all_of_it(cls, split: dict[str, int]) -> dict[str, int]:
         if (total := sum(split.values())) != 100:
-            raise ValueError(f"shares sum to {total}, and must to 100")
+            raise ValueError(f"shares must sum to 100, but sum to {total}")
         return split
 
     @property
     def shares(self) -> dict[int, int]:
-        """Share by number of the run, in order; each run of it is deployed."""
-        found = {int(name.removeprefix("run ")): share for name, share in self.split.items()}
-        return dict(sorted(found.items()))
+        """Return the shares of deployed runs by run number, in order."""
+        by_run = {int(name.removeprefix("run ")): share for name, share in self.split.items()}
+        return dict(sorted(by_run.items()))

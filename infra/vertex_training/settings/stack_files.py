@@ -1,15 +1,14 @@
-"""The config of a stack: values that Pulumi reads from two files, and included files. Pure.
+"""Read a stack's config from its file, ``Pulumi.yaml`` and included files. Pure.
 
-A program gets the values from the engine. For tools that judge and render jobs without one,
-``read_raw`` does what the engine does with the two files: ``Pulumi.<stack>.yaml`` wins over the
-defaults in ``Pulumi.yaml``, whole values at a time. Both continue with :func:`complete`.
+A program gets the values from the engine. For tools that run without an engine, ``read_raw``
+merges the two files like the engine: a value in ``Pulumi.<stack>.yaml`` replaces the default in
+``Pulumi.yaml``. Both continue with :func:`complete`.
 
 ``include`` names files that several stack files share. A mapping of names (``buckets``, ``jobs``,
-``labels``, …) has the entries of all files; any other key stands in one of them. A value that
-stands in two places is a mistake (decision 37). ``overrides``
-lists a stack's exceptions, one dotted path each, like ``buckets.data.protect: false``; null removes
-a value (decision 52). Every problem gets the line
-of the file that has its path (:func:`locate`).
+``labels``, …) has the entries of all files; any other key is allowed in one file only. Duplicate
+values are a mistake (decision 37). ``overrides`` lists a stack's exceptions by dotted path, like
+``buckets.data.protect: false``; null removes a value (decision 52). Every problem gets its file and
+line from its path (:func:`locate`).
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ from vertex_training.settings.project_files import file_name
 from vertex_training.settings.reader import PROVIDER, RawConfig, Schema
 from vertex_training.settings.section import INCLUDE, INCLUDE_FORM
 
-#: What a stack file may have: https://www.pulumi.com/docs/iac/concepts/projects/stack-settings-file/
+#: Top-level keys of a stack file: https://www.pulumi.com/docs/iac/concepts/projects/stack-settings-file/
 TOP_KEYS: Final = (
     "config",
     "secretsprovider",
@@ -47,12 +46,11 @@ TOP_KEYS: Final = (
 
 
 def read_raw(schema: Schema[Any], root: pathlib.Path, stack: str) -> RawConfig:
-    """The config of ``stack`` by key, as ``reader.parse`` takes it.
+    """Read the config of ``stack`` by key, as input of ``reader.parse``.
 
     Raises:
-        UnknownStackError: ``root`` has no such file.
-        ConfigError: a file is no YAML, or has no mapping where one belongs; a value is encrypted,
-            also in an included file.
+        UnknownStackError: ``root`` has no file of this stack.
+        ConfigError: a file is not YAML, lacks a required mapping, or has an encrypted value.
     """
     file = project_files.file_of(root, stack)
     project = project_files.project_name(root) or schema.namespace
@@ -78,13 +76,13 @@ def complete(
     own: Collection[str],
     encrypted: Iterable[str],
 ) -> RawConfig:
-    """``values`` and what the stack's file includes, by key, as ``reader.parse`` takes it.
+    """Merge ``values`` and included files into the input of ``reader.parse``.
 
-    All keys are full ones. ``own`` are those that the stack's file gives, and are no defaults,
-    ``encrypted`` those with a value that the engine decrypted, or would.
+    All keys are full ones. ``own`` are keys of the stack's file, without defaults. ``encrypted``
+    are keys with an encrypted value.
 
     Raises:
-        ConfigError: a value is encrypted, also in an included file; or the file is no stack's.
+        ConfigError: a file has an encrypted value, or the stack's file is not valid.
     """
     if refused := project_files.refusal(root, stack):
         raise ConfigError([refused])
@@ -100,7 +98,7 @@ def complete(
 
 
 def _document(file: pathlib.Path, shown: str) -> Document | None:
-    """Return the file with places; None if it cannot be read, which ``read_config`` reports."""
+    """Parse a file with locations; None if it cannot be read, which ``read_config`` reports."""
     try:
         return document.read(file.read_bytes(), shown)
     except (OSError, ConfigError):
@@ -108,13 +106,15 @@ def _document(file: pathlib.Path, shown: str) -> Document | None:
 
 
 def _outside_of_config(read: Document) -> Problem | None:
-    """Return a problem if the config stands at the top of the file, where nothing reads it."""
-    found = [key for key in read.root.content if ":" in key]
-    if not found or "config" in read.root.content:
+    """Return a problem if the file has config keys at its top level, which Pulumi ignores."""
+    misplaced = [key for key in read.root.content if ":" in key]
+    if not misplaced or "config" in read.root.content:
         return None
-    what = f"stands at the top of the file, as {len(found)} keys do, and nothing reads it there"
-    hint = "write a line 'config:' before the first, and indent them by two spaces"
-    return Problem(what, "", hint, (found[0],), read.location((found[0],), key=True))
+    what = (
+        f"{len(misplaced)} config keys are at the top level of the file, where Pulumi ignores them"
+    )
+    hint = "write a line 'config:' above these keys, and indent them by two spaces"
+    return Problem(what, "", hint, (misplaced[0],), read.location((misplaced[0],), key=True))
 
 
 def _duplicate_keys(file: Document) -> list[Problem]:
@@ -131,7 +131,7 @@ def _unknown_keys(file: Document) -> Iterator[Problem]:
 
 
 def unread(file: pathlib.Path) -> list[Problem]:
-    """A warning of values that only the engine has: those of environments of Pulumi ESC.
+    """Return a warning if the stack uses Pulumi ESC, whose values only the engine reads.
 
     https://www.pulumi.com/docs/esc/integrations/infrastructure/pulumi-iac/
     """
@@ -140,19 +140,19 @@ def unread(file: pathlib.Path) -> list[Problem]:
     named = read.root.content.get("environment")
     if named is None or not named.content:
         return []
-    what = "an environment of Pulumi ESC is read by the engine alone: its values were not judged"
-    hint = "write values that jobs and resources need below config"
+    what = "values from Pulumi ESC environments were not checked, since only the engine reads them"
+    hint = "write values of jobs and resources below config"
     path = ("environment",)
     return [Problem(what, "", hint, path, read.location(path, key=True), level="warning")]
 
 
 def _full(project: str, key: str) -> str:
-    """The engine takes a key without a namespace for the project's own."""
+    """Return the full key; a key without a namespace is the project's own."""
     return key if ":" in key else f"{project}:{key}"
 
 
 def _defaults(project: str, root: pathlib.Path) -> dict[str, Any]:
-    """Values that ``Pulumi.yaml`` gives to all stacks."""
+    """Return the values that ``Pulumi.yaml`` sets for all stacks."""
     defaults: dict[str, Any] = {}
     if (root / project_files.PROJECT_FILE).is_file():
         for key, declared in read_config(root / project_files.PROJECT_FILE).items():
@@ -164,32 +164,32 @@ def _defaults(project: str, root: pathlib.Path) -> dict[str, Any]:
 
 
 def _text(value: Any) -> Any:
-    """Scalars of the config reach a program as text: 123 is "123"."""
+    """Convert a number to text, as the engine does: 123 to "123"."""
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     return str(value) if is_number else value
 
 
 def _engine_text(value: Any) -> str:
-    """A value of the config as a program gets it."""
+    """Convert a config value to the text that a program receives."""
     if isinstance(value, str | bytes | date):
         return value if isinstance(value, str) else _as_text(value)
     return json.dumps(_with_text_keys(value), default=_as_json)
 
 
 def _as_json(value: Any) -> Any:
-    """Return JSON's form of other values of YAML: a set is a mapping without values."""
+    """Convert other YAML values to JSON: a set to a mapping with null values."""
     return dict.fromkeys(sorted(map(str, value))) if isinstance(value, set) else _as_text(value)
 
 
 def _as_text(value: Any) -> str:
-    """A date or time without offset or fraction as the engine's language writes it; or bytes."""
+    """Format a date or time like the engine (Go), without offset or fraction; or decode bytes."""
     if isinstance(value, bytes):
         return value.decode(errors="replace")
     return f"{value:%Y-%m-%d %H:%M:%S} +0000 UTC" if isinstance(value, date) else str(value)
 
 
 def given_keys(schema: Schema[Any], root: pathlib.Path, stack: str) -> set[str]:
-    """Full keys that the stack's own file gives; none if it cannot be read."""
+    """Return the full keys in the stack's own file; empty if it cannot be read."""
     project = project_files.project_name(root) or schema.namespace
     try:
         return {_full(project, key) for key in read_config(root / file_name(stack))}
@@ -200,9 +200,9 @@ def given_keys(schema: Schema[Any], root: pathlib.Path, stack: str) -> set[str]:
 def engine_config(
     project: str, root: pathlib.Path, stack: str, hidden: str
 ) -> tuple[dict[str, str], list[str]]:
-    """The config that the engine gives a program, and the keys of it that are encrypted.
+    """Return the config that the engine passes to a program, and its encrypted keys.
 
-    Those have the value ``hidden``.
+    Encrypted keys have the value ``hidden``.
     """
     file = project_files.file_of(root, stack)
     own = {_full(project, key): value for key, value in read_config(file).items()}
@@ -213,9 +213,9 @@ def engine_config(
 
 
 def shown_config(raw: RawConfig, schema: Schema[Any]) -> dict[str, str]:
-    """The project's keys as the engine shows a config, in JSON; nothing where no file is included.
+    """Return the merged keys in JSON, as the engine prints config; empty without included files.
 
-    The engine shows what stands in the stack's own file.
+    The engine itself prints only the stack's own file.
     """
     if not raw.get(INCLUDE):
         return {}
@@ -226,44 +226,47 @@ def shown_config(raw: RawConfig, schema: Schema[Any]) -> dict[str, str]:
     }
 
 
-#: The key that has the exceptions.
+#: Key of the stack's exceptions from included files.
 OVERRIDES: Final = "overrides"
 _PATH: Final = re.compile(rf"(?:{INCLUDE_FORM})\Z")
-#: Keys of the project that stand in the file of one stack: why.
+#: Keys that included files must not have -> reason.
 OF_ONE_STACK: Final[Mapping[str, str]] = {
-    INCLUDE: "an included file includes nothing",
-    OVERRIDES: "an included file has no exceptions from others",
-    "images": "each stack pins digests of its own repository",
-    "projectNumber": "it stands beside gcp:project",
+    INCLUDE: "included files cannot include others",
+    OVERRIDES: "included files cannot override others",
+    "images": "each stack pins images of its own repository",
+    "projectNumber": "each stack has its own project",
 }
 
 
 def _numbered_paths(config: Mapping[str, Any], namespace: str) -> list[tuple[int, str]]:
-    """Paths of the files that a config includes, with their places in its list.
+    """Return index and path of each included file.
 
-    Those that have not the form of one are left out: the model reports them.
+    Invalid paths, which the model reports, are omitted.
     """
-    given = config.get(f"{namespace}:{INCLUDE}")
-    paths = enumerate(given if isinstance(given, list) else [])
+    listed = config.get(f"{namespace}:{INCLUDE}")
+    paths = enumerate(listed if isinstance(listed, list) else [])
     return [(index, path) for index, path in paths if isinstance(path, str) and _PATH.match(path)]
 
 
 def read_config(file: pathlib.Path, shown: str = "") -> dict[str, Any]:
-    """The section by key, as the file has it. Messages call the file ``shown``, or by its name.
+    """Read section ``config`` of a file by key. Messages name the file ``shown``, or by its name.
 
     Raises:
-        ConfigError: the file is no YAML, or has no mapping where one belongs.
-        OSError: it cannot be read.
+        ConfigError: the file is not YAML, or ``config`` is not a mapping.
+        OSError: the file cannot be read.
     """
     name = shown or file.name
     start = Location(name, 1, 1)
     try:
         content = yaml.load(file.read_bytes(), Loader=Loader)
     except yaml.MarkedYAMLError as bad:
-        what, location = f"not YAML: {bad.problem}", location_of(name, bad.problem_mark)
+        what, location = (
+            f"the file is not valid YAML: {bad.problem}",
+            location_of(name, bad.problem_mark),
+        )
         raise ConfigError([Problem(what, location=location)]) from None
     except (yaml.YAMLError, UnicodeDecodeError) as bad:
-        what = f"not YAML: {str(bad).splitlines()[0]}"
+        what = f"the file is not valid YAML: {str(bad).splitlines()[0]}"
         raise ConfigError([Problem(what, location=start)]) from None
     config = content.get("config") if isinstance(content, dict) else None
     if config is None:
@@ -274,14 +277,14 @@ def read_config(file: pathlib.Path, shown: str = "") -> dict[str, Any]:
 
 
 def _is_encrypted(value: Any) -> bool:
-    """Return whether a part of the value is encrypted: ``{secure: …}``."""
+    """Return True if any part of the value is encrypted (``{secure: …}``)."""
     if isinstance(value, dict):
         return set(value) == {"secure"} or any(map(_is_encrypted, value.values()))
     return isinstance(value, list) and any(map(_is_encrypted, value))
 
 
 def _with_text_keys(value: Any) -> Any:
-    """The value as the engine passes it on, in JSON: keys are text."""
+    """Convert keys of mappings to text, as the engine does."""
     if isinstance(value, dict):
         return {str(key): _with_text_keys(item) for key, item in value.items()}
     return [_with_text_keys(item) for item in value] if isinstance(value, list) else value
@@ -289,14 +292,14 @@ def _with_text_keys(value: Any) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class _Included:
-    """One included file."""
+    """An included file."""
 
     name: str
     config: Mapping[str, Any]
     document: Document
 
     def at(self, full: str, *entry: str) -> Location:
-        """Return the location of a key, or of an entry of it."""
+        """Return the location of a key, or of one of its entries."""
         return self.document.location(("config", full, *entry), key=True)
 
 
@@ -305,12 +308,12 @@ def _include(
     stack: str,
     root: pathlib.Path,
     values: Mapping[str, Any],
-    given: Container[str],
+    own_keys: Container[str],
 ) -> RawConfig:
-    """``values`` and what the files add that they include; the problems of those files.
+    """Merge included files into ``values``, and collect the problems of these files.
 
-    ``values`` are by full key; ``given`` has those that the stack's own file gives, and are no
-    defaults. Paths start at ``root``.
+    ``values`` are by full key; ``given`` has the keys of the stack's own file, without defaults.
+    Paths are relative to ``root``.
 
     Raises:
         ConfigError: an included file has an encrypted value.
@@ -325,7 +328,9 @@ def _include(
         place = (f"{schema.namespace}:{INCLUDE}", index)
         try:
             if path in seen:
-                raise ConfigError([Problem("is included twice", path, "remove it")])
+                raise ConfigError(
+                    [Problem("this file is included twice", path, "remove one entry")]
+                )
             seen.add(path)
             file = _read_included(root, path)
         except ConfigError as failed:
@@ -334,8 +339,8 @@ def _include(
         _refuse_encrypted(file, stack)
         problems += file.document.problems
         for full, value in file.config.items():
-            problems += _add(schema, stack, merged, given, places, (file, full, value))
-    own = {full: value for full, value in values.items() if full in given}
+            problems += _add(schema, stack, merged, own_keys, places, (file, full, value))
+    own = {full: value for full, value in values.items() if full in own_keys}
     exceptions = _override(schema.namespace, merged, own, places)
     problems += [_at_stack(exception, stack, exception.path) for exception in exceptions]
     merged.problems = tuple(problems)
@@ -346,22 +351,24 @@ def _add(
     schema: Schema[Any],
     stack: str,
     merged: RawConfig,
-    given: Container[str],
+    own_keys: Container[str],
     places: dict[tuple[str, ...], str],
-    found: tuple[_Included, str, Any],
+    item: tuple[_Included, str, Any],
 ) -> Iterator[Problem]:
-    """Add one key of a file, and report what cannot be added."""
-    file, full, value = found
+    """Add one key of an included file to ``merged``, or yield why it cannot be added."""
+    file, full, value = item
     if problem := _misplaced(schema, full):
         yield problem.at(file.at(full))
         return
     key = full.partition(":")[2]
     own, value = merged.get(full), _with_text_keys(value)
     if not (_is_mapping(schema, key) and isinstance(value, dict)):
-        if full in given or (full,) in places:
+        if full in own_keys or (full,) in places:
             other = places.get((full,), file_name(stack))
-            what = f"stands in {other}, too, and is no mapping of names"
-            yield Problem(what, "", "keep one of them", (full,)).at(file.at(full))
+            what = (
+                f"this key is already set in {other}, and included files merge only maps of names"
+            )
+            yield Problem(what, "", "remove one of the two keys", (full,)).at(file.at(full))
         else:
             merged[full], places[full,] = value, file.name
         return
@@ -369,8 +376,10 @@ def _add(
     for name, entry in value.items():
         if name in entries:
             other = places.get((full, name), file_name(stack))
-            what = f"stands in {other}, too"
-            yield Problem(what, "", "keep one of them", (full, name)).at(file.at(full, name))
+            what = f"this entry already exists in {other}"
+            yield Problem(what, "", "remove one of the two entries", (full, name)).at(
+                file.at(full, name)
+            )
         else:
             entries[name], places[full, name] = entry, file.name
     if own is None or isinstance(own, dict):
@@ -378,49 +387,58 @@ def _add(
 
 
 def _is_mapping(schema: Schema[Any], key: str) -> bool:
-    """Return whether a key of the config has entries by name."""
+    """Return True if the key is a map of entries by name."""
     field = schema.fields.get(key)
     return field is not None and get_origin(field.annotation) is dict
 
 
 def _misplaced(schema: Schema[Any], full: str) -> Problem | None:
-    """Return the reason why a key may not be in an included file."""
+    """Return a problem if an included file must not have this key."""
     namespace, colon, key = full.partition(":")
     if not colon:
-        return Problem("has no namespace", "", f"write {schema.namespace}:{full}", (full,))
+        return Problem("the key has no namespace", "", f"write {schema.namespace}:{full}", (full,))
     if namespace in reader.OTHER_NAMESPACES:
-        what = "is of one stack: the engine reads it from the stack file"
-        return Problem(what, "", "move it there", (full,))
+        what = "included files must not have this key, which the engine reads from the stack file"
+        return Problem(what, "", "move the key to the stack file", (full,))
     if namespace == schema.namespace and key in OF_ONE_STACK:
-        return Problem(f"is of one stack: {OF_ONE_STACK[key]}", "", "move it there", (full,))
+        what = f"included files must not have this key: {OF_ONE_STACK[key]}"
+        return Problem(what, "", "move the key to the stack file", (full,))
     return reader.key_problem(schema, full)
 
 
 def _read_included(root: pathlib.Path, path: str) -> _Included:
-    """The file at ``path``.
+    """Read the included file at ``path``.
 
     Raises:
-        ConfigError: it is not there, outside of the checkout, a link, or no file of config.
+        ConfigError: the file is missing, outside of the checkout, a link, or has other content.
     """
     file = root / path
     if file.resolve() != root.resolve() / path:
-        raise ConfigError([Problem("is a link, or has one on its way", path, "a file")])
+        raise ConfigError(
+            [
+                Problem(
+                    "the path contains a symbolic link", path, "write the path of the file itself"
+                )
+            ]
+        )
     if path.rpartition("/")[2].startswith("Pulumi."):
-        hint = "a file of another name, like stacks/shared.yaml"
-        raise ConfigError([Problem("is the file of a project or a stack", path, hint)])
+        hint = "include a file with another name, like stacks/shared.yaml"
+        what = "files of projects and stacks cannot be included"
+        raise ConfigError([Problem(what, path, hint)])
     try:
         read = document.read(file.read_bytes(), path)
         config = read_config(file, path)
     except OSError as error:
-        what = f"cannot be read: {error.strerror}"
-        raise ConfigError([Problem(what, path, "a path from the checkout's top")]) from None
+        what = f"the file cannot be read: {error.strerror}"
+        hint = "write the path relative to the top of the checkout"
+        raise ConfigError([Problem(what, path, hint)]) from None
     problems = _duplicate_keys(read)
     content = read.root.content
     for key in content if isinstance(content, dict) else ():
         if key != "config":
             place = read.location((key,), key=True)
-            what = "an included file has config, and nothing else"
-            problems.append(Problem(what, "", "remove it", (key,), place))
+            what = "included files may have only the key config"
+            problems.append(Problem(what, "", "remove this key", (key,), place))
     return _Included(path, config, Document(path, read.root, tuple(problems)))
 
 
@@ -433,7 +451,7 @@ def _refuse_encrypted(file: _Included, stack: str) -> None:
 
 
 def _at_stack(problem: Problem, stack: str, place: Path) -> Problem:
-    """A problem of a whole file, at the line that includes it; one inside of it stays there."""
+    """Place a problem without a location at the entry that includes the file."""
     if problem.location.file:
         return problem
     return dataclasses.replace(problem, path=place, location=Location(file_name(stack)))
@@ -445,23 +463,27 @@ def _override(
     own: Mapping[str, Any],
     included: Collection[tuple[str, ...]],
 ) -> Iterator[Problem]:
-    """Change ``merged``, the config by full key, and yield what is no exception from anything.
+    """Apply ``overrides`` to ``merged``, the config by full key, and yield invalid overrides.
 
-    ``own`` is the config of the stack's own file; ``included`` are full keys, and entries of
-    mappings of names, that included files give.
+    ``own`` is the config of the stack's own file; ``included`` has full keys and entries of
+    included files.
     """
-    given = own.get(f"{namespace}:{OVERRIDES}")
-    paths = {str(key): value for key, value in given.items()} if isinstance(given, dict) else {}
+    overrides = own.get(f"{namespace}:{OVERRIDES}")
+    paths = (
+        {str(key): value for key, value in overrides.items()} if isinstance(overrides, dict) else {}
+    )
     known = {(full.partition(":")[2], *entry): (full, *entry) for full, *entry in included}
     for text, value in paths.items():
         path = tuple(text.split("."))
         if whole := next((other for other in paths if text.startswith(f"{other}.")), None):
-            what = f"is a part of {whole}, which is overridden as a whole"
-            found = (what, "keep one of them")
+            problem = (
+                f"this path is a part of {whole}, which is overridden too",
+                "remove one of the two",
+            )
         else:
-            found = _unknown(path, known, own, namespace) or _set(merged, namespace, path, value)
-        if found:
-            yield Problem(found[0], "", found[1], (f"{namespace}:{OVERRIDES}", text))
+            problem = _unknown(path, known, own, namespace) or _set(merged, namespace, path, value)
+        if problem:
+            yield Problem(problem[0], "", problem[1], (f"{namespace}:{OVERRIDES}", text))
 
 
 def _unknown(
@@ -470,54 +492,54 @@ def _unknown(
     own: Mapping[str, Any],
     namespace: str,
 ) -> tuple[str, str] | None:
-    """Return the mistake in a path that no included file has, and the fix."""
+    """Return problem and hint if no included file has the path; None if one has it."""
     if path[:1] in known or path[:2] in known:
         return None
     names = sorted(".".join(key) for key in known)
     entries = [name for name in names if name.startswith(f"{path[0]}.")]
     if entries and len(path) == 1:
-        return "is a mapping of names", f"override one of them, like {entries[0]}"
+        return "a map of names cannot be overridden", f"override an entry, like {entries[0]}"
     mine = own.get(f"{namespace}:{path[0]}")
     if mine is not None and (not entries or (isinstance(mine, dict) and path[1] in mine)):
-        return "stands in this file", "change it there"
-    wanted = ".".join(path[:2] if entries else path[:1])
-    return f"no included file has {wanted}", did_you_mean(wanted, names)
+        return "this file sets the value itself", "change the value, and remove the override"
+    target = ".".join(path[:2] if entries else path[:1])
+    return f"no included file has {target}", did_you_mean(target, names)
 
 
 def _set(
     merged: dict[str, Any], namespace: str, path: tuple[str, ...], value: Any
 ) -> tuple[str, str] | None:
-    """Write the value at the path, or leave it out; else what is wrong, and what to do."""
+    """Set or remove the value at the path; return problem and hint if that is impossible."""
     first = f"{namespace}:{path[0]}"
     merged[first] = copy.deepcopy(merged[first])
     inside, parents = merged, (first, *path[1:-1])[: len(path) - 1]
     for index, part in enumerate(parents):
         inside = inside.setdefault(part, {})
         if not isinstance(inside, dict):
-            return f"{'.'.join(path[: index + 1])} is no mapping", "shorten the path"
+            return f"{'.'.join(path[: index + 1])} is not a mapping", "shorten the path"
     last = path[-1] if len(path) > 1 else first
     if value is not None:
         inside[last] = value
     elif last in inside:
         del inside[last]
     else:
-        return "there is nothing to leave out", "remove it"
+        return "null removes nothing: included files have no such value", "remove the override"
     return None
 
 
 def _overriding_place(file: Document, path: Path) -> Path:
-    """Return the override of the value at ``path``, or of a part around it; empty if there is none.
+    """Return the path of the override that sets the value at ``path``; empty without an override.
 
-    ``path`` begins with a full key, as paths of problems do.
+    ``path`` begins with a full key, like paths of problems.
     """
     config = file.root.content.get("config") if isinstance(file.root.content, dict) else None
-    for full, given in (
+    for full, overrides in (
         config.content if config and isinstance(config.content, dict) else {}
     ).items():
         namespace, _, key = str(full).partition(":")
-        if key != OVERRIDES or not isinstance(given.content, dict):
+        if key != OVERRIDES or not isinstance(overrides.content, dict):
             continue
-        for text in given.content:
+        for text in overrides.content:
             first, *rest = str(text).split(".")
             overridden = (f"{namespace}:{first}", *rest)
             if path[: len(overridden)] == overridden:
@@ -526,10 +548,10 @@ def _overriding_place(file: Document, path: Path) -> Path:
 
 
 def locate(problems: Iterable[Problem], folder: pathlib.Path) -> list[Problem]:
-    """The same problems with the line and column that a file in ``folder`` has for their paths.
+    """Add line and column from files in ``folder`` to problems, by their paths.
 
-    A problem that has a line keeps it. A path that is not in the file (a missing key, a value that
-    ``Pulumi.yaml`` gives) stays without. A path that an included file has more of is there.
+    A problem with a line keeps it. A path that is not in the file (a missing key, a value from
+    ``Pulumi.yaml``) gets no line. The file with the longest part of the path is used.
     """
     parsed = functools.cache(lambda name: _parse(folder, name))
     return [
@@ -541,7 +563,7 @@ def locate(problems: Iterable[Problem], folder: pathlib.Path) -> list[Problem]:
 
 
 def _parse(folder: pathlib.Path, name: str) -> list[Document]:
-    """The file, and those that it includes; without what cannot be read."""
+    """Parse a file and its included files; omit unreadable ones."""
     if (own := _document(folder / name, name)) is None:
         return []
     included = (_document(folder / path, path) for path in _included(own))
@@ -557,22 +579,22 @@ def _included(file: Document) -> list[str]:
 
 
 def _located(problem: Problem, parsed: list[Document]) -> Problem:
-    """At the longest part of its path that is there; as it is if not even its key is."""
+    """Place a problem at the longest existing part of its path; unchanged if its key is missing."""
     if not parsed:
         return problem
     if overriding := _overriding_place(parsed[0], problem.path):
-        found = _longest(parsed[0], overriding)
-        return problem.at(parsed[0].location(found, key=not isinstance(found[-1], int)))
+        place = _longest(parsed[0], overriding)
+        return problem.at(parsed[0].location(place, key=not isinstance(place[-1], int)))
     path = ("config", *problem.path)
-    file = max(parsed, key=lambda each: len(_longest(each, path)))
-    found = _longest(file, path)
-    if len(found) < 2:
+    file = max(parsed, key=lambda document: len(_longest(document, path)))
+    place = _longest(file, path)
+    if len(place) < 2:
         return problem
-    return problem.at(file.location(found, key=not isinstance(found[-1], int)))
+    return problem.at(file.location(place, key=not isinstance(place[-1], int)))
 
 
 def _longest(parsed: Document, path: Path) -> Path:
-    """The longest beginning of ``path`` that is in the document."""
+    """Return the longest beginning of ``path`` that exists in the document."""
     value = parsed.root
     for index, part in enumerate(path):
         inside = _inside(value.content, part)

@@ -1,13 +1,13 @@
 """Rules across the keys of a stack file. Pure.
 
-A rule is a function in one of these modules, registered with ``rule``: it needs no other
-line. They report in this order:
+A rule is a function in one of these modules, registered by the decorator ``rule``. Rules
+report in this order:
 
 ===================  =================================================================
 ``names``            names, numbers and labels that Google Cloud would refuse; unknown keys;
                      ``existing`` and ``name``
-``access``           ``teams``, ``members``, ``roles``, ``datasets``; what CI may not grant
-``files``            files that the stack file names, secrets in what it sends, code that
+``access``           ``teams``, ``members``, ``roles``, ``datasets``; grants beyond CI's rights
+``files``            files that the stack file names, secrets in uploaded files, code that
                      names no project
 ``launchers``        configuration files of accelerate and DeepSpeed against the pools of jobs
 ``storage``          encryption, retention and classes of buckets; ``snapshots``
@@ -58,9 +58,9 @@ class StackFile:
     root: pathlib.Path
     """The checkout."""
     requests: Mapping[str, JobRequest] = field(default_factory=dict)
-    """Those of the jobs, by key; only rules that warn have them."""
+    """Requests of the jobs, by key. Empty for rules of level ``error``."""
     reservations: Mapping[str, ReservationPlan] = field(default_factory=dict)
-    """By key."""
+    """Planned reservations, by key."""
 
 
 OfSettings = TypeVar("OfSettings", bound=Callable[[Settings], Iterable[Problem]])
@@ -70,7 +70,7 @@ _RULES: Final[list[tuple[RuleLevel, Callable[[StackFile], Iterable[Problem]]]]] 
 
 
 def rule(level: RuleLevel = "error") -> Callable[[OfSettings], OfSettings]:
-    """Register a rule that reads nothing but the settings."""
+    """Register a rule that reads only the settings."""
 
     def register(check: OfSettings) -> OfSettings:
         _RULES.append((level, lambda file: check(file.settings)))
@@ -80,7 +80,7 @@ def rule(level: RuleLevel = "error") -> Callable[[OfSettings], OfSettings]:
 
 
 def file_rule(level: RuleLevel = "error") -> Callable[[OfFile], OfFile]:
-    """Register a rule that reads the checkout, the requests or the reservations as well."""
+    """Register a rule that also reads the checkout, the requests or the reservations."""
 
     def register(check: OfFile) -> OfFile:
         _RULES.append((level, check))
@@ -92,13 +92,13 @@ def file_rule(level: RuleLevel = "error") -> Callable[[OfFile], OfFile]:
 def unknown_entry(
     kind: str, name: str, known: Collection[str], section: str, path: Path
 ) -> Problem:
-    """Return the problem of a name that the section of the stack file does not have."""
-    hint = did_you_mean(name, known) or f"add it to {section}"
+    """Return the problem of a name that a section of the stack file does not declare."""
+    hint = did_you_mean(name, known) or f"declare this name in section {section}"
     return Problem(f"this stack has no such {kind}", name, hint, path)
 
 
 def findings(level: RuleLevel, file: StackFile) -> list[Problem]:
-    """Return what the rules of one level report. Paths are those below the namespace."""
+    """Run the rules of one level; paths of problems begin below the namespace."""
     result = [problem for at, check in _RULES if at == level for problem in check(file)]
     if level == "error":
         return result

@@ -26,12 +26,12 @@ from vertex_training.stack_rules.names import label_problems
 
 #: Google's pages of roles and permissions, one for each service.
 ROLES_PAGE: Final = "https://docs.cloud.google.com/iam/docs/roles-permissions/"
-NARROWER: Final = "a role of the one service that is needed"
+NARROWER: Final = "use a predefined role of the needed service"
 
 
 @rule()
 def members(settings: Settings) -> Iterator[Problem]:
-    """Members get roles that nothing else grants, on what their team owns."""
+    """Check that ``members`` repeats no grant of the stack and no other team's account."""
     declared = renames.with_first_keys(settings)
     derived = {
         (grant.resource, grant.role, grant.member)
@@ -47,69 +47,73 @@ def members(settings: Settings) -> Iterator[Problem]:
         for role, members in by_role.items():
             path: Path = (*place, "members", role)
             if role in naming.BASIC_ROLES:
-                yield Problem("is a basic role", role, NARROWER, path)
+                yield Problem("basic roles are not allowed", role, NARROWER, path)
             for index, member in enumerate(members):
                 here = (*path, index)
                 if (resource, role, member) in derived:
-                    what = "is granted already: one of the two, removed, would take the other's"
+                    what = "duplicates a grant of the stack: removing either would revoke both"
                     yield Problem(what, member, "remove it", here)
                 elif team and member in accounts and accounts[member] != team:
-                    what = f"is an account of the stack that team {team} does not own"
-                    yield Problem(what, member, f"share {place[1]}: remove its team", here)
+                    what = f"team {team} does not own this service account"
+                    yield Problem(
+                        what, member, f"remove team from {place[1]} to share the resource", here
+                    )
 
 
 @rule()
 def roles_of_accounts(settings: Settings) -> Iterator[Problem]:
-    """Accounts get no basic role, and none that the stack grants by itself."""
+    """Check that accounts list no basic role and no role that the stack grants anyway."""
     for key, account in settings.service_accounts.items():
-        made = {grants.WRITE_LOGS, *([grants.CALL_VERTEX] if account.calls_vertex else [])}
+        defaults = {grants.WRITE_LOGS, *([grants.CALL_VERTEX] if account.calls_vertex else [])}
         for project, roles in account.roles.items():
             for index, role in enumerate(roles):
                 path = ("serviceAccounts", key, "roles", project, index)
                 if role in naming.BASIC_ROLES:
-                    yield Problem("is a basic role", role, NARROWER, path)
-                elif project == settings.project and role in made:
-                    yield Problem("is granted already by the stack", role, "remove it", path)
+                    yield Problem("basic roles are not allowed", role, NARROWER, path)
+                elif project == settings.project and role in defaults:
+                    yield Problem("the stack grants this role by default", role, "remove it", path)
         for dataset, roles in account.datasets.items():
             for index, role in enumerate(roles):
                 if role in naming.BASIC_ROLES:
                     path = ("serviceAccounts", key, "datasets", dataset, index)
-                    yield Problem("is a basic role", role, NARROWER, path)
+                    yield Problem("basic roles are not allowed", role, NARROWER, path)
 
 
 @rule()
 def exceptions_of_drift(settings: Settings) -> Iterator[Problem]:
-    """No exception of drift is for everybody."""
+    """Check that ``drift.allowed`` names no public member."""
     for key, allowed in settings.drift.allowed.items():
         if allowed.member in naming.PUBLIC_MEMBERS:
-            hint = "name the user, group or account: what everybody may do is always reported"
+            hint = "name the user, group or account; drift always reports public grants"
             path = ("drift", "allowed", key, "member")
-            yield Problem("everybody is no exception of drift", allowed.member, hint, path)
+            yield Problem(
+                "drift.allowed does not accept public members", allowed.member, hint, path
+            )
 
 
 @rule("warning")
 def misspelled_roles(settings: Settings) -> Iterator[Problem]:
-    """Roles of Google's are spelled as this release knows them; an ``up`` fails half-way else."""
-    found: list[tuple[Path, str]] = [
+    """Warn about probably misspelled predefined roles, which fail an ``up`` half-way."""
+    listed: list[tuple[Path, str]] = [
         ((*place, "members", role), role)
         for place, by_role in members_by_place(settings)
         for role in by_role
     ]
     for key, account in settings.service_accounts.items():
-        for field, given in (("roles", account.roles), ("datasets", account.datasets)):
-            found += [
+        for field, by_target in (("roles", account.roles), ("datasets", account.datasets)):
+            listed += [
                 (("serviceAccounts", key, field, on, index), role)
-                for on, roles in given.items()
+                for on, roles in by_target.items()
                 for index, role in enumerate(roles)
             ]
-    for path, role in found:
+    for path, role in listed:
         if hint := _hint_for(role):
-            what = "is no predefined role of Google's that this release knows"
+            what = "this release lists no such predefined role of Google Cloud"
             yield Problem(what, role, hint, path)
 
 
 def _hint_for(role: str) -> str:
-    """Return the role that was probably meant; empty if it exists, or nothing is like it."""
+    """Return the most similar role as a hint; empty if the role exists or no role is similar."""
     known = {row["service"]: row["roles"] for row in catalog.load("roles.yaml")}
     service, _, name = role.removeprefix("roles/").partition(".")
     meant = nearest(service, known, 0.85)
@@ -118,13 +122,13 @@ def _hint_for(role: str) -> str:
         return ""
     if name in known[meant]:
         return "" if service == meant else f"did you mean 'roles/{meant}.{name}'?"
-    if found := nearest(name, known[meant], 0.88):
-        return f"did you mean 'roles/{meant}.{found}'?"
+    if similar := nearest(name, known[meant], 0.88):
+        return f"did you mean 'roles/{meant}.{similar}'?"
     return f"{ROLES_PAGE}{meant}" if nearest(name, known[meant], 0.75) else ""
 
 
 def _first(settings: Settings, place: tuple[str, ...]) -> tuple[str, ...]:
-    """The place by the key that names have."""
+    """Return the place with the key that names in the cloud derive from."""
     if len(place) == 1:
         return place
     section, key = place
@@ -140,29 +144,32 @@ def _team(settings: Settings, place: tuple[str, ...]) -> str | None:
     return sections[place[0]][place[1]].team if place[0] in sections else None
 
 
-#: What to do about what CI may not do.
+#: Hint for changes that CI lacks the rights for.
 BEYOND_CI: Final = (
-    "somebody with the right deploys it, once (docs/environments.md), or gives deploy that right"
+    "a user with this right deploys once (docs/environments.md), or grants CI's deploy account the "
+    "right"
 )
 
 
 @rule("deployment")
 def named_deployers(settings: Settings) -> Iterator[Problem]:
-    """Deployers are named who act as the accounts of jobs.
+    """Warn if ``deployers`` is empty although jobs run as accounts of the stack.
 
-    No error: roles on the project, which the stack file does not have, may allow it.
+    Not an error: roles on the project, which the stack file lacks, may allow deployments.
     """
     if settings.deployers or not settings.submitted or not settings.service_accounts:
         return
     accounts = ", ".join(sorted(settings.service_accounts))
-    what = f"nobody is named who deploys; submitting a job as one of {accounts} may be refused"
+    what = f"deployers is empty: Vertex AI may refuse jobs that run as {accounts}"
     member = naming.deployer(settings.project, settings.stack)
-    yield Problem(what, hint=f"deployers: [{member}], as bootstrap makes it", path=("deployers",))
+    yield Problem(
+        what, hint=f"deployers: [{member}], the account that bootstrap creates", path=("deployers",)
+    )
 
 
 @rule("deployment")
 def names_for_ci(settings: Settings) -> Iterator[Problem]:
-    """Names of buckets and secrets are those that CI may change and grant on."""
+    """Warn about names of buckets and secrets that CI's rights do not cover."""
     end, names = f"-{settings.stack}", settings.names
     for key, bucket in settings.buckets.items():
         name = names.bucket(key)
@@ -178,14 +185,16 @@ def names_for_ci(settings: Settings) -> Iterator[Problem]:
 def _name(path: Path, existing: bool, name: str) -> Problem:
     field = "existing" if existing else "name"
     what = (
-        "CI may not grant on it" if existing else "CI may not change or grant on what is called so"
+        "CI has no right to grant on this resource"
+        if existing
+        else "CI has no right to change or grant on a resource of this name"
     )
     return Problem(what, name, BEYOND_CI, (*path, field))
 
 
 @rule("deployment")
 def roles_for_ci(settings: Settings) -> Iterator[Problem]:
-    """Roles that the stack file asks for are those that CI may grant."""
+    """Warn about roles in the stack file that CI may not grant."""
     for place, by_role in stack_grants.members_by_place(settings):
         if place == ("registry",):
             continue  # conditions cannot limit roles there: CI may grant any
@@ -202,23 +211,23 @@ def roles_for_ci(settings: Settings) -> Iterator[Problem]:
 
 @rule("deployment")
 def datasets_for_ci(settings: Settings) -> Iterator[Problem]:
-    """Bootstrap's file of the environment has the datasets of the project that CI may grant on."""
+    """Warn about datasets that CI can grant on only if bootstrap's stack file lists them."""
     for key, account in settings.service_accounts.items():
         for on in account.datasets:
             project, _, name = on.partition(".")
             if project == settings.project:
-                what = "CI grants on it if bootstrap says so"
+                what = "CI can grant on this dataset only if bootstrap lists it"
                 hint = f"datasets: [{name}] in bootstrap/Pulumi.{settings.stack}.yaml"
                 yield Problem(what, on, hint, ("serviceAccounts", key, "datasets", on))
 
 
-#: Label of what a team owns.
+#: Label of resources that a team owns.
 TEAM_LABEL: Final = "team"
 
 
 @rule()
 def owners(settings: Settings) -> Iterator[Problem]:
-    """Owners are teams of the stack."""
+    """Check that each ``team`` is a team of the stack."""
     owned = {
         "serviceAccounts": settings.service_accounts,
         "buckets": settings.buckets,
@@ -235,7 +244,7 @@ def owners(settings: Settings) -> Iterator[Problem]:
 
 @rule()
 def access_of_teams(settings: Settings) -> Iterator[Problem]:
-    """Accounts use what their own team owns, or nobody."""
+    """Check that accounts use only resources of their own team, or shared ones."""
     for key, account in settings.service_accounts.items():
         for field, names in (("reads", account.reads), ("writes", account.writes)):
             path = ("serviceAccounts", key, field)
@@ -246,20 +255,21 @@ def access_of_teams(settings: Settings) -> Iterator[Problem]:
 
 @rule()
 def teams(settings: Settings) -> Iterator[Problem]:
-    """Labels and machine types of a team are those that there can be."""
+    """Check labels and machine types of teams."""
     for key, team in settings.teams.items():
         yield from label_problems(team.labels, ("teams", key, "labels"), (TEAM_LABEL,))
         known = machines.machine_types()
         for index, pattern in enumerate(team.limits.machine_types or ()):
             if not fnmatch.filter(known, pattern):
-                what, hint = "no machine type for training is called that", "vt catalogue lists all"
+                what = "no machine type for training matches this pattern"
+                hint = "`vt catalogue` lists machine types"
                 place = ("teams", key, "limits", "machineTypes", index)
                 yield Problem(what, pattern, hint, place)
 
 
 @file_rule("warning")
 def reach_of_accounts(file: StackFile) -> Iterator[Problem]:
-    """No account reaches what other teams own, by a job that names no account.
+    """Warn about accounts that can reach other teams' data by a job without an account.
 
     See ``plan.access.AGENT``.
     """
@@ -269,18 +279,23 @@ def reach_of_accounts(file: StackFile) -> Iterator[Problem]:
     if not owners:
         return
     declared, messages = renames.with_first_keys(settings), [e.trial for e in requests.values()]
-    asked = (*derived_grants(declared), *extra_grants(declared), *job_grants(declared, messages))
-    here = [grant for grant in asked if grant.project == settings.project]
+    requests_ = (
+        *derived_grants(declared),
+        *extra_grants(declared),
+        *job_grants(declared, messages),
+    )
+    here = [grant for grant in requests_ if grant.project == settings.project]
     submitters = {grant.member for grant in here if grant.role in SUBMITS}
     names = settings.names
     for key, account in settings.service_accounts.items():
         email = names.account_email(key)
         if owners - {account.team} and f"serviceAccount:{email}" in submitters:
             what = (
-                "reads and writes the buckets of all teams: it may submit jobs, and one that names "
-                f"no account runs as the {AGENT}, which does"
+                "this account can read and write the buckets of all teams: it may submit jobs, and "
+                "a "
+                f"job without serviceAccount runs as the {AGENT}, which has access"
             )
-            hint = "if teams must not share data, give each its own stack and project"
+            hint = "to isolate their data, give each team its own stack and project"
             yield Problem(what, "", hint, ("serviceAccounts", key))
 
 
@@ -290,5 +305,5 @@ def _of_another_team(
     for index, name in enumerate(names):
         entry = known.get(name)
         if entry is not None and entry.team not in (None, team):
-            hint = f"give the account team: {entry.team}, or share {name}: remove its team"
-            yield Problem(f"belongs to team {entry.team}", name, hint, (*path, index))
+            hint = f"set team: {entry.team} on the account, or remove team from {name} to share it"
+            yield Problem(f"team {entry.team} owns this resource", name, hint, (*path, index))

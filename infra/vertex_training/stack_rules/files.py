@@ -1,8 +1,8 @@
-"""Files that a stack names or sends: they exist inside the checkout and contain no secret.
+"""Rules of files that a stack names or uploads: they exist in the checkout, without secrets.
 
-Code in them names its project: in a job the default one is Google's own, whose name ends in
-``-tp``, and the account may do nothing there
-(https://github.com/GoogleCloudPlatform/vertex-ai-samples/issues/174). Reads files, runs none.
+Code must name its project: the default project of a job is Google's own, whose name ends in
+``-tp``, and the job's account has no rights in that project
+(https://github.com/GoogleCloudPlatform/vertex-ai-samples/issues/174). No file is executed.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from vertex_training.stack_rules import StackFile, file_rule
 
 @file_rule()
 def named_files(file: StackFile) -> Iterator[Problem]:
-    """Files are there and lie inside of the checkout; contexts build an image."""
+    """Check that files exist inside the checkout and that contexts can build an image."""
     settings, root = file.settings, file.root
     for section, jobs in (("jobs", settings.jobs), ("tuning", settings.tuning)):
         for key, job in jobs.items():
@@ -44,7 +44,7 @@ def named_files(file: StackFile) -> Iterator[Problem]:
 
 
 def file_problems(path: Path, name: str, root: pathlib.Path) -> Iterator[Problem]:
-    """A file that is not there, or lies outside of ``root``; ``path`` names it."""
+    """Yield a problem if file ``name`` is missing or outside of ``root``."""
     return _problem(path, name, root, is_file=True)
 
 
@@ -54,25 +54,33 @@ def _problem(path: Path, name: str, root: pathlib.Path, *, is_file: bool) -> Ite
         is_there = target.is_file() if is_file else target.exists()
     except (OSError, RuntimeError) as error:  # the latter is a link to itself, before Python 3.13
         if getattr(error, "errno", None) == errno.ENAMETOOLONG:
-            yield Problem("is longer than a path may be", f"{name[:40]}…", "", path)
+            yield Problem("this path is too long for the file system", f"{name[:40]}…", "", path)
         else:
-            yield Problem("cannot be followed", name, "it is a link to itself", path)
+            yield Problem(
+                "this path is a symbolic link to itself", name, "name a regular file", path
+            )
         return
     except ValueError:
-        yield Problem("is no path: it has a NUL character", name, "", path)
+        yield Problem("this path contains a NUL character", name, "", path)
         return
     if not target.is_relative_to(root.resolve()):
-        yield Problem("lies outside of the checkout", name, "use a path below it", path)
+        yield Problem(
+            "this path is outside of the checkout", name, "use a path inside the checkout", path
+        )
     elif is_of_git(target.relative_to(root.resolve())):
-        yield Problem("is git's own, which may hold a token", name, "name another file", path)
+        yield Problem(
+            "files of git may contain a token and are not uploaded", name, "name another file", path
+        )
     elif not is_there:
-        yield Problem("no such file", name, "paths start at the folder of Pulumi.yaml", path)
+        yield Problem(
+            "no such file", name, "write the path relative to the folder of Pulumi.yaml", path
+        )
 
 
 def _objects(
     path: Path, bucket: str, kept: Mapping[str, str], root: pathlib.Path
 ) -> Iterator[Problem]:
-    """Files and folders that a bucket keeps: they are there, within bounds, and none is twice."""
+    """Check that a bucket's files and folders exist, within limits and with distinct names."""
     names: dict[str, str] = {}
     folders = 0
     for name, file in kept.items():
@@ -85,25 +93,27 @@ def _objects(
         if is_folder and (wrong := packages.folder_problem(root / file)):
             what, hint = wrong
             place = f"{bucket}/{packages.prefix_of(name)}".rstrip("/")
-            yield Problem(what, file, hint or f"vt data push {place} {file}", here)
+            yield Problem(
+                what, file, hint or f"upload the folder: vt data push {place} {file}", here
+            )
             continue
         for kept_object in packages.kept_objects({name: file}, root):
             if unusable := packages.name_problem(kept_object):
-                yield Problem(unusable, kept_object, "name the object otherwise", here)
+                yield Problem(unusable, kept_object, "choose another object name", here)
                 break
             if is_of_snapshot(kept_object):
-                what = "is a name of a snapshot's file, and those never change"
-                yield Problem(what, kept_object, "name the object otherwise", here)
+                what = "this object name is reserved for files of snapshots, which never change"
+                yield Problem(what, kept_object, "choose another object name", here)
                 break
             if kept_object in names:
-                yield Problem(
-                    f"keeps {kept_object}, as {names[kept_object]} does", file, "one of them", here
-                )
+                what = f"object {kept_object} is declared twice, here and by {names[kept_object]}"
+                yield Problem(what, file, "remove one entry", here)
                 break
             names[kept_object] = name
     if folders > 1 and len(names) > packages.MOST_FILES:
-        what = f"has {len(names)} files, more than {packages.MOST_FILES}"
-        yield Problem(what, "", f"vt data push {bucket} FOLDER for the larger ones", path)
+        what = f"objects has {len(names)} files, the limit is {packages.MOST_FILES}"
+        hint = f"upload larger folders: vt data push {bucket} FOLDER"
+        yield Problem(what, "", hint, path)
 
 
 def _context(path: Path, image: Image, context: str, root: pathlib.Path) -> Iterator[Problem]:
@@ -112,7 +122,9 @@ def _context(path: Path, image: Image, context: str, root: pathlib.Path) -> Iter
         if missing := list(_problem(at, folder, root, is_file=False)):
             yield from missing
         elif (root / folder).is_file():
-            yield Problem("is no folder", folder, "name the folder that holds it", at)
+            yield Problem(
+                "include accepts only folders", folder, "name the folder that contains the file", at
+            )
     if missing := list(_problem((*path, "context"), context, root, is_file=False)):
         yield from missing
         return
@@ -122,7 +134,7 @@ def _context(path: Path, image: Image, context: str, root: pathlib.Path) -> Iter
 
 
 def scan(settings: Settings, root: pathlib.Path) -> Scan:
-    """Return the files that ``pulumi up`` sends: packages and objects. They were checked before."""
+    """Scan the packages and objects that ``pulumi up`` uploads, after ``named_files``."""
     return files.scan(_sent(settings, root), settings.allowed_secrets)
 
 
@@ -141,7 +153,7 @@ def _file(root: pathlib.Path, name: str) -> File:
 
 
 def scan_context(settings: Settings, name: str, context: BuildContext) -> Scan:
-    """Return the files and build arguments that a build of an image sends."""
+    """Scan the files and build arguments that an image build uploads."""
     image = settings.images[name]
     folders = {folder.rpartition("/")[2]: folder for folder in image.include}
 
@@ -149,7 +161,7 @@ def scan_context(settings: Settings, name: str, context: BuildContext) -> Scan:
         top, _, rest = inside.partition("/")
         return f"{folders[top]}/{rest}" if top in folders else f"{image.context}/{inside}"
 
-    found = files.scan(
+    scanned = files.scan(
         (
             File(shown(entry.name), entry.size, pathlib.Path(entry.path).read_bytes)
             for entry in context.entries
@@ -157,24 +169,26 @@ def scan_context(settings: Settings, name: str, context: BuildContext) -> Scan:
         ),
         settings.allowed_secrets,
     )
-    hint = "a layer of the image keeps it: mount it as a secret of the build, or read it in the job"
+    hint = "image layers store build arguments: mount a build secret, or read the value in the job"
     arguments = (
-        Problem("looks like a secret", "", hint, ("images", name, "buildArgs", key))
+        Problem(
+            "this build argument looks like a secret", "", hint, ("images", name, "buildArgs", key)
+        )
         for key, value in image.build_args.items()
         if is_secret_variable(key, value)
     )
-    return Scan((*arguments, *found.problems), found.unscanned)
+    return Scan((*arguments, *scanned.problems), scanned.unscanned)
 
 
 @file_rule("warning")
 def images_behind_contexts(file: StackFile) -> Iterator[Problem]:
-    """Images were built of what their context has now."""
+    """Warn about images that were built from an older state of their context."""
     return pins.warnings(file.settings, file.root)
 
 
 @file_rule("warning")
 def secrets_in_contexts(file: StackFile) -> Iterator[Problem]:
-    """Contexts have no secret, for which ``vt images build`` refuses them."""
+    """Warn about secrets in contexts, which ``vt images build`` refuses."""
     settings, root = file.settings, file.root
     for name, image in settings.images.items():
         source = pins.source_of(image)
@@ -183,22 +197,22 @@ def secrets_in_contexts(file: StackFile) -> Iterator[Problem]:
         except ConfigError:
             continue
         if context:
-            found = scan_context(settings, name, context)
-            yield from found.problems
-            if found.note:
-                yield Problem(found.note, path=("images", name, "context"), level="note")
+            scanned = scan_context(settings, name, context)
+            yield from scanned.problems
+            if scanned.note:
+                yield Problem(scanned.note, path=("images", name, "context"), level="note")
 
 
-#: Variable that the clients take a project from.
+#: Environment variable from which Google's clients read the project.
 PROJECT: Final = "GOOGLE_CLOUD_PROJECT"
-#: What is called -> argument with the project, and its position.
+#: Function -> argument with the project, and its position.
 CALLS: Final = {
     "google.cloud.bigquery.Client": ("project", 0),
     "pandas_gbq.read_gbq": ("project_id", 1),
     "pandas_gbq.to_gbq": ("project_id", 2),
     "pandas.read_gbq": ("project_id", 1),
 }
-#: A larger file is no code that somebody wrote.
+#: Larger files are not parsed: they are generated.
 MOST_BYTES: Final = 1 << 20
 
 
@@ -213,7 +227,7 @@ class DefaultProject:
 
 @file_rule("warning")
 def default_project_calls(file: StackFile) -> Iterator[Problem]:
-    """Code names the project of BigQuery, or every job has a variable that names it."""
+    """Warn about BigQuery calls without a project, unless every job sets the variable."""
     settings, root, requests = file.settings, file.root, file.requests
     if requests and all(f'"{PROJECT}"' in request.body for request in requests.values()):
         return
@@ -222,13 +236,16 @@ def default_project_calls(file: StackFile) -> Iterator[Problem]:
         if not path.is_file() or path.stat().st_size > MOST_BYTES:
             continue
         for usage in default_projects(path.read_bytes()):
-            what = f"{usage.call} without {usage.argument}: in a job that is a project of Google's"
-            hint = f"{usage.argument}=…, or the variable {PROJECT} in the job file"
+            what = (
+                f"{usage.call} without {usage.argument}: in a job the default project is Google's "
+                "own"
+            )
+            hint = f"pass {usage.argument}=…, or set the variable {PROJECT} in the job file"
             yield Problem(what, hint=hint, location=Location(name, usage.line))
 
 
 def _files(settings: Settings, root: pathlib.Path) -> set[str]:
-    """Files of Python in packages and in contexts of images, below the checkout."""
+    """Return the Python files of packages and image contexts."""
     folders = [image.context for image in settings.images.values() if image.context]
     places: Iterable[str] = (*folders, *(package.path for package in settings.packages.values()))
     names = (name for place in places for name in packages.sources(root / place, place))
@@ -236,7 +253,7 @@ def _files(settings: Settings, root: pathlib.Path) -> set[str]:
 
 
 def default_projects(code: bytes) -> list[DefaultProject]:
-    """Calls that take the default project. Nothing of what is no Python.
+    """Return the calls without a project, by line; none if the code is not valid Python.
 
     >>> default_projects(b"from google.cloud import bigquery as bq\\nbq.Client()")
     [DefaultProject(line=2, call='bigquery.Client()', argument='project')]
@@ -246,7 +263,7 @@ def default_projects(code: bytes) -> list[DefaultProject]:
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return []
     names = _imported(tree)
-    found: list[DefaultProject] = []
+    usages: list[DefaultProject] = []
     for call in ast.walk(tree):
         if not isinstance(call, ast.Call):
             continue
@@ -254,32 +271,32 @@ def default_projects(code: bytes) -> list[DefaultProject]:
         if full in CALLS and not _has(call, *CALLS[full]):
             argument, _ = CALLS[full]
             shown = ".".join(full.split(".")[-2:])
-            found.append(DefaultProject(call.lineno, f"{shown}()", argument))
-    return sorted(found, key=lambda each: each.line)
+            usages.append(DefaultProject(call.lineno, f"{shown}()", argument))
+    return sorted(usages, key=lambda usage: usage.line)
 
 
 def _has(call: ast.Call, argument: str, position: int) -> bool:
-    """Return whether a call has the argument, or may have it by ``*`` or ``**``."""
-    given = (isinstance(arg, ast.Starred) for arg in call.args)
+    """Return True if a call passes the argument, or may pass it by ``*`` or ``**``."""
+    starred = (isinstance(arg, ast.Starred) for arg in call.args)
     named = (keyword.arg is None or keyword.arg == argument for keyword in call.keywords)
-    return len(call.args) > position or any(given) or any(named)
+    return len(call.args) > position or any(starred) or any(named)
 
 
 def _imported(tree: ast.AST) -> dict[str, str]:
-    """Name in the file -> what it stands for, as imports anywhere in it say."""
+    """Return full names by the names that imports anywhere in the file bind."""
     result: dict[str, str] = {}
-    for each in ast.walk(tree):
-        if isinstance(each, ast.Import):
-            for name in each.names:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            for name in node.names:
                 top = name.name.partition(".")[0]
                 result[name.asname or top] = name.name if name.asname else top
-        elif isinstance(each, ast.ImportFrom) and each.module and not each.level:
-            result |= {n.asname or n.name: f"{each.module}.{n.name}" for n in each.names}
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            result |= {n.asname or n.name: f"{node.module}.{n.name}" for n in node.names}
     return result
 
 
 def _full_name(node: ast.expr, names: Mapping[str, str]) -> str | None:
-    """``a.b.c`` of an expression that is one and begins with what was imported; else None."""
+    """Return the full name of ``a.b.c`` if ``a`` is imported; None for other expressions."""
     parts: list[str] = []
     while isinstance(node, ast.Attribute):
         parts.append(node.attr)

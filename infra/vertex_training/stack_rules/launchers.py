@@ -31,7 +31,7 @@ from vertex_training.stack_rules import StackFile, file_rule
 MOST_BYTES: Final = 1 << 16
 #: Options that name a configuration of DeepSpeed, without dashes and underscores.
 _DEEPSPEED: Final = ("deepspeedconfig", "deepspeedconfigfile", "deepspeed")
-#: Keys of a configuration of DeepSpeed by which a batch is of fewer ranks than there are processes.
+#: Keys of DeepSpeed configurations with which fewer ranks than processes share a batch.
 _PARALLEL: Final = ("tensor_parallel", "pipeline", "sequence_parallel_size", "elasticity")
 
 
@@ -65,7 +65,7 @@ def _command_problems(
 
 
 def _deepspeed_file(command: Command) -> str:
-    """Return the file of ``--deepspeed_config FILE`` and its like; empty without one."""
+    """Return FILE of ``--deepspeed_config FILE`` or a similar option; empty without the option."""
     words = command.words
     if any("parallel" in word for word in words):
         return ""  # fewer ranks than processes share a batch
@@ -80,7 +80,7 @@ def _deepspeed_file(command: Command) -> str:
 
 
 def _world_size(pools: Sequence[Pool]) -> int | None:
-    """Return the number of processes of all pools; None if only the machines tell."""
+    """Return the number of processes of all pools; None if it is decided at run time."""
     total = 0
     for pool in pools:
         commands = [command for command in read_command_line(pool).commands if command.certain]
@@ -93,24 +93,24 @@ def _world_size(pools: Sequence[Pool]) -> int | None:
 
 
 def _read(file: StackFile, pool: Pool, name: str) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield the path and the content of the one file with this name in the code of a pool."""
+    """Yield path and content of a pool's file of this name, if the name is unique."""
     if not name:
         return
-    wanted = PurePosixPath(name).parts
+    parts = PurePosixPath(name).parts
     matches = [
         path
         for folder in _folders(file.settings, pool)
         for path in packages.sources(file.root / folder, folder)
-        if PurePosixPath(path).name == wanted[-1]
+        if PurePosixPath(path).name == parts[-1]
     ]
     if len(matches) > 1:
-        matches = [path for path in matches if PurePosixPath(path).parts[-len(wanted) :] == wanted]
+        matches = [path for path in matches if PurePosixPath(path).parts[-len(parts) :] == parts]
     if len(matches) == 1 and (content := _content(file.root, matches[0])):
         yield matches[0], content
 
 
 def _folders(settings: Settings, pool: Pool) -> Iterator[str]:
-    """Yield the folders of the checkout with the code of a pool: its packages, or its image's."""
+    """Yield the folders of a pool's code: its packages and the context of its image."""
     files = [uri.rpartition("/")[2] for uri in pool.task.get("packageUris", [])]
     for key, package in settings.packages.items():
         if any(name.rpartition("-")[0] == key for name in files):
@@ -151,16 +151,16 @@ def _accelerate_problems(
 ) -> Iterator[Problem]:
     nodes, machines = sum(pool.replicas for pool in pools), _count(content, "num_machines")
     if machines and "num-machines" not in launch.options and machines != nodes:
-        what = f"num_machines differs from the {nodes} machines of its worker pools"
+        what = f"num_machines differs from the {nodes} machines of the worker pools"
         yield Problem(what, str(machines), f"num_machines: {nodes}", location=location)
     total = _count(content, "num_processes")
     gpus = sum(pool.replicas * pool.count for pool in pools) if all(p.gpu for p in pools) else 0
     if total and gpus and "num-processes" not in launch.options and total != gpus:
-        what = f"num_processes counts all machines, which have {gpus} GPUs"
+        what = f"num_processes differs from the {gpus} GPUs of all machines"
         yield Problem(what, str(total), f"num_processes: {gpus}", location=location)
     if nodes > 1 and machines == nodes and "machine-rank" not in launch.options:
         what = f"machine_rank is the same on all {nodes} machines"
-        hint = "--machine_rank in the command line, derived from CLUSTER_SPEC"
+        hint = "pass --machine_rank, derived from CLUSTER_SPEC, in the command line"
         yield Problem(what, str(content.get("machine_rank", 0)), hint, location=location)
 
 
@@ -178,8 +178,8 @@ def _batch_problems(
     product = (micro or 1) * (steps or 1) * world
     if train % product or (micro and steps and train != product):
         what = (
-            f"train_batch_size is not micro batch {micro or 'size'} x accumulation "
-            f"{steps or 'steps'} x {world} processes, which DeepSpeed refuses"
+            f"DeepSpeed refuses train_batch_size unless it equals micro batch {micro or 'size'} x "
+            f"accumulation {steps or 'steps'} x {world} processes"
         )
         times = "" if micro and steps else "a multiple of "
         hint = f"train_batch_size: {times}{product}"

@@ -1,6 +1,6 @@
-"""The limits of a stack as a whole, and of its members.
+"""Rules of ``limits`` for a whole stack and its members.
 
-``customjob.rules.stack`` has those of single jobs.
+Rules of single jobs are in ``customjob.rules.stack``.
 """
 
 from __future__ import annotations
@@ -24,24 +24,26 @@ from vertex_training.settings.serving import Endpoint
 from vertex_training.snapshots import estimate
 from vertex_training.stack_rules import rule
 
-#: What helps where something costs too much.
+#: Hints for exceeded limits.
 SHORTER: Final = "shorten timeouts, use fewer machines, or raise the limit"
-FEWER: Final = "fewer replicas or versions, a smaller machine, or raise the limit"
+FEWER: Final = "use fewer replicas or versions or a smaller machine, or raise the limit"
 
 
 @rule()
 def limits_of_a_stack(settings: Settings) -> Iterator[Problem]:
-    """Limits limit something: what they name exists, and none is above another one."""
+    """Check that limits name known regions and machine types, and agree with each other."""
     limits = settings.limits
     for index, region in enumerate(limits.regions or ()):
         if region not in machines.regions():
             hint = did_you_mean(region, machines.regions())
-            yield Problem("no region for training", region, hint, ("limits", "regions", index))
+            yield Problem(
+                "no training jobs run in this region", region, hint, ("limits", "regions", index)
+            )
     yield from _members(settings)
     known = machines.machine_types() if limits.machine_types else ()
     for index, pattern in enumerate(limits.machine_types or ()):
         if not fnmatch.filter(known, pattern):
-            what = "no machine type for training is called that"
+            what = "no machine type for training matches this pattern"
             path = ("limits", "machineTypes", index)
             yield Problem(what, pattern, did_you_mean(pattern, known), path)
     yield from _order(limits.max_usd_per_job, limits.max_usd_per_environment, ("limits",))
@@ -59,26 +61,27 @@ def _order(
     word: str = "jobs",
     key: str = "maxUsdPerJob",
 ) -> Iterator[Problem]:
-    """One job may cost no more than all of them: the higher limit would limit nothing."""
+    """Check that the limit of one job or endpoint does not exceed the limit of all."""
     if one is not None and every is not None and one > every:
-        what = f"is more than all {word} together may cost: {costs.usd(every)}"
-        yield Problem(what, costs.usd(one), "as much, or less", (*path, key))
+        what = f"{key} exceeds the limit of all {word} together, {costs.usd(every)}"
+        yield Problem(what, costs.usd(one), f"write {every:g} or less", (*path, key))
 
 
 def _members(settings: Settings) -> Iterator[Problem]:
-    """Members of domains that the limits do not name."""
+    """Yield members of domains that ``limits.memberDomains`` does not list."""
     if settings.limits.member_domains is None:
         return
     domains = naming.own_domains(
         settings.project, settings.project_number, settings.limits.member_domains
     )
-    hint = f"limits.memberDomains allows {', '.join(settings.limits.member_domains)}"
+    domains_text = ", ".join(settings.limits.member_domains)
+    hint = f"remove the member; limits.memberDomains allows {domains_text}"
     named: list[tuple[Path, str]] = [
         ((*path, index), member)
         for path, members in stack_grants.member_lists(settings)
         for index, member in enumerate(members)
     ]
-    # Whoever owns the project of an account acts as it, and reaches what it is given.
+    # Owners of an account's project can act as the account and use its grants.
     named += [
         (("serviceAccounts", key, "existing"), account.existing)
         for key, account in settings.service_accounts.items()
@@ -87,14 +90,14 @@ def _members(settings: Settings) -> Iterator[Problem]:
     for path, member in named:
         is_account = path[-1] == "existing"
         if not naming.is_of_domains(f"serviceAccount:{member}" if is_account else member, domains):
-            what = "a member of another domain"
+            what = "limits.memberDomains does not allow the domain of this member"
             yield Problem(what, member, hint, path, rule="limit-member-domain")
 
 
 def exceeded(settings: Settings, results: Mapping[str, JobFileResult]) -> list[Problem]:
-    """Yield the exceeded limits of the stack as a whole.
+    """Return the exceeded limits of the whole stack.
 
-    A job that is wrong by itself does not count towards the total: it is reported already.
+    Jobs with mistakes, which other rules report, are not part of the total.
     """
     costs_of = {
         key: (result.request, once, bool(cost.elsewhere))
@@ -110,25 +113,25 @@ def exceeded(settings: Settings, results: Mapping[str, JobFileResult]) -> list[P
         for key, (request, *_) in costs_of.items()
         if request.submission.job in settings.schedules
     }
-    found = [*_region(settings), *_endpoints(settings, of_schedules)]
+    problems = [*_region(settings), *_endpoints(settings, of_schedules)]
     for key, result in results.items():
         if result.request and result.request.submission.job in settings.schedules:
-            found += _schedule(settings, key, result.request, bills.get(key))
+            problems += _schedule(settings, key, result.request, bills.get(key))
     if (most := settings.limits.max_usd_per_environment) is not None:
         kept = dict(_reservations(settings))
         if not settings.limits.allow_unpriced:
             place, limit = ("reservations",), "limits.maxUsdPerEnvironment"
-            found += [_unpriced((*place, key), limit) for key in kept if kept[key].usd is None]
+            problems += [_unpriced((*place, key), limit) for key in kept if kept[key].usd is None]
         kept = {f"reservation {key} (a month)": bill for key, bill in kept.items()}
-        whose = "all jobs and reservations" if kept else "all jobs"
-        whose += ", of schedules a month," if of_schedules else ""
-        if settings.snapshots:
-            whose += " and queries of snapshots"
+        parts = ["jobs", *(["reservations"] if kept else [])]
+        parts += ["a month of schedules"] if of_schedules else []
+        parts += ["queries of snapshots"] if settings.snapshots else []
+        whose = f"all {', '.join(parts[:-1])} and {parts[-1]}" if parts[1:] else "all jobs"
         for key, snapshot in settings.snapshots.items():
             location = snapshot.location or settings.region
             most_of_one = estimate.usd(snapshot.max_bytes_billed, location)
             kept[f"snapshot {key}"] = _Bill(most_of_one, not estimate.is_priced(location))
-        found += _total(bills | kept, most, whose, ("limits", "maxUsdPerEnvironment"))
+        problems += _total(bills | kept, most, whose, ("limits", "maxUsdPerEnvironment"))
     for name, team in settings.teams.items():
         of_team = {
             key: bills[key]
@@ -136,8 +139,8 @@ def exceeded(settings: Settings, results: Mapping[str, JobFileResult]) -> list[P
             if settings.team_at(request.account) == name
         }
         path = ("teams", name, "limits", "maxUsdPerTeam")
-        found += _total(of_team, team.limits.max_usd_per_team, f"all jobs of team {name}", path)
-    return found
+        problems += _total(of_team, team.limits.max_usd_per_team, f"all jobs of team {name}", path)
+    return problems
 
 
 class _Bill(NamedTuple):
@@ -149,7 +152,7 @@ class _Bill(NamedTuple):
 
 
 def _reservations(settings: Settings) -> Iterator[tuple[str, _Bill]]:
-    """A month of each that the stack makes: it is paid for whether or not a job uses it."""
+    """Yield the monthly cost of each reservation that the stack creates, used or not."""
     now = datetime.datetime.now(tz=datetime.UTC)
     for key, plan in plan_reservations(settings).items():
         if not plan.settings.existing:
@@ -159,7 +162,7 @@ def _reservations(settings: Settings) -> Iterator[tuple[str, _Bill]]:
 
 
 def _in_total(settings: Settings, request: JobRequest, once: float) -> float:
-    """Return the total cost of a job with this cost per run: of a month of its schedule."""
+    """Return a job's share of the total: the cost of one run, or of a month of its schedule."""
     schedule = settings.schedules.get(request.submission.job)
     if schedule is None:
         return once
@@ -169,9 +172,9 @@ def _in_total(settings: Settings, request: JobRequest, once: float) -> float:
 def _schedule(
     settings: Settings, key: str, request: JobRequest, bill: _Bill | None
 ) -> Iterator[Problem]:
-    """A schedule that may cost more a month than the stack or its team allows.
+    """Yield a problem if a schedule may exceed the monthly limit of the stack or its team.
 
-    ``bill`` is None where no price is known.
+    ``bill`` is None without a known price.
     """
     path: Path = (request.kind.section, key, "schedule", "cron")
     usd = bill.usd if bill else None
@@ -190,15 +193,15 @@ def _schedule(
         elif most is not None and usd > most:
             slots = f"{schedule.calendar.most_a_month} slots"
             what = (
-                f"may cost {costs.usd(usd)} a month ({slots}), {source}.maxUsdPerMonth "
-                f"is {costs.usd(most)}"
+                f"this schedule may cost {costs.usd(usd)} a month ({slots}), "
+                f"{source}.maxUsdPerMonth is {costs.usd(most)}"
             )
-            hint = "fewer slots, a shorter timeout, a smaller machine, or raise the limit"
+            hint = "use fewer slots, a shorter timeout or a smaller machine, or raise the limit"
             yield Problem(what, schedule.cron, hint, path, rule="limit-schedule-cost")
 
 
 def _endpoints(settings: Settings, of_schedules: Mapping[str, _Bill]) -> Iterator[Problem]:
-    """Endpoints over a limit, with all their replicas: each; and all with all schedules."""
+    """Yield endpoints beyond a limit, and the total of endpoints and schedules beyond one."""
     total = settings.limits.max_usd_per_month_in_total
     bills = {f"schedule of {key}": bill for key, bill in of_schedules.items()}
     for key, endpoint in settings.endpoints.items():
@@ -213,11 +216,14 @@ def _endpoints(settings: Settings, of_schedules: Mapping[str, _Bill]) -> Iterato
         for source, limits in sources.items():
             most, allowed = limits.max_usd_per_month, limits.machine_types
             if most is not None and cost.most is not None and cost.most > most:
-                what = f"may cost {cost.at_most}, {source}.maxUsdPerMonth is {costs.usd(most)}"
+                what = (
+                    f"this endpoint may cost {cost.at_most}, {source}.maxUsdPerMonth is "
+                    f"{costs.usd(most)}"
+                )
                 yield Problem(what, endpoint.machine, FEWER, path, rule="limit-endpoint-cost")
             if allowed and not any(fnmatch.fnmatchcase(endpoint.machine, p) for p in allowed):
-                hint = f"{source}.machineTypes allows {', '.join(allowed)}"
-                what = "the limits do not allow this machine type"
+                hint = f"use a machine type that {source}.machineTypes allows: {', '.join(allowed)}"
+                what = "limits.machineTypes does not allow this machine type"
                 yield Problem(what, endpoint.machine, hint, path, rule="limit-machine-type")
     path = ("limits", "maxUsdPerMonthInTotal")
     whose = "all endpoints and schedules" if of_schedules else "all endpoints"
@@ -238,23 +244,23 @@ def endpoint_cost(endpoint: Endpoint, region: str) -> EndpointCost:
 
 
 def _unpriced(path: Path, limit: str, value: str = "") -> Problem:
-    what = f"has no price, and cannot be held to {limit}"
-    hint = "limits.allowUnpriced: true lets it count as 0"
+    what = f"{limit} cannot be checked: no price is known"
+    hint = "to count it as 0, set limits.allowUnpriced: true"
     return Problem(what, value, hint, path, rule="limit-price-unknown")
 
 
 def _region(settings: Settings) -> Iterator[Problem]:
     allowed = settings.limits.regions
     if allowed is not None and settings.region not in allowed:
-        hint = f"limits.regions allows {', '.join(allowed)}"
-        what = "the limits do not allow this region"
+        hint = f"use a region that limits.regions allows: {', '.join(allowed)}"
+        what = "limits.regions does not allow this region"
         yield Problem(what, settings.region, hint, ("region",), rule="limit-region")
 
 
 def _total(
-    bills: Mapping[str, _Bill], most: float | None, whose: str, path: Path, mend: str = SHORTER
+    bills: Mapping[str, _Bill], most: float | None, whose: str, path: Path, fix: str = SHORTER
 ) -> Iterator[Problem]:
-    """Jobs, reservations or endpoints, by name, that together cost more than ``most``."""
+    """Yield a problem if bills, by name, together exceed ``most``."""
     known = {key: bill.usd or 0.0 for key, bill in bills.items()}
     total = math.fsum(known.values())
     if most is None or total <= most:
@@ -263,6 +269,6 @@ def _total(
     examples = ", ".join(f"{key} {costs.usd(known[key])}" for key in dearest)
     what = f"{whose} together may cost {costs.usd(total)}, the limit is {costs.usd(most)}"
     if foreign := [key for key, bill in bills.items() if bill.elsewhere]:
-        what += f"; prices of the region of {', '.join(foreign)} are unknown, another's were taken"
-    hint = f"{mend}; the dearest: {examples}"
+        what += f" (prices of another region for {', '.join(foreign)})"
+    hint = f"{fix}; most expensive: {examples}"
     yield Problem(what, "", hint, path, rule="limit-environment-cost")

@@ -1,7 +1,4 @@
-"""Rules across the keys of the sections ``network``, ``sharedVpc`` and ``reservations``.
-
-Paths of problems begin below the namespace.
-"""
+"""Rules across the keys of sections ``network``, ``sharedVpc`` and ``reservations``."""
 
 from __future__ import annotations
 
@@ -20,6 +17,7 @@ from vertex_training.plan.reservations import ReservationPlan, plan_reservations
 from vertex_training.settings.model import Settings
 from vertex_training.settings.network import IpRange, Network
 from vertex_training.stack_rules import StackFile, file_rule, rule
+from vertex_training.stack_rules.names import OF_OWNER
 
 #: Keys that have a meaning in one mode only.
 ONLY_IN: Final = {
@@ -29,9 +27,9 @@ ONLY_IN: Final = {
     "attachment": "psc",
     "dns_peering": "psc",
 }
-#: "A /28 subnet is recommended"; Google's guide makes none smaller: general/vpc-psc-i-setup.
+#: "A /28 subnet is recommended"; no subnet in Google's guide is smaller: general/vpc-psc-i-setup.
 SMALLEST_SUBNET: Final = 28
-#: What the page on private services access asks for; others ask for more: general/vpc-peering.
+#: Required by the page on private services access; other pages require more: general/vpc-peering.
 SMALLEST_RANGE: Final = 19
 #: The shortest prefix in Google's table of jobs by range: training/using-private-ip.
 SMALLEST_IN_TABLE: Final = 18
@@ -39,61 +37,68 @@ SMALLEST_IN_TABLE: Final = 18
 
 @rule()
 def network_mode(settings: Settings) -> Iterator[Problem]:
-    """Keys belong to the mode of the network."""
+    """Check that keys belong to the mode of the network."""
     network = settings.network
     for name in sorted(network.model_fields_set - {"mode"}):
         key = to_camel(name)
-        wanted = ONLY_IN.get(name, network.mode)
+        required = ONLY_IN.get(name, network.mode)
         if network.mode == "none":
-            hint = "mode: peering or mode: psc; docs/environments.md compares them"
-            yield Problem("says nothing in mode none", "", hint, ("network", key))
-        elif wanted != network.mode:
+            hint = "set mode: peering or mode: psc (compared in docs/environments.md)"
+            yield Problem("this key has no effect with mode: none", "", hint, ("network", key))
+        elif required != network.mode:
             yield Problem(
-                f"is for mode {wanted}", f"mode: {network.mode}", "remove it", ("network", key)
+                f"this key requires mode: {required}",
+                f"mode: {network.mode}",
+                "remove the key",
+                ("network", key),
             )
 
 
 @rule()
 def host_project(settings: Settings) -> Iterator[Problem]:
-    """The host project of a Shared VPC is another one, and nothing is made in it without right."""
+    """Check that the host project of a Shared VPC differs, and that the stack may change it."""
     host, network = settings.shared_vpc, settings.network
     if host is None:
         return
     if network.mode == "none":
         yield Problem(
-            "says nothing without a network", "", "network: {mode: psc, …}", ("sharedVpc",)
+            "sharedVpc has no effect without network",
+            "",
+            "set network: {mode: psc, …}",
+            ("sharedVpc",),
         )
     if host.host_project == settings.project:
-        what = "must be another project than where jobs run"
-        yield Problem(what, host.host_project, "or remove sharedVpc", ("sharedVpc", "hostProject"))
+        what = "hostProject must differ from gcp:project, where jobs run"
+        hint = "name the project of the network, or remove sharedVpc"
+        yield Problem(what, host.host_project, hint, ("sharedVpc", "hostProject"))
     if host.host_project_number == settings.project_number:
         hint = f"gcloud projects describe {host.host_project} --format='value(projectNumber)'"
-        what = "is the number of the project where jobs run"
+        what = "hostProjectNumber is the number of gcp:project, where jobs run"
         yield Problem(what, host.host_project_number, hint, ("sharedVpc", "hostProjectNumber"))
     if not host.manage_host:
         yield from _host_of_others(settings)
 
 
 def _host_of_others(settings: Settings) -> Iterator[Problem]:
-    """Nothing can be made in a host project that is not the stack's to manage."""
+    """Yield keys that create resources in a host project with ``manageHost: false``."""
     network = settings.network
-    made = {
+    creates = {
         ("existing",): network.existing is None and network.mode != "none",
         ("subnet", "range"): network.subnet is not None and not network.subnet.existing,
         ("nat",): network.nat,
         ("allow",): bool(network.allow),
         **{("ranges", key): not r.existing for key, r in network.ranges.items()},
     }
-    for path, is_made in made.items():
+    for path, is_made in creates.items():
         if is_made:
-            what = "would make something in a host project that manageHost: false leaves alone"
-            hint = "name what is there by existing, or ask its owner"
+            what = "manageHost: false forbids creating resources in the host project"
+            hint = "name an existing resource by `existing`, or have the owner create one"
             yield Problem(what, "", hint, ("network", *path))
 
 
 @rule()
 def network_parts(settings: Settings) -> Iterator[Problem]:
-    """A network, subnet, range and attachment are made or named, and rightly."""
+    """Check network, subnet and attachment: created or existing, and in reach."""
     network = settings.network
     if network.mode == "none":
         return
@@ -102,128 +107,127 @@ def network_parts(settings: Settings) -> Iterator[Problem]:
     allowed = {settings.project, *([host.host_project] if host else [])}
     if network.existing and project not in allowed:
         hint = f"sharedVpc: {{hostProject: {project}, hostProjectNumber: …}}"
-        what = "a network of another project can be used by a Shared VPC only"
+        what = "using a network of another project requires sharedVpc"
         if network.mode == "peering" or not network.attachment.existing:
             yield Problem(what, network.existing, hint, ("network", "existing"))
     yield from _subnet(network)
     if network.allow and not _workers_known(network):
-        what = "the addresses of the machines of jobs are not known here"
-        hint = "give address and prefixLength of the range, or the subnet"
+        what = "allow requires the addresses of the jobs' machines, which this file does not set"
+        hint = "set address and prefixLength of the range, or range of the subnet"
         yield Problem(what, "", hint, ("network", "allow"))
     yield from _regions(settings)
 
 
 def _subnet(network: Network) -> Iterator[Problem]:
-    """A subnet that is missing, or neither made nor named."""
+    """Yield problems of the subnet: missing, incomplete or too small."""
     subnet = network.subnet
     if network.mode == "psc" and not network.attachment.existing and subnet is None:
         yield Problem(
-            "needs a subnet for its attachment", "", "subnet: {range: 10.20.0.0/26}", ("network",)
+            "mode: psc requires a subnet for the network attachment",
+            "",
+            "set subnet: {range: 10.20.0.0/26}",
+            ("network",),
         )
     if subnet and not subnet.existing and not subnet.range:
-        hint = "range: 10.20.0.0/26, or existing: projects/P/regions/R/subnetworks/NAME"
-        yield Problem("has neither range nor existing", "", hint, ("network", "subnet"))
+        hint = "set range: 10.20.0.0/26, or existing: projects/P/regions/R/subnetworks/NAME"
+        yield Problem("subnet has neither range nor existing", "", hint, ("network", "subnet"))
     if subnet and subnet.existing and not network.existing:
-        what = "is in a network that exists; name that too"
-        yield Problem(
-            what, "", "existing: projects/P/global/networks/NAME", ("network", "subnet", "existing")
-        )
+        what = "an existing subnet requires network.existing"
+        hint = "set network.existing: projects/P/global/networks/NAME"
+        yield Problem(what, "", hint, ("network", "subnet", "existing"))
     if subnet and subnet.range and _prefix(subnet.range) > SMALLEST_SUBNET:
         yield Problem(
-            "is smaller than a /28",
+            "the subnet is smaller than /28",
             subnet.range,
-            "take a /28 or larger",
+            "use a /28 or larger",
             ("network", "subnet", "range"),
         )
     if network.nat and subnet is None:
         yield Problem(
-            "is for a subnet's machines", "", "subnet: {range: 10.20.0.0/26}", ("network", "nat")
+            "nat requires a subnet", "", "set subnet: {range: 10.20.0.0/26}", ("network", "nat")
         )
 
 
 def _regions(settings: Settings) -> Iterator[Problem]:
-    """Subnet and attachment are regional, and jobs stay in their region."""
+    """Check that subnet and attachment are in the stack's region."""
     network = settings.network
-    given = {
+    existing = {
         ("network", "subnet", "existing"): network.subnet.existing if network.subnet else None,
         ("network", "attachment", "existing"): network.attachment.existing,
     }
-    for path, name in given.items():
+    for path, name in existing.items():
         if name and name.split("/")[3] != settings.region:
-            what = f"is not in the stack's region {settings.region}"
-            yield Problem(what, name, "name one of that region", path)
+            what = f"this resource is outside of the stack's region {settings.region}"
+            yield Problem(what, name, f"name a resource in {settings.region}", path)
 
 
 @rule()
 def names_in_network(settings: Settings) -> Iterator[Problem]:
-    """Names that follow from the keys are short enough for Compute Engine."""
+    """Check that Compute Engine accepts the names that derive from keys."""
     names = settings.names
     network = settings.network
     if network.mode == "none":
         return
-    made: dict[Path, str] = {("network",): names.network()}
-    for key, wanted in network.ranges.items():
-        made[("network", "ranges", key)] = wanted.name or names.ip_range(key)
+    derived: dict[Path, str] = {("network",): names.network()}
+    for key, range_ in network.ranges.items():
+        derived[("network", "ranges", key)] = range_.name or names.ip_range(key)
     for key in network.allow:
-        made[("network", "allow", key)] = names.firewall(key)
-    for path, name in made.items():
+        derived[("network", "allow", key)] = names.firewall(key)
+    for path, name in derived.items():
         if not naming.COMPUTE.match(name):
-            yield Problem(
-                "makes a name that Compute Engine refuses", name, naming.COMPUTE_RULE, path
-            )
+            yield Problem("Compute Engine refuses this name", name, naming.COMPUTE_RULE, path)
     if "workers" in settings.network.allow:
         yield Problem(
-            "the stack makes this rule itself",
+            "the stack reserves this key for its own firewall rule",
             "workers",
-            "rename it",
+            "choose another key",
             ("network", "allow", "workers"),
         )
 
 
 @rule()
 def peered_network(settings: Settings) -> Iterator[Problem]:
-    """A peered network has ranges, each large enough, of its own or of its owner's connection."""
+    """Check that a peered network has address ranges that are large enough."""
     network = settings.network
     if network.mode != "peering":
         return
     if not network.ranges:
-        hint = "ranges: {workers: {prefixLength: 16}}, or {workers: {existing: NAME}}"
-        yield Problem(
-            "peering needs a range of addresses for the machines of jobs", "", hint, ("network",)
-        )
+        hint = "set ranges: {workers: {prefixLength: 16}}, or {workers: {existing: NAME}}"
+        what = "mode: peering requires an address range for the machines of jobs"
+        yield Problem(what, "", hint, ("network",))
     if network.existing and not network_plan.owner(settings)[1]:
-        hint = "sharedVpc.hostProjectNumber says it"
-        what = "the number of its project is not known, and jobs name a network by it"
+        hint = "set sharedVpc.hostProjectNumber"
+        what = "the project number of this network is missing: jobs name networks by number"
         yield Problem(what, network.existing, hint, ("network", "existing"))
-    for key, wanted in network.ranges.items():
+    for key, range_ in network.ranges.items():
         path = ("network", "ranges", key)
-        if not wanted.existing and wanted.prefix_length is None:
-            yield Problem("has neither prefixLength nor existing", "", "prefixLength: 16", path)
-        if wanted.prefix_length and wanted.prefix_length > SMALLEST_RANGE:
-            got = f"/{wanted.prefix_length}"
+        if not range_.existing and range_.prefix_length is None:
             yield Problem(
-                "is too small for training", got, "16 is recommended", (*path, "prefixLength")
+                "this range has neither prefixLength nor existing", "", "set prefixLength: 16", path
             )
-        if wanted.existing and not network.existing:
-            what = "a range that exists is in a network that exists"
+        if range_.prefix_length and range_.prefix_length > SMALLEST_RANGE:
+            got = f"/{range_.prefix_length}"
             yield Problem(
-                what, wanted.existing, "name the network by network.existing", (*path, "existing")
+                "this range is too small for training", got, "write 16", (*path, "prefixLength")
             )
-        if wanted.address and wanted.prefix_length and _block(wanted) is None:
-            what = f"is not where a /{wanted.prefix_length} begins"
-            yield Problem(
-                what, wanted.address, "begin at a multiple of its size", (*path, "address")
-            )
+        if range_.existing and not network.existing:
+            what = "an existing range requires network.existing"
+            hint = "set network.existing: projects/P/global/networks/NAME"
+            yield Problem(what, range_.existing, hint, (*path, "existing"))
+        if range_.address and range_.prefix_length and _block(range_) is None:
+            what = f"this address is not the first of a /{range_.prefix_length} block"
+            hint = "write an address that is a multiple of the block's size"
+            yield Problem(what, range_.address, hint, (*path, "address"))
     routes = network.export_custom_routes or network.import_custom_routes
-    if routes and all(wanted.existing for wanted in network.ranges.values()):
+    if routes and all(range_.existing for range_ in network.ranges.values()):
         key = "exportCustomRoutes" if network.export_custom_routes else "importCustomRoutes"
-        what = "the connection of existing ranges is somebody else's"
-        yield Problem(what, "", "its owner sets this", ("network", key))
+        what = "the stack does not manage the peering connection of existing ranges"
+        yield Problem(what, "", "have the owner of the connection set this", ("network", key))
 
 
 @rule()
 def overlapping_ranges(settings: Settings) -> Iterator[Problem]:
-    """Blocks overlap neither each other, nor those in use elsewhere, nor reserved ones."""
+    """Check that address blocks overlap no other block: own, in use (``avoid``) or reserved."""
     network = settings.network
     if network.mode == "none":
         return
@@ -231,30 +235,33 @@ def overlapping_ranges(settings: Settings) -> Iterator[Problem]:
     if network.subnet and network.subnet.range:
         path = ("network", "subnet", "range")
         blocks.append((path, ipaddress.IPv4Network(network.subnet.range)))
-    for key, wanted in network.ranges.items():
-        if block := _block(wanted):
+    for key, range_ in network.ranges.items():
+        if block := _block(range_):
             blocks.append((("network", "ranges", key, "address"), block))
-    taken = [(ipaddress.IPv4Network(text), "in avoid") for text in network.avoid]
+    taken = [(ipaddress.IPv4Network(text), "listed in avoid") for text in network.avoid]
     taken += [
         (ipaddress.IPv4Network(row["block"]), f"reserved: {row['why']}, {row['source']}")
         for row in catalog.load("address_blocks.yaml")
         if row["for"] in (network.mode, "any")
     ]
     for index, (path, block) in enumerate(blocks):
-        taken_here = [*taken, *((other, f"of {dotted(place)}") for place, other in blocks[:index])]
+        taken_here = [
+            *taken,
+            *((other, f"from {dotted(place)}") for place, other in blocks[:index]),
+        ]
         for other, why in taken_here:
             if block.overlaps(other):
                 yield Problem(
-                    f"overlaps {other} ({why})", str(block), "choose other addresses", path
+                    f"this block overlaps {other} ({why})", str(block), "choose another block", path
                 )
 
 
-def _block(wanted: IpRange) -> ipaddress.IPv4Network | None:
-    """A range as a block, if the stack file has all of it and it is one."""
-    if not wanted.address or not wanted.prefix_length:
+def _block(range_: IpRange) -> ipaddress.IPv4Network | None:
+    """Return a range as a block; None if the range is incomplete or invalid."""
+    if not range_.address or not range_.prefix_length:
         return None
     try:
-        return ipaddress.IPv4Network(f"{wanted.address}/{wanted.prefix_length}")
+        return ipaddress.IPv4Network(f"{range_.address}/{range_.prefix_length}")
     except ValueError:
         return None
 
@@ -270,41 +277,46 @@ def _workers_known(network: Network) -> bool:
 
 
 def _public(path: Path, block: str) -> Iterator[Problem]:
-    """Addresses that belong to somebody on the internet: https://docs.cloud.google.com/vpc/docs/subnets#valid-ranges"""
+    """Yield a problem if a block has public addresses: https://docs.cloud.google.com/vpc/docs/subnets#valid-ranges"""
     if ipaddress.IPv4Network(block, strict=False).is_global:
-        what = "are public addresses: machines here no longer reach their owner on the internet"
-        yield Problem(what, block, "private ones, such as 10.20.0.0/26", path)
+        what = (
+            "this block has public addresses: the network cannot reach their hosts on the internet"
+        )
+        yield Problem(what, block, "use private addresses, such as 10.20.0.0/26", path)
 
 
 @rule("warning")
 def surprising_network(settings: Settings) -> Iterator[Problem]:
-    """Addresses are private, a range has room for jobs, and no NAT is meant for jobs."""
+    """Warn about public addresses, small ranges, and a NAT that does not serve jobs."""
     network = settings.network
     if (subnet := network.subnet) and subnet.range and not subnet.existing:
         yield from _public(("network", "subnet", "range"), subnet.range)
-    for key, wanted in network.ranges.items():
-        if wanted.address and wanted.prefix_length and not wanted.existing:
-            block = f"{wanted.address}/{wanted.prefix_length}"
+    for key, range_ in network.ranges.items():
+        if range_.address and range_.prefix_length and not range_.existing:
+            block = f"{range_.address}/{range_.prefix_length}"
             yield from _public(("network", "ranges", key, "address"), block)
     if network.nat:
         # training/psc-i-egress; peered jobs run in Google's network, which this NAT does not serve
-        what = "does not serve jobs: they reach the internet by Google's own gateways"
-        hint = "with psc and a VPC Service Controls perimeter it does; else it is for your machines"
+        what = "this NAT does not serve jobs, which reach the internet by Google's gateways"
+        hint = (
+            "keep nat for your own machines, or for jobs with mode: psc in a VPC Service Controls "
+            "perimeter; otherwise remove nat"
+        )
         yield Problem(what, "", hint, ("network", "nat"))
-    for key, wanted in network.ranges.items():
-        if wanted.prefix_length and wanted.prefix_length > SMALLEST_IN_TABLE:
-            what = "is smaller than any range in Google's table of parallel jobs"
+    for key, range_ in network.ranges.items():
+        if range_.prefix_length and range_.prefix_length > SMALLEST_IN_TABLE:
+            what = "this range is smaller than any in Google's table of parallel jobs"
             yield Problem(
                 what,
-                str(wanted.prefix_length),
-                "16 to 18",
+                str(range_.prefix_length),
+                "write 16 to 18",
                 ("network", "ranges", key, "prefixLength"),
             )
 
 
 @rule()
 def reservations(settings: Settings) -> Iterator[Problem]:
-    """Reservations have machines that jobs request, in reach of the jobs, and not in the past."""
+    """Check machine, zone, sharing and end of each reservation."""
     now = datetime.datetime.now(tz=datetime.UTC)
     for key, plan in plan_reservations(settings).items():
         path = ("reservations", key)
@@ -315,103 +327,120 @@ def reservations(settings: Settings) -> Iterator[Problem]:
 
 
 def _machine(path: Path, plan: ReservationPlan) -> Iterator[Problem]:
-    """A machine that jobs can ask for; GPUs as the catalogue has them."""
-    given, machine = plan.settings, machines.machine_type(plan.machine_type)
+    """Yield problems of a reservation's machine type and GPUs."""
+    reservation, machine = plan.settings, machines.machine_type(plan.machine_type)
     if machine is None:
         hint = machines.unavailable_reason(plan.machine_type) or did_you_mean(
             plan.machine_type, machines.machine_types()
         )
-        what = "no machine type of training jobs"
+        what = "training jobs cannot use this machine type"
         yield Problem(what, plan.machine_type, hint[:300], (*path, "machineType"))
         return
     allowed = machine.accelerators
-    kind, count = given.accelerator_type, given.accelerator_count
+    kind, count = reservation.accelerator_type, reservation.accelerator_count
     known = ", ".join(f"{name} x {'/'.join(map(str, n))}" for name, n in allowed.items())
     if kind and kind not in allowed:
-        what = f"{plan.machine_type} does not carry it"
-        yield Problem(what, kind, f"it carries: {known or 'none'}", (*path, "acceleratorType"))
+        what = f"{plan.machine_type} does not support this GPU"
+        hint = f"use one of: {known}" if known else "remove acceleratorType"
+        yield Problem(what, kind, hint, (*path, "acceleratorType"))
     elif kind and (count or 1) not in allowed[kind]:
-        what = f"{plan.machine_type} carries another number of {kind}"
-        yield Problem(what, str(count or 1), f"it carries: {known}", (*path, "acceleratorCount"))
+        what = f"{plan.machine_type} does not support this number of {kind}"
+        yield Problem(what, str(count or 1), f"use one of: {known}", (*path, "acceleratorCount"))
     if count and not kind:
-        what = "says nothing without acceleratorType"
-        yield Problem(what, str(count), "add it, or remove this", (*path, "acceleratorCount"))
+        what, hint = (
+            "acceleratorCount requires acceleratorType",
+            "add acceleratorType, or remove this key",
+        )
+        yield Problem(what, str(count), hint, (*path, "acceleratorCount"))
     if machine.accelerator_required and not plan.accelerator_type:
-        what = f"{plan.machine_type} comes with one of several sets of GPUs"
-        yield Problem(what, "", f"say which by acceleratorType and acceleratorCount: {known}", path)
+        what = f"{plan.machine_type} requires acceleratorType and acceleratorCount"
+        yield Problem(what, "", f"use one of: {known}", path)
 
 
 def _place(path: Path, plan: ReservationPlan, settings: Settings) -> Iterator[Problem]:
-    """The zone is in the region of the jobs, the name is legal, an existing path matches."""
-    given = plan.settings
-    if given.zone.rsplit("-", 1)[0] != settings.region:
-        what = f"is not in {settings.region}, where the stack's jobs run: none could use it"
-        yield Problem(what, given.zone, f"a zone of {settings.region}", (*path, "zone"))
-    elif given.zone not in (zones := _zones(settings.region)) and zones:
-        what = f"is no zone of {settings.region}"
-        yield Problem(what, given.zone, f"one of {', '.join(zones)}", (*path, "zone"))
+    """Yield problems of a reservation's zone, name and keys beside ``existing``."""
+    reservation = plan.settings
+    if reservation.zone.rsplit("-", 1)[0] != settings.region:
+        what = f"this zone is outside of {settings.region}, where the stack's jobs run"
+        yield Problem(what, reservation.zone, f"use a zone of {settings.region}", (*path, "zone"))
+    elif reservation.zone not in (zones := _zones(settings.region)) and zones:
+        what = f"region {settings.region} has no such zone"
+        yield Problem(what, reservation.zone, f"use one of {', '.join(zones)}", (*path, "zone"))
     if not naming.COMPUTE.match(plan.name):
-        yield Problem(
-            "makes a name that Compute Engine refuses", plan.name, naming.COMPUTE_RULE, path
-        )
-    if not given.existing:
+        yield Problem("Compute Engine refuses this name", plan.name, naming.COMPUTE_RULE, path)
+    if not reservation.existing:
         return
-    zone = given.existing.split("/")[3]
-    if zone != given.zone:
-        yield Problem(f"existing is in zone {zone}", given.zone, f"zone: {zone}", (*path, "zone"))
-    made = ("name", "project", "delete_at_time", "delete_after_duration", "share_with", "protect")
+    zone = reservation.existing.split("/")[3]
+    if zone != reservation.zone:
+        yield Problem(
+            f"the existing reservation is in zone {zone}",
+            reservation.zone,
+            f"write zone: {zone}",
+            (*path, "zone"),
+        )
+    creation_fields = (
+        "name",
+        "project",
+        "delete_at_time",
+        "delete_after_duration",
+        "share_with",
+        "protect",
+    )
     keys = {"delete_at_time": "deleteAtTime", "delete_after_duration": "deleteAfterDuration"}
     keys |= {"share_with": "shareWith"}
-    for field in made:
-        if field in given.model_fields_set:
-            what = "is its owner's to say: this reservation exists"
-            yield Problem(what, "", "remove it", (*path, keys.get(field, field)))
+    for field in creation_fields:
+        if field in reservation.model_fields_set:
+            yield Problem(OF_OWNER, "", "remove this key", (*path, keys.get(field, field)))
 
 
 def _zones(region: str) -> list[str]:
-    """Names of a region's zones; none where the catalogue does not have the region."""
+    """Return the names of a region's zones; empty if the catalogue lacks the region."""
     letters = catalog.load("zones.yaml")["letters"].get(region, "")
     return [f"{region}-{letter}" for letter in letters]
 
 
 def _end(path: Path, plan: ReservationPlan, now: datetime.datetime) -> Iterator[Problem]:
-    """Google refuses to make a reservation that is over: it must end in the future.
+    """Yield a problem if a reservation ends in the past, which Google refuses.
 
     https://docs.cloud.google.com/compute/docs/reference/rest/v1/reservations (deleteAtTime)
     """
     at = plan.settings.delete_at_time
     if at and at <= now and not plan.settings.existing:
-        what = "has passed: Google has deleted the reservation, and refuses to make it anew"
-        hint = "a later time, or remove the reservation"
+        what = "this time has passed: Google deletes the reservation and refuses to create it again"
+        hint = "write a later time, or remove the reservation"
         yield Problem(what, at.isoformat(), hint, (*path, "deleteAtTime"))
 
 
 def _sharing(path: Path, plan: ReservationPlan, settings: Settings) -> Iterator[Problem]:
-    """A reservation of another project is shared with this one, and not with its owner."""
-    given = plan.settings
-    owner = given.project or settings.project
+    """Yield problems of ``shareWith``: the jobs' project is missing, or the owner is listed."""
+    reservation = plan.settings
+    owner = reservation.project or settings.project
     if (
         owner != settings.project
-        and not given.existing
-        and settings.project not in given.share_with
+        and not reservation.existing
+        and settings.project not in reservation.share_with
     ):
-        what = "the project where jobs run may not use it"
+        what = f"shareWith must list {settings.project}, where jobs run"
         yield Problem(what, "", f"add {settings.project}", (*path, "shareWith"))
-    if owner in given.share_with:
-        yield Problem("names the project that owns it", owner, "remove it", (*path, "shareWith"))
+    if owner in reservation.share_with:
+        yield Problem(
+            "shareWith lists the project that owns the reservation",
+            owner,
+            "remove the entry",
+            (*path, "shareWith"),
+        )
 
 
 @file_rule("warning")
 def unused_reservations(file: StackFile) -> Iterator[Problem]:
-    """Each reservation that the stack makes is named by a job."""
+    """Warn about reservations that the stack creates and no job uses."""
     requests, plans = file.requests, file.reservations
     used = {name for request in requests.values() for name in request.used}
     bodies = [rung.body for request in requests.values() for rung in request.rungs]
     for key, plan in plans.items():
-        path, given = ("reservations", key), plan.settings
+        path, reservation = ("reservations", key), plan.settings
         named = {f"reservations.{key}", f"reservations.{key}.name"} & used
-        if not named and not any(plan.path in body for body in bodies) and not given.existing:
-            what = "no job of this stack names it, and it is paid for all the same"
-            yield Problem(
-                what, "", f"reservationAffinity: ${{reservations.{key}}} in a job file", path
-            )
+        if not named and not any(plan.path in body for body in bodies) and not reservation.existing:
+            what = "no job of this stack uses this reservation, which costs the same unused"
+            hint = f"set reservationAffinity: ${{reservations.{key}}} in a job file"
+            yield Problem(what, "", hint, path)

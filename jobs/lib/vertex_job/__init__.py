@@ -1,4 +1,4 @@
-"""A library for the code of jobs and models on Vertex AI, from the standard library alone.
+"""Library for code of jobs and models on Vertex AI, based only on the standard library.
 
 ``ranks`` and ``states`` need torch, ``serving`` needs starlette and uvicorn.
 

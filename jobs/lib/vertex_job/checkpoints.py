@@ -1,12 +1,12 @@
-"""Checkpoints that survive a kill at any moment, below one folder or ``gs://`` prefix.
+"""Checkpoints in a folder or ``gs://`` prefix that remain valid after a kill at any time.
 
-A checkpoint is a set of files ``step-000000500/NAME`` and a list of them with sizes and checksums,
-``step-000000500/manifest.json``, which is written last. A kill at any moment leaves either a whole
-checkpoint or one without its list, which is ignored and removed later. Nothing is renamed.
+A checkpoint is a set of files ``step-000000500/NAME`` and a manifest with sizes and checksums,
+``step-000000500/manifest.json``, which is written last. A kill leaves either a complete checkpoint
+or one without manifest, which is ignored and removed later. No file is renamed.
 
-One process saves alone with ``save``. Several save together: each calls ``write_part``, all meet
-at a barrier, and one calls ``commit``. A checkpoint does not depend on how many processes made it,
-so another number may load it. ``BackgroundSaver`` saves in a thread.
+A single process calls ``save``. Several processes each call ``write_part``, wait at a barrier, and
+one calls ``commit``. A checkpoint does not depend on the number of processes that saved it, so
+another number may load it. ``BackgroundSaver`` saves in a thread.
 """
 
 from __future__ import annotations
@@ -34,18 +34,18 @@ _T = TypeVar("_T")
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """A whole checkpoint: its step, and its files with their sizes and SHA-256."""
+    """A complete checkpoint: step, and files with sizes and SHA-256."""
 
     store: Store
     step: int
     files: Mapping[str, tuple[int, str]]
 
     def read(self, name: str) -> bytes:
-        """A file's content. Raises CheckpointError if it is not what was saved."""
+        """Return a file's content. Raises CheckpointError if it differs from the saved one."""
         return b"".join(self.pieces(name))
 
     def fetch(self, name: str, target: Path) -> None:
-        """Write a file here, whole or not at all. Raises CheckpointError or StoreError."""
+        """Copy a file to ``target`` atomically. Raises CheckpointError or StoreError."""
         try:
             target.parent.mkdir(parents=True, exist_ok=True)
             with NamedTemporaryFile(dir=target.parent, delete=False) as file:
@@ -61,7 +61,7 @@ class Checkpoint:
             raise CheckpointError(f"cannot write {target}: {error.strerror}") from error
 
     def pieces(self, name: str) -> Iterator[bytes]:
-        """A file's content, a megabyte at a time; raises at its end if it is not what was saved."""
+        """Yield a file's content in pieces of 1 MB; raise at the end if it was changed."""
         if name not in self.files:
             raise CheckpointError(f"{_folder(self.step)} has no {name}")
         size, digest = 0, hashlib.sha256()
@@ -70,46 +70,46 @@ class Checkpoint:
             digest.update(piece)
             yield piece
         if (size, digest.hexdigest()) != self.files[name]:
-            raise CheckpointError(f"{_folder(self.step)}/{name} is not what was saved")
+            raise CheckpointError(f"{_folder(self.step)}/{name} differs from the saved content")
 
 
 class Checkpoints:
-    """The checkpoints of a job; the newest ``keep`` stay."""
+    """Checkpoints of a job; only the newest ``keep`` are retained."""
 
     def __init__(self, place: str | Store, keep: int = 3) -> None:
         if keep < 1:
-            raise CheckpointError(f"keep is 1 or more, got {keep}")
+            raise CheckpointError(f"keep must be 1 or more, got {keep}")
         self.store = store_at(place) if isinstance(place, str) else place
         self.keep = keep
 
     def newest(self) -> Checkpoint | None:
-        """Return the newest whole checkpoint, or None. All its files are read and verified."""
+        """Return the newest complete checkpoint after verifying its files, or None."""
         return self._newest(_verified)
 
     def read_newest(self) -> tuple[int, dict[str, bytes]] | None:
-        """Return step and files of the newest whole checkpoint, or None. Each file is read once."""
+        """Return step and files of the newest complete checkpoint, or None."""
         return self._newest(lambda saved: (saved.step, {n: saved.read(n) for n in saved.files}))
 
     def _newest(self, read: Callable[[Checkpoint], _T]) -> _T | None:
-        """Return what is read of the newest checkpoint that is not damaged."""
+        """Apply ``read`` to the newest checkpoint without damage; None without a checkpoint."""
         for step in sorted(_steps(self.store.sizes()), reverse=True):
             try:
                 return read(self.at(step))
             except (CheckpointError, StoreError) as error:
-                print(f"checkpoint {_folder(step)} is not whole: {error}", flush=True)
+                print(f"checkpoint {_folder(step)} is incomplete or damaged: {error}", flush=True)
         return None
 
     def at(self, step: int) -> Checkpoint:
-        """The checkpoint of a step. Raises CheckpointError or StoreError if it has no list."""
+        """Return the checkpoint of a step. Raises CheckpointError or StoreError."""
         try:
             listed = json.loads(self.store.read(f"{_folder(step)}/{MANIFEST}"))
             files = {str(n): (int(f["size"]), str(f["sha256"])) for n, f in listed["files"].items()}
         except (ValueError, KeyError, TypeError, AttributeError) as error:
-            raise CheckpointError(f"its {MANIFEST} is damaged: {error}") from None
+            raise CheckpointError(f"{MANIFEST} of the checkpoint is invalid: {error}") from None
         return Checkpoint(self.store, step, files)
 
     def save(self, step: int, files: Mapping[str, Content]) -> None:
-        """Save a checkpoint by this process alone."""
+        """Save a checkpoint from a single process."""
         for name, data in files.items():
             self.write_part(step, name, data)
         self.commit(step, files)
@@ -117,7 +117,7 @@ class Checkpoints:
     def write_part(self, step: int, name: str, data: Content) -> None:
         """Write one file of a checkpoint that several processes save."""
         if not name or name == MANIFEST or name.endswith(_SUM) or name.startswith("/"):
-            raise CheckpointError(f"{name!r} is no name of a file of a checkpoint")
+            raise CheckpointError(f"{name!r} is not a valid name of a checkpoint file")
         at, sums = f"{_folder(step)}/{name}", _Sums()
         content = sums.of_writer(data) if callable(data) else sums.of_content(data)
         # Remove the list first: it may be of an older content of this name.
@@ -127,7 +127,7 @@ class Checkpoints:
         self.store.write(f"{at}{_SUM}", text.encode())
 
     def commit(self, step: int, names: Iterable[str]) -> None:
-        """Make a checkpoint whole, once all its files are written, and remove old ones.
+        """Complete a checkpoint after all files are written, and remove old checkpoints.
 
         Raises CheckpointError if a file is missing.
         """
@@ -135,16 +135,18 @@ class Checkpoints:
         for name in names:
             at = f"{_folder(step)}/{name}"
             if at not in sizes or f"{at}{_SUM}" not in sizes:
-                raise CheckpointError(f"{at} was not written")
+                raise CheckpointError(f"file {at} of the checkpoint is missing")
             files[name] = json.loads(self.store.read(f"{at}{_SUM}"))
             if files[name]["size"] != sizes[at]:
-                raise CheckpointError(f"{at} has {sizes[at]} bytes, not {files[name]['size']}")
+                raise CheckpointError(
+                    f"{at} has {sizes[at]} bytes instead of {files[name]['size']}"
+                )
         text = json.dumps({"step": step, "files": files}, indent=1)
         self.store.write(f"{_folder(step)}/{MANIFEST}", text.encode())
         self._remove(sorted(_steps(self.store.sizes()), reverse=True)[self.keep :])
 
     def clear_partial(self) -> None:
-        """Remove what an interrupted save left.
+        """Remove files of interrupted saves.
 
         One process calls this, before any writes: a file of an earlier attempt must not become a
         part of a checkpoint of this one.
@@ -157,7 +159,7 @@ class Checkpoints:
                 self.store.delete(name)
 
     def _remove(self, steps: Iterable[int]) -> None:
-        """Remove checkpoints; their lists first, so that none lists what is gone."""
+        """Remove checkpoints; the manifests first, so that no manifest lists removed files."""
         steps = list(steps)
         if not steps:
             return
@@ -170,7 +172,7 @@ class Checkpoints:
 
 
 class BackgroundSaver:
-    """Saves checkpoints in a thread while the training goes on, one after the other."""
+    """Saver of checkpoints in a background thread, one at a time."""
 
     def __init__(self, checkpoints: Checkpoints) -> None:
         self.checkpoints = checkpoints
@@ -178,15 +180,15 @@ class BackgroundSaver:
         self._last: Future[None] | None = None
 
     def save(self, step: int, files: Mapping[str, Content]) -> None:
-        """Start to save a checkpoint. The contents must not change until ``wait`` returns.
+        """Start saving a checkpoint. The contents must not change until ``wait`` returns.
 
-        Waits for the previous checkpoint first. Raises what writing that raised.
+        Waits for the previous checkpoint first, and raises its errors.
         """
         self.wait()
         self._last = self._thread.submit(self.checkpoints.save, step, files)
 
     def wait(self) -> None:
-        """Wait until the last checkpoint is whole. Raises CheckpointError or StoreError."""
+        """Wait until the last checkpoint is complete. Raises CheckpointError or StoreError."""
         last, self._last = self._last, None
         if last:
             last.result()
@@ -197,12 +199,12 @@ def _folder(step: int) -> str:
 
 
 def _steps(names: Iterable[str]) -> set[int]:
-    """Steps whose list is there."""
+    """Return the steps with a manifest."""
     return {int(match[1]) for name in names if (match := _MANIFEST_NAME.fullmatch(name))}
 
 
 def _verified(saved: Checkpoint) -> Checkpoint:
-    """Return the checkpoint after all its files were read."""
+    """Read all files of a checkpoint, and return the checkpoint."""
     for name in saved.files:
         for _piece in saved.pieces(name):
             pass
@@ -220,13 +222,13 @@ class _Sums:
         self.digest.update(piece)
 
     def of_content(self, data: bytes | Path) -> bytes | Path:
-        """Read the content, and return it."""
+        """Add the content to the sums, and return it."""
         for piece in pieces_of(data):
             self.add(piece)
         return data
 
     def of_writer(self, write: Callable[[Output], None]) -> Callable[[Output], None]:
-        """Return a function that sums up what the writer writes, while it writes."""
+        """Wrap a writer function to add its output to the sums."""
 
         def summing(output: Output) -> None:
             write(_SummingOutput(self, output))

@@ -1,4 +1,4 @@
-"""Rank of this node and address of the primary one, which torchrun needs as arguments.
+"""Rank of this node and address of the primary node, for arguments of torchrun.
 
 Vertex AI describes the cluster in CLUSTER_SPEC, on every replica. Pool 0 is the primary, pool 1 has
 the other workers, pool 2 parameter servers or a reduction server, pool 3 evaluators: only pools 0
@@ -33,7 +33,7 @@ _SHOWN = 500
 
 @dataclass(frozen=True)
 class Cluster:
-    """This node's place in the training."""
+    """Position of this node in the training."""
 
     node_rank: int
     """0 is the primary replica."""
@@ -43,7 +43,7 @@ class Cluster:
 
 
 def read_cluster(environ: Mapping[str, str] = os.environ) -> Cluster:
-    """The cluster that the service describes; one node where it describes none.
+    """Read the cluster from CLUSTER_SPEC; a single node without the variable.
 
     Raises:
         ClusterError: the description has an unknown shape, or this replica is no node.
@@ -64,12 +64,12 @@ def read_cluster(environ: Mapping[str, str] = os.environ) -> Cluster:
 
 
 def master_port(job_id: str) -> int:
-    """The same on all replicas of a job, and another for most other jobs of this machine."""
+    """Return a port that is equal on all replicas of a job, and usually differs between jobs."""
     return _PORT + (zlib.crc32(job_id.encode()) % _PORTS if job_id else 0)
 
 
 def _parse(text: str) -> tuple[dict[str, list[str]], str, int]:
-    """Hosts of all pools, and this replica's pool and index."""
+    """Return the hosts of all pools, and this replica's pool and index."""
     try:
         spec: Any = json.loads(text)
         cluster, task = spec["cluster"], spec["task"]
@@ -81,7 +81,7 @@ def _parse(text: str) -> tuple[dict[str, list[str]], str, int]:
         raise _unknown(f"{type(error).__name__}: {error}", text) from None
     odd = sorted(name for name in pools if not _POOLS.fullmatch(name))
     if odd:
-        raise _unknown(f"the cluster has {', '.join(odd)}", text)
+        raise _unknown(f"the cluster has unknown pools: {', '.join(odd)}", text)
     if not pools.get("workerpool0"):
         raise _unknown("workerpool0, the primary, has no host", text)
     if not 0 <= index < len(pools.get(pool, [])):
@@ -98,4 +98,4 @@ def _host(entry: str) -> str:
 
 def _unknown(what: str, text: str) -> ClusterError:
     shown = text if len(text) <= _SHOWN else f"{text[:_SHOWN]}… ({len(text)} characters)"
-    return ClusterError(f"CLUSTER_SPEC has an unknown shape: {what}. Seen: {shown}")
+    return ClusterError(f"CLUSTER_SPEC has an unknown form: {what}. Value: {shown}")

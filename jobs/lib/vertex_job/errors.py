@@ -1,18 +1,18 @@
-"""Exceptions of this library; the texts are for people."""
+"""Exceptions of this library, with texts for users."""
 
 from __future__ import annotations
 
 
 class VertexJobError(Exception):
-    """An error that ends the job; the message names the remedy."""
+    """An error that ends the job; the message includes a fix."""
 
 
 class ClusterError(VertexJobError):
-    """The service's description of the cluster is not understood; the text has what was seen."""
+    """CLUSTER_SPEC has an unknown form; the text contains the value."""
 
 
 class MetricError(VertexJobError):
-    """A metric is no finite number."""
+    """A metric is not a finite number."""
 
 
 class StoreError(VertexJobError):
@@ -20,12 +20,12 @@ class StoreError(VertexJobError):
 
 
 class AlreadyExistsError(StoreError):
-    """A file that was to be new is there."""
+    """A file to create already exists."""
 
 
 class SnapshotError(VertexJobError):
-    """A snapshot is none, or not what was written."""
+    """A snapshot is missing, incomplete or changed."""
 
 
 class CheckpointError(VertexJobError):
-    """A checkpoint cannot be made, or is not whole."""
+    """A checkpoint cannot be saved, or is incomplete or damaged."""

@@ -23,7 +23,7 @@ MODULE: Final = (sys.executable, "-m", "torch.distributed.run")
 
 
 def torchrun(cluster: Cluster, count: int, program: Sequence[str], restarts: int = 0) -> list[str]:
-    """The command line for this node; ``count`` is its number of processes.
+    """Return torchrun's command line for this node; ``count`` is the number of processes.
 
     A module and not the script ``torchrun``: the script may belong to another environment.
     """
@@ -43,32 +43,34 @@ def torchrun(cluster: Cluster, count: int, program: Sequence[str], restarts: int
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-    """Run torchrun in this process. Exit code: that of the process that failed first."""
-    given = list(sys.argv[1:] if argv is None else argv)
+    """Run torchrun in this process, and return the exit code of the first failed process."""
+    words = list(sys.argv[1:] if argv is None else argv)
     parser = argparse.ArgumentParser(
         prog="python -m vertex_job.launch",
         usage="%(prog)s [--processes N] [--max-restarts N] -- SCRIPT [ARGUMENTS]",
         description="Start torchrun on this node of a Vertex AI job.",
     )
-    parser.add_argument("--processes", type=int, help="processes of a node; default: one for a GPU")
+    parser.add_argument("--processes", type=int, help="processes per node; default: one per GPU")
     parser.add_argument(
         "--max-restarts", type=int, default=0, help="restarts of a node's processes; default: none"
     )
-    if "--" not in given:
-        if given and given[0] in ("-h", "--help"):
-            parser.parse_args(given)
-        parser.error("no program: write -- SCRIPT [ARGUMENTS], or -- -m MODULE [ARGUMENTS]")
-    split = given.index("--")
-    options, program = parser.parse_args(given[:split]), given[split + 1 :]
-    asked: int | None = options.processes
-    if (asked is not None and asked < 1) or options.max_restarts < 0 or not program:
-        wrong = "--processes is 1 or more, --max-restarts 0 or more"
+    if "--" not in words:
+        if words and words[0] in ("-h", "--help"):
+            parser.parse_args(words)
+        parser.error(
+            "the program is missing: write -- SCRIPT [ARGUMENTS], or -- -m MODULE [ARGUMENTS]"
+        )
+    split = words.index("--")
+    options, program = parser.parse_args(words[:split]), words[split + 1 :]
+    processes: int | None = options.processes
+    if (processes is not None and processes < 1) or options.max_restarts < 0 or not program:
+        wrong = "--processes must be 1 or more, --max-restarts 0 or more"
         parser.error(wrong if program else "nothing follows --")
     try:
         cluster = read_cluster()
     except VertexJobError as error:
         raise SystemExit(f"error: {error}") from None
-    count = asked or usable_gpus() or 1
+    count = processes or usable_gpus() or 1
     command = torchrun(cluster, count, program, options.max_restarts)
     print("+", *command, flush=True)
     sys.exit(run(command[len(MODULE) :]))
@@ -101,7 +103,7 @@ def usable_gpus() -> int:
 
 
 def exit_code(code: int) -> int:
-    """Return a process's exit code as a shell reports it: -9, ended by SIGKILL, is 137."""
+    """Convert a process's exit code to that of a shell: -9 (SIGKILL) is 137."""
     return 128 - code if code < 0 else code
 
 

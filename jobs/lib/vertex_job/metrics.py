@@ -28,16 +28,18 @@ _PEAK: Final = {
 
 
 def is_trial(environ: Mapping[str, str] = os.environ) -> bool:
-    """Does this process belong to a trial of a tuning job?"""
+    """Return True if this process belongs to a trial of a tuning job."""
     return "CLOUD_ML_TRIAL_ID" in environ
 
 
 def report_metric(
     metric_id: str, value: float, step: int = 0, environ: Mapping[str, str] = os.environ
 ) -> None:
-    """Report a value of a metric after so many steps. Raises MetricError for NaN and infinity."""
+    """Report the value of a metric at a step. Raises MetricError for NaN and infinity."""
     if not math.isfinite(value):
-        raise MetricError(f"the metric {metric_id} is {value} at step {step}: no finite number.")
+        raise MetricError(
+            f"metric {metric_id} is {value} at step {step}, which is not a finite number."
+        )
     report = {"timestamp": time.time(), "trial": environ.get("CLOUD_ML_TRIAL_ID", "0")}
     report |= {metric_id: str(float(value)), "global_step": str(step), "checkpoint_path": ""}
     file = Path(environ.get("CLOUD_ML_HP_METRIC_FILE", _DEFAULT))

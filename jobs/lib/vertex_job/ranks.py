@@ -1,4 +1,4 @@
-"""The processes of a training, as torchrun starts them; needs torch.
+"""Processes of a training that torchrun started; needs torch.
 
 Vertex AI describes machines (``vertex_job.cluster``), torchrun the processes on them.
 """
@@ -36,11 +36,11 @@ class Ranks:
 
     @property
     def first(self) -> bool:
-        """Return True on the rank that saves and reports."""
+        """Return True on the first rank, which saves and reports."""
         return self.rank == 0
 
     def agree(self, flag: bool) -> bool:
-        """Return whether the flag is set on any rank: the same result on all."""
+        """Return True on all ranks if the flag is set on any rank."""
         if self.world == 1:
             return flag
         self._flag.fill_(int(flag))
@@ -56,7 +56,7 @@ class Ranks:
         return values[0]
 
     def share_bytes(self, data: bytes) -> bytes | bytearray:
-        """Return the first rank's bytes on all ranks. They are sent in pieces of 64 MiB."""
+        """Return the first rank's bytes on all ranks, sent in pieces of 64 MiB."""
         if self.world == 1:
             return data
         size = self.share(len(data))
@@ -75,12 +75,12 @@ class Ranks:
 
     @cached_property
     def _messages(self) -> torch.device:
-        """The device of tensors that are sent: NCCL sends from GPUs only."""
+        """Return the device for messages: NCCL sends only from GPUs."""
         return self.device if self.backend == "nccl" else torch.device("cpu")
 
     @cached_property
     def _flag(self) -> torch.Tensor:
-        """One tensor for all calls, which outlives the process group.
+        """Return a tensor for all calls, which outlives the process group.
 
         gloo's thread releases the tensor after the call. If that were the last reference, the
         thread would wait for the GIL, which ``destroy_process_group`` holds while it waits for the
@@ -90,7 +90,7 @@ class Ranks:
 
 
 def join() -> Ranks:
-    """Join the other processes, or none without torchrun.
+    """Connect to the other processes; without torchrun, return a single rank.
 
     NCCL connects them if each process of the machine has its own GPU, otherwise gloo: NCCL refuses
     two processes on one GPU.
@@ -119,6 +119,6 @@ def join() -> Ranks:
 
 
 def leave() -> None:
-    """Leave the other processes, at the end."""
+    """Disconnect from the other processes at the end."""
     if dist.is_initialized():
         dist.destroy_process_group()

@@ -1,4 +1,4 @@
-"""Predictions over HTTP, by the contract of Vertex AI's custom containers.
+"""Prediction server for custom containers of Vertex AI.
 
 GET of AIP_HEALTH_ROUTE answers 200; POST of AIP_PREDICT_ROUTE takes ``{"instances": [...]}`` and
 answers ``{"predictions": [...]}``, both on AIP_HTTP_PORT:
@@ -29,19 +29,19 @@ _ROWS_TOLD: Final = 10
 
 
 class Model(Protocol):
-    """A model, as a user writes it."""
+    """Base class of models."""
 
     def parse(self, instance: Any) -> Any:
-        """One instance of a request, checked. Raises ValueError: the caller's mistake."""
+        """Validate and convert one instance of a request. Raises ValueError for invalid input."""
         ...
 
     def predict(self, rows: list[Any]) -> Sequence[Any]:
-        """A prediction for each parsed instance; called by several threads at once."""
+        """Return a prediction for each parsed instance. Several threads may call this at once."""
         ...
 
 
 def artifact(name: str, environ: Mapping[str, str] = os.environ) -> bytes:
-    """A file of the model: of Google's copy of ``artifactUri``, which AIP_STORAGE_URI names.
+    """Return a file of the model's artifacts, at AIP_STORAGE_URI.
 
     Raises StoreError.
     """
@@ -49,7 +49,7 @@ def artifact(name: str, environ: Mapping[str, str] = os.environ) -> bytes:
 
 
 def serve(load: Callable[[], Model], environ: Mapping[str, str] = os.environ) -> int:
-    """Load the model, then answer until SIGTERM; requests that have begun are answered.
+    """Load the model and serve until SIGTERM, completing requests in progress.
 
     Returns the exit code: 1 if the model cannot be loaded, which is told in a line.
     """
@@ -68,7 +68,7 @@ def serve(load: Callable[[], Model], environ: Mapping[str, str] = os.environ) ->
 
 
 def application(model: Model, environ: Mapping[str, str] = os.environ) -> Any:
-    """The ASGI application."""
+    """Build the ASGI application."""
     from starlette.applications import Starlette
     from starlette.concurrency import run_in_threadpool
     from starlette.requests import Request
@@ -91,16 +91,16 @@ def application(model: Model, environ: Mapping[str, str] = os.environ) -> Any:
 
 
 def respond(model: Model, body: bytes) -> tuple[int, dict[str, Any]]:
-    """Status and body of the answer to the body of a request.
+    """Return status and body of the answer to a request's body.
 
     Raises:
         RuntimeError: the model did not return a prediction for each instance.
     """
     try:
-        given = json.loads(body)
+        content = json.loads(body)
     except ValueError as error:
         return 400, {"error": f"not JSON: {error}"}
-    instances = given.get("instances") if isinstance(given, dict) else None
+    instances = content.get("instances") if isinstance(content, dict) else None
     if not isinstance(instances, list):
         return 400, {"error": 'not {"instances": [...]}'}
     rows, mistakes = list[Any](), list[str]()
@@ -111,9 +111,11 @@ def respond(model: Model, body: bytes) -> tuple[int, dict[str, Any]]:
             mistakes.append(f"row {number}: {error}")
     if mistakes:
         more = len(mistakes) - _ROWS_TOLD
-        told = mistakes[:_ROWS_TOLD] + ([f"{more} more rows"] if more > 0 else [])
-        return 400, {"error": "; ".join(told)}
+        shown = mistakes[:_ROWS_TOLD] + ([f"{more} more rows"] if more > 0 else [])
+        return 400, {"error": "; ".join(shown)}
     predictions = list(model.predict(rows)) if rows else []
     if len(predictions) != len(rows):
-        raise RuntimeError(f"{len(predictions)} predictions of {len(rows)} instances")
+        raise RuntimeError(
+            f"predict() returned {len(predictions)} predictions for {len(rows)} instances"
+        )
     return 200, {"predictions": predictions}

@@ -1,7 +1,7 @@
-"""Data that was written once: files below one folder, and the manifest that was written last.
+"""Snapshots: files in a folder that never change, with a manifest that is written last.
 
-``pulumi up`` makes the manifest of a query in BigQuery, and :func:`write` that of files which a
-pipeline of yours has written. :func:`open` finds both::
+``pulumi up`` writes the manifest of a BigQuery query, and :func:`write` that of files from your own
+pipeline. :func:`open` reads both::
 
     from vertex_job import snapshot
 
@@ -9,9 +9,9 @@ pipeline of yours has written. :func:`open` finds both::
     for file in data.files: ...          # name, size, place
     table = data.dataframe()             # needs pandas, and pyarrow for Parquet
 
-In a bucket, ``open`` compares size, generation and CRC32C of each object, from the bucket's list,
-and what is read is of that generation. Below ``/gcs/`` or a folder there are sizes alone; there as
-in a bucket, what is read is compared with its CRC32C.
+In a bucket, ``open`` compares size, generation and CRC32C of each object with the manifest, and
+reads this generation. In ``/gcs/`` and folders it compares sizes. Reading compares the CRC32C
+everywhere.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ from vertex_job.errors import AlreadyExistsError, SnapshotError
 from vertex_job.stores import BucketStore, DiskStore, store_at
 
 MANIFEST = "manifest.json"
-#: Another number is of another version of what writes manifests.
+#: Version of the manifest's format.
 FORMAT = 1
 _DIGEST = "contentSha256"
-#: A larger one is not loaded; ten times what the most files of one export take.
+#: Maximum size of a manifest: ten times that of the largest export.
 _MOST_BYTES = 1 << 26
-#: Folders of attempts of one export: the manifest names the files of one of them.
+#: Folder of one attempt of an export; the manifest lists files of a single attempt.
 _ATTEMPT = re.compile(r"export-\d+-\d+/")
 _VARIABLE = re.compile(r"[A-Z_][A-Z0-9_]*")
 _MOUNT = "/gcs/"
@@ -49,45 +49,47 @@ class SnapshotFile:
     """A file of a snapshot."""
 
     name: str
-    """Below the folder."""
+    """Name relative to the folder."""
     size: int
     generation: str
     crc32c: str
     place: str
-    """``gs://`` URI or path. Who reads there compares nothing."""
+    """``gs://`` URI or path; reading it directly verifies nothing."""
 
 
 @dataclass(frozen=True)
 class Snapshot:
-    """A snapshot whose files are there."""
+    """A verified snapshot with its files."""
 
     store: DiskStore | BucketStore
     manifest: Mapping[str, Any]
     files: Sequence[SnapshotFile]
 
     def pieces(self, file: SnapshotFile) -> Iterator[bytes]:
-        """A file's content, a megabyte at a time; raises SnapshotError at its end if it is not what
-        was written."""
+        """Yield a file's content in pieces of 1 MB.
+
+        Raises SnapshotError at the end if the content differs from the manifest.
+        """
         size, checksum = 0, _Checksum()
         for piece in self.store.pieces(file.name, file.generation):
             size += len(piece)
             checksum.update(piece)
             yield piece
         if (size, checksum.text()) != (file.size, file.crc32c):
-            raise SnapshotError(f"{file.place} is not what the manifest says: its content differs")
+            raise SnapshotError(f"{file.place} differs from the manifest: other content")
 
     def read(self, file: SnapshotFile) -> bytes:
-        """A file's content. Raises SnapshotError or StoreError."""
+        """Return a file's content. Raises SnapshotError or StoreError."""
         return b"".join(self.pieces(file))
 
     def verify(self) -> None:
-        """Read every file. Raises SnapshotError or StoreError."""
+        """Read and verify every file. Raises SnapshotError or StoreError."""
         for file in self.files:
             for _piece in self.pieces(file):
                 pass
 
     def dataframe(self, columns: Sequence[str] | None = None) -> Any:
-        """All rows as one DataFrame of pandas; its order is that of the files' names.
+        """Return all rows as a pandas DataFrame, in order of file names.
 
         Raises:
             SnapshotError: pandas or pyarrow is not installed, or the files have another format.
@@ -113,51 +115,53 @@ class Snapshot:
 
 
 def open(place: str) -> Snapshot:
-    """The snapshot at a ``gs://`` URI, below ``/gcs/`` or in a folder, or where a variable says.
+    """Open the snapshot at a ``gs://`` URI, a ``/gcs/`` path, a folder, or at a variable's value.
 
-    A name in capitals is that of a variable; ``#GENERATION`` at the end is the manifest's.
+    A name in capitals is an environment variable; ``#GENERATION`` at the end is the manifest's.
 
     Raises:
-        SnapshotError: there is none, or it is not as its manifest says; the text says how.
-        StoreError: it cannot be read.
+        SnapshotError: the snapshot is missing, or differs from its manifest.
+        StoreError: the snapshot cannot be read.
     """
     place, _, generation = _given(place).partition("#")
     place = place.removesuffix(f"/{MANIFEST}").rstrip("/")
     store = store_at(place)
-    there = store.files()
-    listed = there.pop(MANIFEST, None)
+    existing = store.files()
+    listed = existing.pop(MANIFEST, None)
     if listed is None:
-        what = "has no" if there else "is empty, or not there: no"
+        what = "has no" if existing else "is missing or empty, without"
         raise SnapshotError(
-            f"{place} {what} {MANIFEST}, so it is no snapshot, or none yet. Hint: pulumi up writes "
-            "it last; give ${snapshots.KEY}, or the folder that snapshot.write() was given"
+            f"{place} {what} {MANIFEST}: the snapshot is missing or incomplete. Hint: pass "
+            "${snapshots.KEY}, or the folder of snapshot.write(); the manifest is written last"
         )
     if listed.size > _MOST_BYTES:
-        raise SnapshotError(f"{place}/{MANIFEST} has {listed.size} bytes: no manifest is as large")
+        raise SnapshotError(
+            f"{place}/{MANIFEST} has {listed.size} bytes, the limit is {_MOST_BYTES}"
+        )
     if generation and listed.generation and generation != listed.generation:
         raise SnapshotError(
-            f"{place}/{MANIFEST} has generation {listed.generation}, not {generation}: "
-            "it was written anew"
+            f"{place}/{MANIFEST} has generation {listed.generation} instead of {generation}: "
+            "the manifest was replaced"
         )
     text = b"".join(store.pieces(MANIFEST, listed.generation))
     manifest = _parsed(text, f"{place}/{MANIFEST}")
-    files = [_file(each, place) for each in manifest["objects"]]
+    files = [_file(entry, place) for entry in manifest["objects"]]
     for file in files:
-        found = there.pop(file.name, None)
-        if found is None:
+        stored = existing.pop(file.name, None)
+        if stored is None:
             raise SnapshotError(f"{file.place} is missing")
         for what, is_, was in (
-            ("size", str(found.size), str(file.size)),
-            ("CRC32C", found.crc32c, file.crc32c),
-            ("generation", found.generation, file.generation),
+            ("size", str(stored.size), str(file.size)),
+            ("CRC32C", stored.crc32c, file.crc32c),
+            ("generation", stored.generation, file.generation),
         ):
             if is_ and was and is_ != was:
                 raise SnapshotError(
-                    f"{file.place} is not what the manifest says: {what} {is_}, not {was}. Hint: "
-                    "it was written anew or copied; restore that generation, or make another "
+                    f"{file.place} differs from the manifest: {what} {is_} instead of {was}. Hint: "
+                    "the file was replaced or copied; restore that generation, or create another "
                     "snapshot"
                 )
-    _refuse_others(there, files, place)
+    _refuse_others(existing, files, place)
     return Snapshot(store, manifest, files)
 
 
@@ -170,38 +174,37 @@ def write(
     schema: Sequence[Mapping[str, Any]] = (),
     source: Mapping[str, Any] | None = None,
 ) -> Snapshot:
-    """Make a snapshot of the files below a folder, as the last step of a pipeline.
+    """Create a snapshot of the files in a folder, as the last step of a pipeline.
 
-    ``schema`` has BigQuery's form: name, type and mode of each column. ``source`` says, in your
-    words, what the files come from. The manifest is written if there is none. The same once more
-    returns what is there.
+    ``schema`` has BigQuery's form: name, type and mode of each column. ``source`` describes the
+    origin of the files. A second call with the same files returns the existing snapshot.
 
     Raises:
-        SnapshotError: there are no files, files of another format, or another manifest.
+        SnapshotError: the folder has no files, other formats, or another manifest.
         StoreError: the folder cannot be read or written.
     """
     place = _given(place).rstrip("/")
     if place.startswith(_MOUNT):  # a mount shows no generations
         place = f"gs://{place.removeprefix(_MOUNT)}"
     store = store_at(place)
-    there = store.files()
-    there.pop(MANIFEST, None)
-    if not there:
+    existing = store.files()
+    existing.pop(MANIFEST, None)
+    if not existing:
         raise SnapshotError(f"{place} has no files")
-    for other in there:
+    for other in existing:
         if not other.endswith(f".{file_format}"):
             raise SnapshotError(
-                f"{place}/{other} is no .{file_format} file. Hint: an attempt that failed left it, "
-                "or file_format is another; write to a new folder each time"
+                f"{place}/{other} is not a .{file_format} file. Hint: write each snapshot to a new "
+                "folder, or correct file_format"
             )
     objects = [
         {
-            "name": each,
+            "name": file_name,
             "size": file.size,
             "generation": file.generation,
-            "crc32c": file.crc32c or _checksum_of(store.pieces(each)),
+            "crc32c": file.crc32c or _checksum_of(store.pieces(file_name)),
         }
-        for each, file in sorted(there.items())
+        for file_name, file in sorted(existing.items())
     ]
     content: dict[str, Any] = {
         "format": FORMAT,
@@ -210,7 +213,7 @@ def write(
         "sources": [dict(source)] if source else [],
         "schema": [dict(field) for field in schema],
         "rows": rows,
-        "bytes": sum(file.size for file in there.values()),
+        "bytes": sum(file.size for file in existing.values()),
         "fileFormat": file_format,
         "objects": objects,
     }
@@ -225,8 +228,8 @@ def _create(store: DiskStore | BucketStore, place: str, content: Mapping[str, An
     except AlreadyExistsError:
         if store.read(MANIFEST) != text:
             raise SnapshotError(
-                f"{place}/{MANIFEST} is there, of other files. Hint: a snapshot never changes; "
-                "write to a new folder"
+                f"{place}/{MANIFEST} already exists for other files. Hint: write to a new folder, "
+                "since a snapshot never changes"
             ) from None
 
 
@@ -235,30 +238,33 @@ def _given(place: str) -> str:
         return place
     if not (value := os.environ.get(place, "")):
         raise SnapshotError(
-            f"the variable {place} is not set. Hint: env: {{{place}: ${{snapshots.KEY}}}} in the "
-            "job file; a folder of that name is ./" + place
+            f"environment variable {place} is not set. Hint: set env: "
+            f"{{{place}: ${{snapshots.KEY}}}} "
+            f"in the job file; for a folder of this name, write ./{place}"
         )
     return value
 
 
 def _parsed(text: bytes, where: str) -> dict[str, Any]:
-    """A manifest of our format, with the digest that it says."""
+    """Parse a manifest, and verify its format and digest."""
     try:
-        found = json.loads(text, object_pairs_hook=_without_duplicates, parse_constant=_refuse)
-        known = found["format"]
+        manifest = json.loads(text, object_pairs_hook=_without_duplicates, parse_constant=_refuse)
+        known = manifest["format"]
     except (ValueError, KeyError, TypeError, RecursionError) as error:
-        raise SnapshotError(f"{where} is no manifest: {type(error).__name__}: {error}") from None
+        raise SnapshotError(
+            f"{where} is not a valid manifest: {type(error).__name__}: {error}"
+        ) from None
     if known != FORMAT or isinstance(known, bool):
         raise SnapshotError(
-            f"{where} has format {known!r}, and this library reads {FORMAT}. Hint: take the "
-            "library of the version that wrote it"
+            f"{where} has format {known!r}, but this library reads {FORMAT}. Hint: install the "
+            "version of the library that wrote the manifest"
         )
     try:
-        digest = _digest(found)
+        digest = _digest(manifest)
     except (ValueError, RecursionError) as error:
-        raise SnapshotError(f"{where} is no manifest: {error}") from None
-    if found.get(_DIGEST) != digest:
-        raise SnapshotError(f"{where} was altered: its {_DIGEST} is of something else")
+        raise SnapshotError(f"{where} is not a valid manifest: {error}") from None
+    if manifest.get(_DIGEST) != digest:
+        raise SnapshotError(f"{where} was changed: {_DIGEST} does not match its content")
     wrong = [
         key
         for key, kinds in {
@@ -269,18 +275,18 @@ def _parsed(text: bytes, where: str) -> dict[str, Any]:
             "fileFormat": str,
             "rows": (int, type(None)),
         }.items()
-        if not isinstance(found.get(key), kinds) or isinstance(found.get(key), bool)
+        if not isinstance(manifest.get(key), kinds) or isinstance(manifest.get(key), bool)
     ]
     if wrong:
-        raise SnapshotError(f"{where} is no manifest: {', '.join(wrong)}")
-    names = [each.get("name") for each in found["objects"] if isinstance(each, dict)]
-    if len(set(map(str, names))) != len(found["objects"]):
-        raise SnapshotError(f"{where} is no manifest: it names an object twice, or not at all")
-    return found
+        raise SnapshotError(f"{where} is not a valid manifest: wrong {', '.join(wrong)}")
+    names = [entry.get("name") for entry in manifest["objects"] if isinstance(entry, dict)]
+    if len(set(map(str, names))) != len(manifest["objects"]):
+        raise SnapshotError(f"{where} is not a valid manifest: duplicate or missing object names")
+    return manifest
 
 
 def _file(listed: Mapping[str, Any], place: str) -> SnapshotFile:
-    """A row of the manifest, which may be anybody's."""
+    """Validate a row of the manifest, which is untrusted input."""
     name, size = listed.get("name"), listed.get("size")
     generation, crc32c = listed.get("generation"), listed.get("crc32c")
     if not (
@@ -290,7 +296,9 @@ def _file(listed: Mapping[str, Any], place: str) -> SnapshotFile:
         and not {"", ".", ".."} & set(name.split("/"))
         and name != MANIFEST
     ):
-        raise SnapshotError(f"{place}/{MANIFEST} names {name!r}, which is no file below {place}")
+        raise SnapshotError(
+            f"{place}/{MANIFEST} lists {name!r}, which is not a valid name of a file"
+        )
     if not (
         isinstance(size, int)
         and not isinstance(size, bool)
@@ -300,38 +308,38 @@ def _file(listed: Mapping[str, Any], place: str) -> SnapshotFile:
         and isinstance(crc32c, str)
         and _CRC32C.fullmatch(crc32c)
     ):
-        raise SnapshotError(f"{place}/{MANIFEST}: wrong size, generation or crc32c of {name!r}")
+        raise SnapshotError(f"{place}/{MANIFEST}: invalid size, generation or crc32c of {name!r}")
     return SnapshotFile(name, size, generation, crc32c, f"{place}/{name}")
 
 
 def _refuse_others(others: Iterable[str], files: Sequence[SnapshotFile], place: str) -> None:
-    """A reader that takes all of the folder would read them as well.
+    """Raise an error for files outside of the manifest, which readers of the folder would read.
 
-    What another attempt of the export left is in a folder of its own.
+    Files of other attempts of the export are in separate folders, and accepted.
     """
     attempts = {match[0] for file in files if (match := _ATTEMPT.match(file.name))}
     for name in sorted(others):
         match = _ATTEMPT.match(name)
         if not attempts or match is None or match[0] in attempts:
             raise SnapshotError(
-                f"{place}/{name} is no object of the snapshot. Hint: find out who wrote it there, "
-                "and remove it"
+                f"{place}/{name} is not part of the snapshot. Hint: remove the file, or find its "
+                "origin first"
             )
 
 
 def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) != len(pairs):
-        raise ValueError("a key is there twice")
-    return found
+    result = dict(pairs)
+    if len(result) != len(pairs):
+        raise ValueError("duplicate key")
+    return result
 
 
 def _refuse(constant: str) -> None:
-    raise ValueError(f"{constant} is no JSON")
+    raise ValueError(f"{constant} is not valid JSON")
 
 
 def _digest(manifest: Mapping[str, Any]) -> str:
-    """SHA-256 of all else in the manifest, in hex, as who wrote it has it."""
+    """Return the SHA-256 of the manifest without its digest, in hex."""
     rest = {key: value for key, value in manifest.items() if key != _DIGEST}
     return hashlib.sha256(_canonical(rest).encode()).hexdigest()
 
@@ -348,7 +356,7 @@ def _checksum_of(pieces: Iterable[bytes]) -> str:
 
 
 class _Checksum:
-    """CRC32C as Cloud Storage writes it: by google-crc32c where that is installed."""
+    """CRC32C in the form of Cloud Storage, computed by google-crc32c if installed."""
 
     def __init__(self) -> None:
         self._value, self._extend = 0, _fastest()
@@ -365,13 +373,13 @@ def _fastest() -> Callable[[int, bytes], int]:
     try:
         import google_crc32c
     except ImportError:
-        print("google-crc32c is not installed: comparing files takes a second for 2 MB", flush=True)
+        print("google-crc32c is not installed: verifying files takes a second per 2 MB", flush=True)
         return _extend
     return google_crc32c.extend
 
 
 def _extend(value: int, data: bytes) -> int:
-    """CRC32C by Python alone."""
+    """Compute CRC32C in pure Python."""
     table, value = _table(), value ^ 0xFFFFFFFF
     for byte in data:
         value = table[(value ^ byte) & 0xFF] ^ (value >> 8)
@@ -380,9 +388,9 @@ def _extend(value: int, data: bytes) -> int:
 
 @cache
 def _table() -> tuple[int, ...]:
-    found: list[int] = []
+    table: list[int] = []
     for value in range(256):
         for _bit in range(8):
             value = (value >> 1) ^ (0x82F63B78 if value & 1 else 0)
-        found.append(value)
-    return tuple(found)
+        table.append(value)
+    return tuple(table)

@@ -1,4 +1,4 @@
-"""States of models and optimizers in checkpoints, saved while the training goes on; needs torch."""
+"""Background checkpoints of models and optimizers; needs torch."""
 
 # torch comes with the training image; the development environment does not install it.
 # pyright: reportMissingImports=false
@@ -17,7 +17,7 @@ from vertex_job.ranks import Ranks
 
 
 class StateSaver:
-    """Saves and restores the state of a training whose ranks all hold the whole state.
+    """Saver of training states, for trainings with the whole state on every rank.
 
     The first rank reads and writes; all ranks call the methods.
     """
@@ -28,7 +28,7 @@ class StateSaver:
         self._host: dict[tuple[Any, ...], torch.Tensor] = {}
 
     def resume(self) -> tuple[int, dict[str, Any]]:
-        """Return the step and the states of the newest whole checkpoint, or 0 and no states.
+        """Return step and states of the newest complete checkpoint, or 0 and no states.
 
         The first rank reads each file once and sends it to the others.
         """
@@ -44,7 +44,7 @@ class StateSaver:
         return step, states
 
     def save(self, step: int, states: Mapping[str, Any]) -> None:
-        """Copy the states and start to write them as files of these names.
+        """Copy the states and start writing them to files of these names.
 
         Waits until the previous checkpoint is written. Raises what that raised.
         """
@@ -57,13 +57,13 @@ class StateSaver:
         self._saver.save(step, {n: partial(torch.save, state) for n, state in copied.items()})
 
     def wait(self) -> None:
-        """Wait until the last checkpoint is whole. Raises what writing it raised."""
+        """Wait until the last checkpoint is complete, and raise its errors."""
         if self._ranks.first:
             self._saver.wait()
         self._ranks.meet()
 
     def _copy(self, value: Any, place: tuple[Any, ...]) -> Any:
-        """Copy to memory of the host, which is pinned for GPUs and allocated once."""
+        """Copy a state to host memory, which is pinned for GPUs and allocated once."""
         if isinstance(value, torch.Tensor):
             host = self._host.get(place)
             if host is None or (host.shape, host.dtype) != (value.shape, value.dtype):

@@ -1,4 +1,4 @@
-"""SIGTERM as a flag: the service sends it before it takes a replica away.
+"""Flag for SIGTERM, which the service sends before it stops a replica.
 
 A training loop asks once a step, agrees with the other ranks, saves and returns.
 """
@@ -10,7 +10,7 @@ from types import FrameType
 
 
 class StopRequest:
-    """Set by SIGTERM. Made in the main thread."""
+    """Flag that SIGTERM sets. Create it in the main thread."""
 
     def __init__(self) -> None:
         self.requested = False

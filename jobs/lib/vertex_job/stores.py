@@ -1,4 +1,4 @@
-"""Files below ``gs://BUCKET/PATH``, ``/gcs/BUCKET/PATH`` or a folder of this machine.
+"""Stores of files: ``gs://BUCKET/PATH``, ``/gcs/BUCKET/PATH`` or a local folder.
 
 No store renames anything: Cloud Storage FUSE copies where a file system renames, and a kill in
 between leaves both names. A file is written under its final name; who needs to know that a set of
@@ -39,7 +39,7 @@ _TRANSIENT = frozenset({408, 429, 500, 502, 503, 504})
 
 
 class StoredFile(NamedTuple):
-    """A file as a list shows it; a folder, or a mounted bucket, shows its size alone."""
+    """Metadata of a listed file; folders and mounted buckets have only the size."""
 
     size: int
     generation: str = ""
@@ -54,7 +54,7 @@ class Output(Protocol):
         ...
 
     def flush(self) -> None:
-        """Hand what was written to the operating system."""
+        """Flush written data to the operating system."""
         ...
 
 
@@ -63,31 +63,31 @@ Content: TypeAlias = bytes | Path | Callable[[Output], None]
 
 
 class Store(Protocol):
-    """Files by their names below one place, which may have slashes."""
+    """Interface of a store: files by relative name, which may contain slashes."""
 
     def sizes(self) -> dict[str, int]:
-        """Names of all files with their sizes in bytes."""
+        """Return the sizes in bytes of all files by name."""
         ...
 
     def read(self, name: str) -> bytes:
-        """A file's content. Raises StoreError."""
+        """Return a file's content. Raises StoreError."""
         ...
 
     def pieces(self, name: str) -> Iterator[bytes]:
-        """A file's content, a megabyte at a time. Raises StoreError."""
+        """Yield a file's content in pieces of 1 MB. Raises StoreError."""
         ...
 
     def write(self, name: str, data: Content) -> None:
-        """Write or replace a file; a path is sent by pieces. Raises StoreError."""
+        """Write or replace a file; a path is sent in pieces. Raises StoreError."""
         ...
 
     def delete(self, name: str) -> None:
-        """Remove a file, if it is there. Raises StoreError."""
+        """Remove a file, if it exists. Raises StoreError."""
         ...
 
 
 def store_at(place: str) -> DiskStore | BucketStore:
-    """The store of a ``gs://`` URI or a path. Raises StoreError if it is neither."""
+    """Return the store of a ``gs://`` URI or path. Raises StoreError for other texts."""
     scheme, separator, rest = place.partition("://")
     if not separator:
         return DiskStore(Path(place))
@@ -98,7 +98,7 @@ def store_at(place: str) -> DiskStore | BucketStore:
 
 
 def pieces_of(data: bytes | Path) -> Iterator[bytes]:
-    """The bytes, or what a file has, a megabyte at a time. Raises StoreError."""
+    """Yield bytes, or the content of a file, in pieces of 1 MB. Raises StoreError."""
     if not isinstance(data, Path):
         yield data
         return
@@ -111,42 +111,42 @@ def pieces_of(data: bytes | Path) -> Iterator[bytes]:
 
 
 class DiskStore:
-    """Files of a folder, which may be a mounted bucket."""
+    """Store in a folder, which may be a mounted bucket."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
     def sizes(self) -> dict[str, int]:
-        """Files that vanish meanwhile are left out."""
+        """Return sizes by name, omitting files that vanish meanwhile."""
         return {name: file.size for name, file in self.files().items()}
 
     def files(self) -> dict[str, StoredFile]:
-        """As ``sizes``."""
-        found: dict[str, StoredFile] = {}
+        """Return metadata of files by name, like ``sizes``."""
+        files: dict[str, StoredFile] = {}
         for path in self.folder.rglob("*"):
             try:
                 if path.is_file():
                     size = path.stat().st_size
-                    found[path.relative_to(self.folder).as_posix()] = StoredFile(size)
+                    files[path.relative_to(self.folder).as_posix()] = StoredFile(size)
             except FileNotFoundError:
                 continue
-        return found
+        return files
 
     def read(self, name: str) -> bytes:
-        """The whole file."""
+        """Return the whole file."""
         return b"".join(self.pieces(name))
 
     def pieces(self, name: str, generation: str = "") -> Iterator[bytes]:
-        """The whole file, a megabyte at a time."""
+        """Yield the whole file in pieces of 1 MB."""
         del generation  # a mount shows none
         return pieces_of(self.folder / name)
 
     def write(self, name: str, data: Content) -> None:
-        """The file is on the disk, or in the bucket, when this returns."""
+        """Write a file durably to the disk or bucket."""
         self._write(name, data, "wb")
 
     def create(self, name: str, data: bytes) -> None:
-        """As ``write``. Raises AlreadyExistsError if there is one."""
+        """Write a new file. Raises AlreadyExistsError if it exists."""
         self._write(name, data, "xb")
 
     def _write(self, name: str, data: Content, mode: Literal["wb", "xb"]) -> None:
@@ -166,7 +166,7 @@ class DiskStore:
             raise StoreError(f"cannot write {path}: {error.strerror}") from error
 
     def delete(self, name: str) -> None:
-        """Folders stay: a mounted bucket has none, and another process may be writing there."""
+        """Remove a file, but no folder: another process may be writing in it."""
         try:
             (self.folder / name).unlink(missing_ok=True)
         except OSError as error:
@@ -174,7 +174,7 @@ class DiskStore:
 
 
 class BucketStore:
-    """Objects below a prefix of a bucket. An object is there as a whole, or not at all."""
+    """Store in a bucket, below a prefix. Objects are always complete."""
 
     def __init__(self, bucket: str, prefix: str) -> None:
         self.bucket = bucket
@@ -182,40 +182,40 @@ class BucketStore:
         self._token, self._token_ends = "", 0.0
 
     def sizes(self) -> dict[str, int]:
-        """Of all pages of the list."""
+        """Return all files, from all pages of the list."""
         return {name: file.size for name, file in self.files().items()}
 
     def files(self) -> dict[str, StoredFile]:
-        """Of all pages of the list."""
-        found: dict[str, StoredFile] = {}
+        """Return all files, from all pages of the list."""
+        files: dict[str, StoredFile] = {}
         fields = "items(name,size,generation,crc32c),nextPageToken"
-        page, asked = "", set[str]()
-        while page not in asked:  # a token again would be a list without an end
-            asked.add(page)
+        page, seen = "", set[str]()
+        while page not in seen:  # a token again would be a list without an end
+            seen.add(page)
             query = {"prefix": self.prefix, "fields": fields}
             listed = self._json("GET", f"/storage/v1/b/{_quoted(self.bucket)}/o", query, page)
             for item in listed.get("items", []):
-                found[item["name"][len(self.prefix) :]] = StoredFile(
+                files[item["name"][len(self.prefix) :]] = StoredFile(
                     int(item["size"]), str(item["generation"]), item["crc32c"]
                 )
             page = listed.get("nextPageToken", "")
             if not page:
-                return found
-        raise StoreError(f"cannot list {self._uri('')}: the list has no end")
+                return files
+        raise StoreError(f"cannot list {self._uri('')}: too many pages")
 
     def read(self, name: str) -> bytes:
-        """The whole object."""
+        """Return the whole object."""
         return self._call("GET", self._object(name), {"alt": "media"}, None, f"read {name}")
 
     def pieces(self, name: str, generation: str = "") -> Iterator[bytes]:
-        """The whole object, of a generation; after a break it goes on where it stopped."""
+        """Yield an object of a generation in pieces, resuming after a broken connection."""
         query = {"alt": "media", **({"generation": generation} if generation else {})}
         return self._answer("GET", self._object(name), query, None, f"read {name}", piece=_PIECE)
 
     def create(self, name: str, data: bytes) -> None:
-        """As ``write``. Raises AlreadyExistsError if there is one.
+        """Write a new file. Raises AlreadyExistsError if it exists.
 
-        That may be of a request of ours whose answer was lost.
+        The existing object may come from this call, if its answer was lost.
         """
         mark = os.urandom(16).hex()
         # In two parts, as Google's clients do: emulators ignore the condition otherwise.
@@ -231,9 +231,9 @@ class BucketStore:
         self._call("POST", path, query, body, f"write {name}", kind=kind)
 
     def write(self, name: str, data: Content) -> None:
-        """Write in one request, again after a break; the service's checksum is compared.
+        """Write an object in one request, with retries, and verify the service's checksum.
 
-        What a function writes is a temporary file first: the request needs its size.
+        The output of a function goes to a temporary file first: the request needs its size.
         """
         if callable(data):
             with TemporaryDirectory() as folder:
@@ -248,10 +248,10 @@ class BucketStore:
         digest = _base64(md5.digest())
         answer = json.loads(self._call("POST", path, query, data, f"write {name}"))
         if answer.get("md5Hash", digest) != digest:
-            raise StoreError(f"{self._uri(name)} arrived with another content than was sent")
+            raise StoreError(f"{self._uri(name)} has another MD5 than the sent content")
 
     def delete(self, name: str) -> None:
-        """Nothing happens if it is not there."""
+        """Remove an object, if it exists."""
         self._call("DELETE", self._object(name), {}, None, f"delete {name}", missing_ok=True)
 
     def _json(self, method: str, path: str, query: dict[str, str], page: str) -> dict[str, Any]:
@@ -285,7 +285,7 @@ class BucketStore:
         piece: int | None = None,
         kind: str = _BYTES,
     ) -> Iterator[bytes]:
-        """Send a request until it is answered for good. Every one may be repeated without harm.
+        """Send a request with retries, and yield the answer. All requests are idempotent.
 
         The answer comes whole, or in pieces of ``piece`` bytes; after a break, the rest.
         """
@@ -305,14 +305,17 @@ class BucketStore:
                 with urllib.request.urlopen(request, timeout=_TIMEOUT_SECONDS) as answer:
                     seen = answer.headers.get("x-goog-generation", "")
                     if taken and (answer.status, seen) != (206, version):
-                        raise StoreError(f"cannot {what} at {self._uri('')}: it changed meanwhile")
+                        raise StoreError(
+                            f"cannot {what} at {self._uri('')}: the object changed during the "
+                            "download"
+                        )
                     version = seen
                     while part := answer.read(piece):
                         attempt, taken = 1, taken + len(part)
                         yield part
                     if not answer.length:
                         return
-                    reason = "the answer ended early"
+                    reason = "the answer was incomplete"
             except urllib.error.HTTPError as error:
                 if error.code == 404 and missing_ok:
                     return
@@ -339,18 +342,18 @@ class BucketStore:
         return headers
 
     def _bearer(self) -> str:
-        """The token of the job's service account, from the machine's metadata server."""
+        """Return a token of the job's service account from the metadata server."""
         if time.monotonic() >= self._token_ends:
             request = urllib.request.Request(_TOKEN_URL, headers={"Metadata-Flavor": "Google"})
             try:
                 with urllib.request.urlopen(request, timeout=10.0) as answer:
-                    given = json.load(answer)
+                    token = json.load(answer)
             except OSError as error:
                 raise StoreError(
-                    f"no token: the metadata server was not reached: {error}"
+                    f"no access token: cannot reach the metadata server: {error}"
                 ) from None
-            self._token = str(given["access_token"])
-            self._token_ends = time.monotonic() + float(given["expires_in"]) - 60.0
+            self._token = str(token["access_token"])
+            self._token_ends = time.monotonic() + float(token["expires_in"]) - 60.0
         return self._token
 
     def _object(self, name: str) -> str:

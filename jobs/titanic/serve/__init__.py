@@ -1,1 +1,1 @@
-"""The model behind an endpoint: ``python -m titanic.serve``, in an image of its own."""
+"""Serving container of the model: ``python -m titanic.serve``, in its own image."""

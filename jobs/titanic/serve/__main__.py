@@ -1,4 +1,4 @@
-"""Answers with the probability of surviving, a number a passenger."""
+"""Server of survival probabilities, one number per passenger."""
 
 import sys
 
@@ -8,7 +8,7 @@ from titanic import portable
 
 
 class Survival:
-    """The model that a run of ``titanic.task`` left."""
+    """Model from a run of ``titanic.task``."""
 
     def __init__(self):
         self.model = portable.load(artifact("model.json"))

@@ -53,9 +53,9 @@ def test_a_stacks_name_is_judged_like_an_environment(
     place = {"project": "local-training"} if component is TrainingAccount else PROJECT
     text = refused(component, place)
     assert text.splitlines()[1:] == [
-        "environment: is the stack's name, and must be one like staging (got Feature_X.1). Hint: "
-        "1 to 40 lowercase letters, digits and hyphens, the first a letter: rename the stack, or "
-        "give environment"
+        "environment: the stack's name is the default, and must be a name like staging (got "
+        "Feature_X.1). Hint: rename the stack, or pass environment; use 1 to 40 lowercase letters, "
+        "digits and hyphens, starting with a letter"
     ]
     assert "must be a name like staging (got Feature_X.1)" in refused(
         component, {**place, "environment": "Feature_X.1"}
@@ -73,7 +73,7 @@ def test_every_public_name_exists() -> None:
 
 def test_a_value_of_another_type_is_reported_at_its_path() -> None:
     said = refused(TrainingJob, {**PROJECT, "control_bucket": object()})
-    assert "control_bucket: has the type object" in said
+    assert "control_bucket: values of type object are not supported" in said
 
 
 def test_dependencies_may_be_an_output() -> None:

@@ -88,17 +88,17 @@ def test_outputs_have_the_keys_of_the_arguments(said: list[str]) -> None:
     assert jobs["titanic"]["costsAtMost"] == "$0.02 in 0.167 h"
     assert jobs["tune"]["costsAtMost"] == "$13.11 in 60 trials of 1 h"
     told = (
-        "tuning job tune: at most $13.11 in 60 trials of 1 h; $0.66 an hour while 3 trials run, "
-        "which takes quota for 3 times its machines"
+        "Tuning job tune costs at most $13.11 in 60 trials of 1 h: $0.66 an hour with 3 parallel "
+        "trials, which require 3 times the quota of one trial."
     )
     assert said[:2] == [ADVICE, told]
-    assert said[2].startswith("The owners of acme must do this before jobs of this stack can run:")
+    assert said[2].startswith("Before jobs of this stack can run, the owners of acme must grant:")
 
 
 def test_mistakes_in_a_job_file_have_the_fields_of_the_file() -> None:
     args = {**ARGS, "jobs": {"titanic": {"file": "wrong.json"}}}
     assert refused(TrainingEnvironment, args).splitlines() == [
-        "TrainingEnvironment 'it': 1 mistake; nothing of it was declared.",
+        "TrainingEnvironment 'it': 1 mistake; the component declared no resource.",
         "wrong.json:1:160: serviceAcount: CustomJobSpec has no field of this name. Hint: did you "
         "mean "
         "'serviceAccount'?",

@@ -40,8 +40,8 @@ def test_unknown_or_secret_argument_is_refused_without_its_value() -> None:
         return {"project": pulumi.Output.secret("hunter2"), "region": unknown(), "buckets": {}}
 
     said = "\n".join(refused(inputs))
-    assert "project: is secret, and would stand" in said
-    assert "region: is not known before another resource was made" in said
+    assert "project: this value is secret, but" in said
+    assert "region: the value is unknown until another resource is created" in said
     assert "hunter2" not in said
 
 
@@ -65,7 +65,9 @@ def test_component_of_a_job_ends_when_its_wait_ends(
     monkeypatch.setattr(training, "wait_for_job", wait)
     monkeypatch.setattr(pulumi.log, "error", lambda *_, **__: None)
     if fails:
-        with pytest.raises(InputPropertiesError, match="a job did not get where its `wait` says"):
+        with pytest.raises(
+            InputPropertiesError, match="a job did not reach the state in its `wait`"
+        ):
             registered(declare)
     else:
         registered(declare)

@@ -68,8 +68,8 @@ def test_recursive_spec_is_one_mistake() -> None:
     spec["labels"] = {"first": spec, "second": [spec]}
     said = refused(TrainingJob, lambda: {**JOB, "spec": spec})
     assert said == (
-        "TrainingJob 'it': 1 mistake; nothing of it was declared.\nspec: is nested more than 80 "
-        "levels deep, or holds itself. Hint: give fewer levels"
+        "TrainingJob 'it': 1 mistake; the component declared no resource.\nspec: the value is "
+        "nested more than 80 levels deep, or contains itself. Hint: pass a value with fewer levels"
     )
 
 
@@ -98,4 +98,7 @@ def test_an_image_may_be_unknown_in_a_preview(monkeypatch: pytest.MonkeyPatch) -
     assert pool["containerSpec"]["imageUri"].startswith("image.invalid/not-known-yet@")
     assert costs[0] > 0
     assert ids == []
-    assert "spec.workerPoolSpecs[0].containerSpec.imageUri: not known yet" in said[0]
+    assert (
+        "spec.workerPoolSpecs[0].containerSpec.imageUri: the image is unknown in this preview"
+        in said[0]
+    )

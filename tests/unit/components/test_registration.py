@@ -40,7 +40,7 @@ def observe(name: str, args: Any) -> dict[str, Any]:
         head, *found["refused"] = found["refused"]
         mistakes = len(found["refused"])
         count = "1 mistake" if mistakes == 1 else f"{mistakes} mistakes"
-        assert head == f"{name} 'it': {count}; nothing of it was declared."
+        assert head == f"{name} 'it': {count}; the component declared no resource."
         return found
     [(type_, inputs)] = made.values()
     assert (list(made), type_) == (["it"], f"vertex-training:index:{name}")

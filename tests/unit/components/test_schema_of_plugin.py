@@ -29,7 +29,9 @@ def test_fields_of_one_name_have_the_same_choices() -> None:
     assert (first.ref, first.optional) == ("#/types/acme:index:Color", True)
     again = analyzer.analyze_property(Literal["red"], Words, "color")
     assert (again.ref, again.optional) == ("#/types/acme:index:Color", False)
-    with pytest.raises(ValueError, match=r"^Words\.color: another field of this name has other va"):
+    with pytest.raises(
+        ValueError, match=r"^Words\.color: another field with this name has different va"
+    ):
         analyzer.analyze_property(Literal["blue"], Words, "color")
 
 
@@ -50,6 +52,6 @@ def test_plugin_without_an_engine_prints_its_usage(monkeypatch: pytest.MonkeyPat
     with pytest.raises(SystemExit) as ended:
         host.main()
     assert ended.value.code == (
-        "pulumi-resource-vertex-training is a plugin, which pulumi starts: "
+        "pulumi-resource-vertex-training is a plugin that only pulumi starts. Run: "
         'pulumi package add "$(command -v pulumi-resource-vertex-training)"'
     )

@@ -66,9 +66,11 @@ def test_a_program_with_mistakes_in_its_files_is_abandoned_with_all_of_them(
     assert 32 in exits
     assert logged == [
         "4 mistakes; nothing was changed.\n"
-        "Pulumi.dev.yaml: gcp:project: missing. Hint: pulumi config set gcp:project VALUE\n"
-        "Pulumi.dev.yaml: gcp:region: missing. Hint: pulumi config set gcp:region VALUE\n"
-        "Pulumi.dev.yaml: vertex-training:projectNumber: missing. "
+        "Pulumi.dev.yaml: gcp:project: this required key is missing. "
+        "Hint: pulumi config set gcp:project VALUE\n"
+        "Pulumi.dev.yaml: gcp:region: this required key is missing. "
+        "Hint: pulumi config set gcp:region VALUE\n"
+        "Pulumi.dev.yaml: vertex-training:projectNumber: this required key is missing. "
         "Hint: pulumi config set vertex-training:projectNumber VALUE\n"
         "Pulumi.dev.yaml:2:3: vertex-training:buckts: unknown key. "
         "Hint: did you mean 'buckets'?"

@@ -44,22 +44,22 @@ def deployed(root):
     return recorder.registered, "".join(errors)
 
 
-HINT = "Hint: write `def declare(environment: Environment) -> None:`; docs/components.md"
-BAD_IMPORT = "install what has the module no_such_thing, and add it to requirements.txt"
+HINT = "Hint: write `def declare(environment: Environment) -> None:` (docs/components.md)"
+BAD_IMPORT = "install the package with module no_such_thing, and add it to requirements.txt"
 
 
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("x = 1\n", f"extra.py: it has no function declare. {HINT}"),
-        ("declare = 3\n", f"extra.py: declare is no function (got int). {HINT}"),
+        ("x = 1\n", f"extra.py: module extra has no function declare. {HINT}"),
+        ("declare = 3\n", f"extra.py: declare is not a function (got int). {HINT}"),
         (
             "\ndef declare(): ...\n",
-            f"extra.py:2: declare takes one argument (got declare()). {HINT}",
+            f"extra.py:2: declare must accept one argument (got declare()). {HINT}",
         ),
         (
             "async def declare(e): ...\n",
-            f"extra.py:1: declare is async or a generator. {HINT}",
+            f"extra.py:1: declare must not be async or a generator. {HINT}",
         ),
         ("def declare(e)\n", "extra.py:1: import of extra raised SyntaxError: expected ':'."),
         (
@@ -69,13 +69,13 @@ BAD_IMPORT = "install what has the module no_such_thing, and add it to requireme
         ),
         (
             "def f(): return 1 / 0\nf()\n",
-            "extra.py:1: import of extra raised ZeroDivisionError: division by zero. Hint: it was "
-            "called at extra.py:2",
+            "extra.py:1: import of extra raised ZeroDivisionError: division by zero. Hint: called "
+            "at extra.py:2",
         ),
         (
             "import sys\nsys.exit(0)\n",
             "extra.py:2: import of extra ended the program: sys.exit(0). Hint: raise an exception "
-            "that says what is wrong",
+            "with a message instead",
         ),
         (
             "import pulumi\nraise pulumi.RunError('no zone.')\n",
@@ -90,13 +90,13 @@ def test_a_mistake_is_one_line_with_the_place_in_the_teams_code(tmp_path, text, 
 def test_modules_without_a_package_and_two_places_are_mistakes(tmp_path):
     write(tmp_path, "", "extra/red.py")
     assert messages(tmp_path) == (
-        "extra: extra/ has modules, but no __init__.py. Hint: add __init__.py with `def "
+        "extra: extra/ has modules, but no __init__.py. Hint: add extra/__init__.py with `def "
         "declare(environment)`, or rename the folder"
     )
     write(tmp_path, "", "extra/__init__.py")
     write(tmp_path, "def declare(e): ...\n")
     assert messages(tmp_path) == (
-        "extra.py: extra.py and extra/__init__.py: there may be one of them. Hint: keep one"
+        "extra.py: extra.py and extra/__init__.py both exist. Hint: remove one of them"
     )
 
 
@@ -107,13 +107,18 @@ def test_a_link_that_leads_nowhere_is_no_missing_file(tmp_path, name, target):
     link.parent.mkdir(exist_ok=True)
     link.symlink_to(target.format(itself=link.name))
     [problem] = load(tmp_path).problems
-    assert str(problem) == f"{name}: {name} is a link that leads nowhere. Hint: mend or remove it"
+    assert str(problem) == (
+        f"{name}: {name} is a symbolic link without a target. "
+        "Hint: restore the target or remove the link"
+    )
 
 
 def test_a_folder_is_no_file_of_a_team(tmp_path):
     (tmp_path / "extra.py").mkdir()
     [problem] = load(tmp_path).problems
-    assert str(problem) == "extra.py: extra.py is a folder. Hint: a package is extra/__init__.py"
+    assert str(problem) == (
+        "extra.py: extra.py is a folder. Hint: rename the folder; a package is extra/__init__.py"
+    )
 
 
 def test_programs_of_the_page_run(tmp_path):
@@ -129,11 +134,12 @@ def test_an_output_of_the_program_cannot_be_replaced(tmp_path):
     assert deployed(write(tmp_path, text))[1] == ""
     _, errors = deployed(write(tmp_path, text.replace("mine", "buckets")))
     assert errors == (
-        "extra.py exports an output of the program (got buckets). Hint: export it by another name; "
-        "reviews and other stacks read the program's"
+        "extra.py replaces an output of the program (got buckets). Hint: export it by another "
+        "name: "
+        "reviews and other stacks use the program's output"
     )
     package = write(tmp_path / "package", text.replace("mine", "buckets"), "extra/__init__.py")
-    assert deployed(package)[1].startswith("extra/__init__.py exports an output")
+    assert deployed(package)[1].startswith("extra/__init__.py replaces an output")
 
 
 def test_advice_about_resources_of_other_providers_is_logged_and_jobs_are_our_own(
@@ -148,7 +154,7 @@ def test_advice_about_resources_of_other_providers_is_logged_and_jobs_are_our_ow
     )
     deployed(write(tmp_path, text))
     assert [line for line in said if line.startswith("extra")] == [
-        "extra: random:index/randomPet:RandomPet: `vt deploy` will refuse the state with this "
-        "resource, since it runs another provider than the program's. Hint: use resources of gcp, "
-        "or a Pulumi project of its own for it; docs/components.md"
+        "extra: random:index/randomPet:RandomPet: `vt deploy` will refuse a state with this "
+        "resource, whose provider is not part of the program. Hint: use resources of gcp, or a "
+        "separate Pulumi project (docs/components.md)"
     ]

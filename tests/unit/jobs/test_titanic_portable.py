@@ -50,7 +50,7 @@ def test_predictions_of_a_run_say_what_was_asked(split):
 
 
 def test_a_model_of_another_format_is_refused():
-    with pytest.raises(ValueError, match=r"model\.json has format 2, this code reads 1"):
+    with pytest.raises(ValueError, match=r"model\.json has format 2, but this code reads 1"):
         portable.load(b'{"format": 2}')
 
 
@@ -62,11 +62,11 @@ def test_a_whole_number_may_be_written_with_a_point():
     ("passenger", "told"),
     [
         (PASSENGER | {"party_size": 1.5}, "party_size is 1.5, not a whole number"),
-        (PASSENGER | {"age": "x"}, 'age is "x", not a number, or null where it is not known'),
+        (PASSENGER | {"age": "x"}, 'age is "x", not a number, or null if unknown'),
         (PASSENGER | {"passenger_class": True}, "passenger_class is true, not a whole number"),
         (PASSENGER | {"sex": None}, "sex is null, not text"),
-        (PASSENGER | {"agee": 3}, "has 'agee', which is none of passenger_class, sex, age"),
-        ([3, "male"], "is no object with passenger_class, sex, age, title, party_size"),
+        (PASSENGER | {"agee": 3}, "has 'agee', which is not one of passenger_class, sex, age"),
+        ([3, "male"], "must be an object with passenger_class, sex, age, title, party_size"),
     ],
 )
 def test_what_is_no_passenger_is_refused(passenger, told):

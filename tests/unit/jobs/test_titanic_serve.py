@@ -115,7 +115,7 @@ def test_bad_rows_are_refused_by_their_numbers_and_the_server_goes_on(server: Se
     status, told = server.ask("/ask", {"instances": rows})
     assert status == 400
     assert 'row 2: age is \\"old\\"' in told
-    assert "row 3: is no object" in told
+    assert "row 3: the passenger must be an object" in told
     assert told.count("row ") == 10
     assert "3 more rows" in told
     assert server.ask("/ask", {"instances": [good]})[0] == 200

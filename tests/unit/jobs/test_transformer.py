@@ -67,10 +67,13 @@ def test_batch_depends_on_the_step_alone(tmp_path: Path) -> None:
         (None, "has no .npy files"),
         (b"not numpy", "cannot be read"),
         (np.array([{"a": 1}], dtype=object), "cannot be read: "),
-        (np.zeros((2, 50), np.int64), "must be uint16, series x tokens; it is int64, 2 x 50"),
+        (
+            np.zeros((2, 50), np.int64),
+            "must be uint16 with shape series x tokens, but is int64, 2 x 50",
+        ),
         (np.zeros(50, np.uint16), "must be uint16"),
         (np.zeros((0, 50), np.uint16), "must be uint16"),
-        (np.zeros((2, 16), np.uint16), "need a smaller context"),
+        (np.zeros((2, 16), np.uint16), "reduce context"),
     ],
 )
 def test_shard_of_another_shape_is_refused(shard: object, message: str, tmp_path: Path) -> None:
@@ -84,7 +87,7 @@ def test_shard_of_another_shape_is_refused(shard: object, message: str, tmp_path
 
 def test_level_above_the_vocabulary_is_refused() -> None:
     shard = np.full((1, 50), 32, np.uint16)
-    with pytest.raises(DataError, match="has level 32; vocabulary is 32"):
+    with pytest.raises(DataError, match="has level 32, but vocabulary is 32"):
         Series([shard], 16, 32).batch(0, 2, 0, 1)
 
 

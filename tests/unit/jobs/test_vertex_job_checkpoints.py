@@ -98,7 +98,7 @@ def test_an_answer_that_ends_early_is_no_whole_file(
     found = Checkpoints(bucket).at(1)
     monkeypatch.setattr(http.client.HTTPResponse, "read", lambda *_args: b"")
     monkeypatch.setattr("vertex_job.stores.time.sleep", lambda _seconds: None)
-    with pytest.raises(StoreError, match="the answer ended early"):
+    with pytest.raises(StoreError, match="the answer was incomplete"):
         found.fetch("w", tmp_path / "w")
     assert list(tmp_path.glob("*w*")) == []
 
@@ -117,7 +117,7 @@ def test_changed_object_is_refused(bucket: Store, monkeypatch: pytest.MonkeyPatc
     with monkeypatch.context() as patched:
         patched.setattr("vertex_job.stores.time.sleep", lambda _seconds: None)
         patched.setattr(http.client.HTTPResponse, "read", broken)
-        with pytest.raises(StoreError, match=r"cannot read w at .*: it changed meanwhile"):
+        with pytest.raises(StoreError, match=r"cannot read w at .*: the object changed during"):
             list(pieces)
 
 
@@ -128,7 +128,7 @@ def test_a_restored_file_is_whole_or_not_there(store: Store, tmp_path: Path) -> 
     found.fetch("w", target)
     assert target.read_bytes() == b"content"
     store.write("step-000000001/w", b"contemt")
-    with pytest.raises(CheckpointError, match="w is not what was saved"):
+    with pytest.raises(CheckpointError, match="w differs from the saved content"):
         found.fetch("w", target)
     assert target.read_bytes() == b"content"
     assert [path.name for path in target.parent.iterdir()] == ["w"]
@@ -146,7 +146,9 @@ def test_a_file_that_cannot_be_read_is_named(store: Store, tmp_path: Path) -> No
 def test_a_part_that_is_missing_is_never_committed(store: Store) -> None:
     made = Checkpoints(store)
     made.write_part(5, "shard-0", b"0")
-    with pytest.raises(CheckpointError, match="step-000000005/shard-1 was not written"):
+    with pytest.raises(
+        CheckpointError, match="step-000000005/shard-1 of the checkpoint is missing"
+    ):
         made.commit(5, ["shard-0", "shard-1"])
     assert made.newest() is None
 
@@ -164,8 +166,9 @@ def test_damaged_content_is_passed_over(store: Store, capsys: pytest.CaptureFixt
     newest = made.newest()
     assert newest is not None
     assert newest.step == 5
-    assert "step-000000004 is not whole: step-000000004/w is not what was saved" in (
-        capsys.readouterr().out
+    assert (
+        "step-000000004 is incomplete or damaged: step-000000004/w differs from the saved content"
+        in (capsys.readouterr().out)
     )
 
 
@@ -266,7 +269,7 @@ def _save_until_killed(checkpoints: Checkpoints, report: int) -> None:
 
 @pytest.mark.parametrize("name", ["", "manifest.json", "w.sum.json", "/w"])
 def test_names_that_the_checkpoint_itself_uses_are_refused(name: str, tmp_path: Path) -> None:
-    with pytest.raises(CheckpointError, match="is no name of a file"):
+    with pytest.raises(CheckpointError, match="is not a valid name"):
         Checkpoints(str(tmp_path)).write_part(1, name, b"")
 
 
@@ -276,7 +279,7 @@ def test_a_place_is_a_bucket_or_a_path() -> None:
     for wrong in ("s3://b/p", "gs://", "http://x"):
         with pytest.raises(StoreError, match="is neither gs://BUCKET/PATH nor a path"):
             store_at(wrong)
-    with pytest.raises(CheckpointError, match="keep is 1 or more"):
+    with pytest.raises(CheckpointError, match="keep must be 1 or more"):
         Checkpoints("x", keep=0)
 
 

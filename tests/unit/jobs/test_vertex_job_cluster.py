@@ -59,7 +59,7 @@ def spec(**changed: Any) -> str:
         ("{", "JSONDecodeError"),
         ("[]", "TypeError"),
         (spec(cluster=[]), "AttributeError"),
-        (spec(cluster={"chief": ["a:2222"]}), "the cluster has chief"),
+        (spec(cluster={"chief": ["a:2222"]}), "the cluster has unknown pools: chief"),
         (spec(cluster={"workerpool1": ["a:2222"]}), "workerpool0, the primary, has no host"),
         (spec(cluster={"workerpool0": ["a"]}), "'a' is not HOST:PORT"),
         (spec(task={"type": "workerpool1", "index": 1}), "the task workerpool1-1 is not in"),
@@ -70,7 +70,7 @@ def test_an_unknown_shape_fails_with_what_was_seen(text: str, said: str) -> None
     with pytest.raises(ClusterError) as failed:
         cluster.read_cluster({"CLUSTER_SPEC": text})
     assert said in str(failed.value)
-    assert f"Seen: {text}" in str(failed.value)
+    assert f"Value: {text}" in str(failed.value)
 
 
 def test_the_launcher_gives_torchrun_the_node_and_the_program() -> None:
@@ -97,7 +97,7 @@ def test_the_launcher_refuses_what_it_cannot_start(
 
 def test_launcher_reports_an_unknown_shape_in_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CLUSTER_SPEC", "{}")
-    with pytest.raises(SystemExit, match=r"^error: CLUSTER_SPEC has an unknown shape: KeyError"):
+    with pytest.raises(SystemExit, match=r"^error: CLUSTER_SPEC has an unknown form: KeyError"):
         launch.main(["--", "train.py"])
 
 

@@ -102,14 +102,16 @@ def test_variable_or_manifest_may_be_given(place: str, monkeypatch: pytest.Monke
     monkeypatch.setenv("CLICKS", place)
     for where in ("CLICKS", f"{place}/", f"{place}/manifest.json"):
         assert len(snapshot.open(where).files) == 1
-    with pytest.raises(SnapshotError, match=r"variable NONE is not set. Hint: env: {NONE: "):
+    with pytest.raises(SnapshotError, match=r"variable NONE is not set. Hint: set env: {NONE: "):
         snapshot.open("NONE")
 
 
 def test_the_manifests_generation_is_held_where_it_is_given(bucket: str) -> None:
     generation = store_at(export(bucket, {PART: CSV})).files()["manifest.json"].generation
     assert len(snapshot.open(f"{bucket}/manifest.json#{generation}").files) == 1
-    with pytest.raises(SnapshotError, match=rf"has generation {generation}, not 5: it was written"):
+    with pytest.raises(
+        SnapshotError, match=rf"has generation {generation} instead of 5: the manifest"
+    ):
         snapshot.open(f"{bucket}/manifest.json#5")
 
 
@@ -117,7 +119,7 @@ def test_the_manifests_generation_is_held_where_it_is_given(bucket: str) -> None
 def test_a_folder_without_a_manifest_is_no_snapshot(place: str, files: dict[str, bytes]) -> None:
     for name, content in files.items():
         store_at(place).write(name, content)
-    how = "has no" if files else "is empty, or not there: no"
+    how = "has no" if files else "is missing or empty, without"
     with pytest.raises(SnapshotError, match=f"{place} {how} manifest.json"):
         snapshot.open(place)
 
@@ -138,7 +140,7 @@ def test_an_altered_object_is_refused(place: str) -> None:
     """In a bucket by its list; in a folder when it is read."""
     export(place, {PART: CSV})
     store_at(place).write(PART, CSV.replace(b"22", b"23"))
-    with pytest.raises(SnapshotError, match=r"is not what the manifest says: (CRC32C|its content)"):
+    with pytest.raises(SnapshotError, match=r"differs from the manifest: (CRC32C|other content)"):
         snapshot.open(place).verify()
 
 
@@ -156,7 +158,7 @@ def test_objects_beside_those_of_the_manifest_are_refused(place: str) -> None:
     snapshot.open(place)
     for other in ("part-1.csv", "export-1-2/part-1.csv", "export-x/part-1.csv"):
         store_at(place).write(other, MORE)
-        with pytest.raises(SnapshotError, match=f"{place}/{other} is no object of the snapshot"):
+        with pytest.raises(SnapshotError, match=f"{place}/{other} is not part of the snapshot"):
             snapshot.open(place)
         store_at(place).delete(other)
 
@@ -175,19 +177,19 @@ def test_objects_beside_those_of_the_manifest_are_refused(place: str) -> None:
 def test_a_name_that_leads_elsewhere_is_refused(tmp_path: Path, name: object) -> None:
     place = export(str(tmp_path), {PART: CSV})
     rewrite(place, lambda manifest: manifest["objects"][0].update(name=name))
-    with pytest.raises(SnapshotError, match="which is no file below"):
+    with pytest.raises(SnapshotError, match="which is not a valid name"):
         snapshot.open(place)
 
 
 @pytest.mark.parametrize(
     ("change", "text"),
     [
-        (lambda m: m.update(format=2), "has format 2, and this library reads 1"),
+        (lambda m: m.update(format=2), "has format 2, but this library reads 1"),
         (lambda m: m.update(format=True), "has format True"),
         (lambda m: m.update(format="1"), "has format '1'"),
-        (lambda m: m.pop("format"), "is no manifest: KeyError"),
-        (lambda m: m.update(objects={}), "is no manifest: objects"),
-        (lambda m: m.update(objects=[7]), "names an object twice, or not at all"),
+        (lambda m: m.pop("format"), "is not a valid manifest: KeyError"),
+        (lambda m: m.update(objects={}), "is not a valid manifest: wrong objects"),
+        (lambda m: m.update(objects=[7]), "duplicate or missing object names"),
     ],
 )
 def test_a_manifest_of_another_form_is_refused(
@@ -212,7 +214,7 @@ def test_a_manifest_of_another_form_is_refused(
 )
 def test_what_is_no_manifest_is_refused(tmp_path: Path, text: bytes) -> None:
     (tmp_path / "manifest.json").write_bytes(text)
-    with pytest.raises(SnapshotError, match=r"manifest.json (is no manifest|was altered)"):
+    with pytest.raises(SnapshotError, match=r"manifest.json (is not a valid manifest|was changed)"):
         snapshot.open(str(tmp_path))
 
 
@@ -242,7 +244,7 @@ def test_nothing_but_a_snapshot_error_comes_of_hostile_values(
 def test_a_manifest_of_no_sane_size_is_not_loaded(tmp_path: Path) -> None:
     with (tmp_path / "manifest.json").open("wb") as file:
         file.truncate(1 << 40)  # a terabyte, without a block on the disk
-    with pytest.raises(SnapshotError, match="no manifest is as large"):
+    with pytest.raises(SnapshotError, match="the limit is"):
         snapshot.open(str(tmp_path))
 
 
@@ -269,7 +271,7 @@ def test_a_snapshot_is_written_once(place: str) -> None:
     again = snapshot.write(place, name="clicks", file_format="csv")
     assert again.manifest == first.manifest
     store.write(PART, MORE)
-    with pytest.raises(SnapshotError, match=r"manifest.json is there, of other files"):
+    with pytest.raises(SnapshotError, match=r"manifest.json already exists for other files"):
         snapshot.write(place, name="clicks", file_format="csv")
 
 
@@ -285,7 +287,7 @@ def test_what_a_failed_attempt_left_is_no_data(place: str) -> None:
         snapshot.write(place, name="clicks")
     store_at(place).write("part-0.parquet", b"x")
     store_at(place).write("beam-temp-part/1.part", b"x")
-    with pytest.raises(SnapshotError, match=r"beam-temp-part/1.part is no .parquet file. Hint"):
+    with pytest.raises(SnapshotError, match=r"beam-temp-part/1.part is not a .parquet file. Hint"):
         snapshot.write(place, name="clicks")
 
 

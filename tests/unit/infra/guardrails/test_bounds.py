@@ -38,4 +38,4 @@ def test_every_rung_of_a_ladder_is_checked_and_reported_once() -> None:
     made = Resource("pulumi-python:dynamic/vertex:CustomJob", "job",
                     {**job, "options": {"ladder": ladder}}, "prod")  # fmt: skip
     [line] = POLICIES["job-dedicated-account"].violations(made)
-    assert line.startswith("it names no account.")
+    assert line.startswith("the job has no serviceAccount.")

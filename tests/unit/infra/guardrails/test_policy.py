@@ -37,7 +37,7 @@ def register(**given: Any) -> None:
 
 def test_two_policies_of_one_id_are_refused() -> None:
     register(most=3)
-    with pytest.raises(ValueError, match="two policies are called a-policy"):
+    with pytest.raises(ValueError, match="two policies have the id a-policy"):
         register(most=4)
     assert POLICIES["a-policy"].settings == {"most": 3, "notInStacks": []}
 

@@ -17,7 +17,7 @@ FILE: Final = Path(__file__).parents[3] / "corpus" / "yaml_edits.yaml"
 EDITS: Final[list[dict[str, Any]]] = yaml.safe_load(FILE.read_text("utf-8"))
 PATH: Final = ("config", "p:images", "x", "digest")
 NEW: Final = "sha256:" + "b" * 64
-KEPT: Final = "cannot be edited in place: an alias, an anchor or a form of YAML is in the way"
+KEPT: Final = "an alias, an anchor or the form of the YAML prevents editing this entry"
 
 
 def mend_of(action: Any, to: Any) -> Mend:
@@ -41,7 +41,7 @@ def test_edit_changes_one_entry_or_is_refused(number: int) -> None:
         return
     with pytest.raises(ConfigError) as failed:
         set_value(text.encode(), path, to, "f.yaml")
-    by_hand = f"write it by hand: {to}"
+    by_hand = f"edit the file by hand: {to}"
     assert failed.value.problems == (Problem(KEPT, "", by_hand, path[1:], Location("f.yaml")),)
 
 

@@ -17,7 +17,7 @@ from vertex_training.stack import SCHEMA
 
 UNKNOWN, ELSEWHERE = "unknown key", "wrong namespace"
 IDENTITY = (
-    "changes who makes resources, and not who submits jobs",
+    "this key changes the identity for resources, but not for jobs",
     "for both, gcloud auth application-default login --impersonate-service-account=ACCOUNT",
 )
 
@@ -26,15 +26,18 @@ IDENTITY = (
     ("full", "found"),
     [
         ("vertex-training:buckets", None),
-        ("vertex-training:stack", (UNKNOWN, "remove it")),
+        ("vertex-training:stack", (UNKNOWN, "remove the key")),
         ("acme:topic", None),
         ("acme:buckets", (ELSEWHERE, "did you mean 'vertex-training:buckets'?")),
         ("acme:region", (ELSEWHERE, "did you mean 'gcp:region'?")),
-        ("other:topic", (ELSEWHERE, "nothing here reads 'other:'")),
+        (
+            "other:topic",
+            (ELSEWHERE, "remove the key: this program does not read namespace 'other:'"),
+        ),
         ("pulumi:tags", None),
         ("gcp:projectId", (UNKNOWN, "did you mean 'gcp:project'?")),
         ("gcp:labels", (ELSEWHERE, "did you mean 'vertex-training:labels'?")),
-        ("gcp:CustomEndpoints", (UNKNOWN, "the provider reads no such key")),
+        ("gcp:CustomEndpoints", (UNKNOWN, "remove the key: the provider does not read it")),
         # The provider acts as the user who runs the engine.
         ("gcp:accessToken", IDENTITY),
         ("gcp:credentials", IDENTITY),
@@ -65,7 +68,7 @@ def test_mistakes_of_the_file_and_of_its_values_are_reported_together() -> None:
         reader.parse(SCHEMA, raw)
     assert [p.what for p in failed.value.problems] == [
         "is a mistake",
-        "must be a list, like [a, b]",
+        "the value must be a list, like [a, b]",
     ]
 
 
@@ -75,7 +78,7 @@ def test_encrypted_value_of_the_provider_is_refused_and_never_shown(
     monkeypatch.setattr(pulumi, "get_stack", lambda: "dev")
     pulumi.runtime.set_all_config({"gcp:project": "hunter2!"}, ["gcp:project"])
     try:
-        with pytest.raises(ConfigError, match="gcp:project: is encrypted") as failed:
+        with pytest.raises(ConfigError, match="gcp:project: this value is encrypted") as failed:
             engine.read_config(SCHEMA, tmp_path)
     finally:
         pulumi.runtime.set_all_config({}, [])

@@ -33,7 +33,7 @@ def checkout(tmp_path):
 
 @pytest.mark.parametrize("name", ["prod", "../dev", ""])
 def test_a_stack_without_a_file_is_not_guessed(checkout, name):
-    with pytest.raises(UnknownStackError, match="stacks here: dev"):
+    with pytest.raises(UnknownStackError, match="existing stacks: dev"):
         stack.load(checkout, name)
 
 
@@ -56,10 +56,10 @@ def test_stack_files_that_the_engine_reads_elsewhere_are_refused(checkout, line)
 
 def test_a_project_in_json_which_the_engine_reads_in_place_of_ours_is_refused(checkout):
     (checkout / "Pulumi.json").write_text('{"name": "x", "runtime": "python", "main": "elsewhere"}')
-    with pytest.raises(UnknownStackError, match=r"^Pulumi\.json: the engine reads it"):
+    with pytest.raises(UnknownStackError, match=r"^Pulumi\.json: the engine reads Pulumi"):
         stack.load(checkout, "dev")
     given = (stack.SCHEMA, checkout, "dev", "vertex-training", {}, (), ())
-    with pytest.raises(ConfigError, match=r"^Pulumi\.json: the engine reads it"):
+    with pytest.raises(ConfigError, match=r"^Pulumi\.json: the engine reads Pulumi"):
         stack_files.complete(*given)
 
 
@@ -91,7 +91,7 @@ def test_dates_and_bytes_of_yaml_are_the_text_that_the_engine_makes_of_them(chec
 def test_values_of_environments_are_reported_as_unchecked(tmp_path, text, place):
     if text:
         (tmp_path / "Pulumi.dev.yaml").write_text(text)
-    what = "an environment of Pulumi ESC is read by the engine alone: its values were not judged"
-    hint = "write values that jobs and resources need below config"
+    what = "values from Pulumi ESC environments were not checked, since only the engine reads them"
+    hint = "write values of jobs and resources below config"
     told = Problem(what, "", hint, ("environment",), place, level="warning") if place else None
     assert stack_files.unread(tmp_path / "Pulumi.dev.yaml") == ([told] if told else [])
