@@ -16,6 +16,6 @@ def test_no_request_is_lost_while_those_who_change_an_endpoint_are_killed(tmp_pa
     assert report["problems"] == []
     details = report["details"]
     assert details["serving, random kills"]["kills"] >= 4
-    for part in ("serving, random kills", "serving, 2 operators at once"):
+    for part in ("serving, random kills", "serving, 2 concurrent operators"):
         assert details[part]["looks"] > 100
         assert details[part]["answered"] > 20
