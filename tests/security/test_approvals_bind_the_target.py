@@ -71,7 +71,7 @@ def deploy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Deploy:
 def refused(done: Result, *texts: str) -> None:
     assert done.exit_code == command.STOPPED, done.output
     assert "deployed\n" not in done.stdout
-    for text in (*texts, "dev is not deployed; nothing was changed"):
+    for text in (*texts, "dev is not deployed. Nothing was changed"):
         assert text in done.stderr
 
 
@@ -112,7 +112,7 @@ def test_a_credential_put_beside_the_approved_account_is_refused_and_not_shown(
 ) -> None:
     monkeypatch.setenv(variable, "ya29.canary")
     done = deploy()
-    refused(done, f"{variable} is not the approved one: (none) -> [set]")
+    refused(done, f"{variable} differs from the approved one: (none) -> [set]")
     assert "canary" not in done.output
 
 
@@ -123,7 +123,7 @@ def test_another_account_signed_in_than_the_variables_name_is_refused(
     deploy: Deploy, tmp_path: Path, changed: dict[str, str]
 ) -> None:
     credentials(tmp_path, **changed)
-    refused(deploy(), "signed in is not the approved one", *changed.values())
+    refused(deploy(), "signed in differs from the approved one", *changed.values())
 
 
 def test_no_account_without_credentials(deploy: Deploy, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -139,7 +139,11 @@ def test_no_account_without_credentials(deploy: Deploy, monkeypatch: pytest.Monk
         ("config:", "config:\n  gcp:impersonateServiceAccount: o@x", "(none) -> o@x"),
         ("config:", "config:\n  gcp:storageCustomEndpoint: https://m", "(none) -> https://m"),
         ("keyRings/state", "keyRings/mallory", "keyRings/mallory"),
-        ("encryptedkey: AAAA", "encryptedkey: BBBB", "secrets provider is not the approved one"),
+        (
+            "encryptedkey: AAAA",
+            "encryptedkey: BBBB",
+            "secrets provider differs from the approved one",
+        ),
     ],
 )
 def test_other_provider_settings_are_refused_though_the_commit_is_the_approved_one(
@@ -162,7 +166,7 @@ def test_approval_of_another_stack_deploys_nothing(deploy: Deploy, tmp_path: Pat
     file = tmp_path / "approval.json"
     record: dict[str, Any] = json.loads(file.read_text())
     file.write_text(json.dumps(record | {"stack": "prod"}))
-    refused(deploy(), "it is for another stack")
+    refused(deploy(), "the record approves another stack")
     del record["target"]
     file.write_text(json.dumps(record))
     done = deploy()

@@ -40,7 +40,10 @@ def test_a_plain_destroy_meets_the_protection_before_it_cancels_a_job(stack: Sma
 
 def test_vt_destroy_names_what_is_protected_and_what_would_be_lost(stack: SmallStack) -> None:
     told = stack.vt("destroy", "--yes", "--name", stack.name, expect=3)
-    assert f"{ARTIFACTS} is protected. Hint: set protect: false in Pulumi.guarded.yaml" in told
+    assert (
+        f"resource {ARTIFACTS} is protected. Hint: set protect: false in Pulumi.guarded.yaml"
+        in told
+    )
     assert "job         busy" in told
     assert "running for" in told
     assert "no checkpoint" in told
@@ -51,7 +54,7 @@ def test_vt_destroy_names_what_is_protected_and_what_would_be_lost(stack: SmallS
 def test_protection_that_only_the_state_has_lost_still_refuses(stack: SmallStack) -> None:
     stack.checkout.shell(f"pulumi state unprotect --all --yes -s {stack.name}")
     told = stack.vt("destroy", "--yes", "--name", stack.name, expect=3)
-    assert "Pulumi.guarded.yaml has protect: true, and the state has lost it" in told
+    assert "Pulumi.guarded.yaml has protect: true, but the state contains no protection" in told
     assert stack.states() == [JobState.RUNNING]
 
 
@@ -68,7 +71,7 @@ def test_after_a_deployed_change_the_name_alone_destroys_the_stack(stack: SmallS
     assert stack.states() == [JobState.CANCELLED, JobState.RUNNING]
     for words in ((), ("--yes",), ("--yes", "--name", "prod"), ("--name", stack.name)):
         told = stack.vt("destroy", *words, expect=2)
-        assert "nothing was deleted. To destroy it: --yes --name guarded" in told
+        assert "nothing was deleted. To destroy the stack, add: --yes --name guarded" in told
     assert stack.states() == [JobState.CANCELLED, JobState.RUNNING]
     stack.vt("destroy", "--yes", "--name", stack.name, expect=0)
     assert stack.states() == [JobState.CANCELLED, JobState.CANCELLED]

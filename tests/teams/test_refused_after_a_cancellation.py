@@ -47,7 +47,7 @@ def refused(project: Project) -> str:
 
 
 def the_command(told: str) -> str:
-    [found] = re.findall(r"vt: to bring it back: (.*)", told)
+    [found] = re.findall("vt: to submit the previous request again: (.*)", told)
     return found
 
 
@@ -63,8 +63,12 @@ def test_up_reports_what_ran_and_how_to_bring_it_back(project: Project) -> None:
     name = rf"projects/[^/]+/locations/us-central1/customJobs/{first.job_id}"
     said = rf"job 'train' \(run 1, {name}\) was cancelled after \d+s"
     assert re.search(rf"For it {said}, and nothing runs now", told), told
-    assert re.search(rf"vt: {said} for a request that was refused: nothing runs now", told), told
-    assert re.search(rf"vt: its newest checkpoint is \d+s old, in {OUTPUT}/checkpoints/", told)
+    assert re.search(
+        rf"vt: {said}, but the request that replaces it was refused: no job is running now", told
+    ), told
+    assert re.search(
+        rf"vt: the newest checkpoint of the job is \d+s old, in {OUTPUT}/checkpoints/", told
+    )
     command = the_command(told)
     assert command.startswith("git revert --no-edit ")
     project.vt("local", "shell", "-c", f"{command} --yes --skip-preview")
