@@ -78,7 +78,9 @@ def test_a_timer_cancels_what_is_idle_and_leaves_what_works(project: Project) ->
     do(project, 0.0, match="idles")
     do(project, 0.9, match="works")
     run_both(project, idles=WATCHED, works=WATCHED)
-    assert f"idle idles: {WHY[:-11]}; it is cancelled next" in advance(project, "--dry-run")
+    assert f"idle idles: {WHY[:-11]}; the next run without --dry-run cancels the job" in advance(
+        project, "--dry-run"
+    )
     assert project.states("idles") == [JobState.RUNNING]
     told = advance(project)
     assert f"idle idles: {WHY}: cancelled (" in told

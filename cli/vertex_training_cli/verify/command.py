@@ -30,31 +30,34 @@ REFUSED: Final = 3
 
 
 def verify(
-    stack: Annotated[str, typer.Option("--stack", "-s", help="A throw-away stack.")],
-    max_usd: Annotated[
-        float, typer.Option("--max-usd", min=0, help="What its jobs may cost at most.")
+    stack: Annotated[
+        str, typer.Option("--stack", "-s", help="A temporary stack. It is destroyed at the end.")
     ],
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    max_usd: Annotated[
+        float, typer.Option("--max-usd", min=0, help="Maximum cost of the stack's jobs.")
+    ],
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")] = False,
     keep: Annotated[
-        bool, typer.Option("--keep", help="Destroy nothing if a step fails or is interrupted.")
+        bool, typer.Option("--keep", help="Keep the stack if a step fails or is interrupted.")
     ] = False,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Folder of the page.", metavar="DIR")
+        Path | None,
+        typer.Option("--output", "-o", help="Folder of the result files.", metavar="DIR"),
     ] = None,
 ) -> None:
-    """Run a throw-away stack once, and write where the cloud differed from a rehearsal.
+    """Deploy a temporary stack once and compare Google Cloud with the local cloud.
 
-    Preflight, up, its job to the end, a second up, drift, an edit while the job runs, destroy. It
-    writes a line for each field, state and code that was observed, and those that differ from a
-    run on the local cloud, without secrets, people and names of projects. docs/examples/first-run
-    has the stack file and what it costs.
+    Steps: preflight, up, wait for the job, a second up, drift, an edit while the job runs, destroy.
+    Writes one line for each observed field, state and code to observations.txt, and the lines that
+    differ from a run on the local cloud to differences.txt. Both files omit secrets, people and
+    project names. docs/examples/first-run has a stack file and its cost.
 
-    It refuses a stack that has or protects anything, has jobs, is one of production, or whose jobs
-    can cost more than --max-usd. If a step fails, the stack is destroyed all the same.
+    Refuses a stack that already has resources or jobs, protects a resource, is a production stack,
+    or whose jobs can cost more than --max-usd. If a step fails, the stack is destroyed anyway.
 
     Example: `vt verify --stack first --max-usd 5`.
 
-    Exit code: 0 as rehearsed, 7 it differed, 1 a step failed, 2 not confirmed, 3 refused.
+    Exit code: 0 no differences, 7 differences, 1 a step failed, 2 not confirmed, 3 refused.
     """
     ref = stacks.find(stack)
     run = _prepare(ref, max_usd)

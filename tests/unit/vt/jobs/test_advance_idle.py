@@ -48,7 +48,7 @@ def actions(tick: Tick) -> list[Action]:
 WHY = "no accelerator was at 5% or above for 10m"
 REASONS = {
     "failed": "whether it is idle is not known, and it goes on: no answer of Cloud Monitoring",
-    "due": f"{WHY}; it is cancelled next",
+    "due": f"{WHY}; the next run without --dry-run cancels the job",
     "cancelled": f"{WHY} (idleStop): cancelled",
     "unproven": "whether it is idle is not known, and it goes on: no points of workerpool0-0",
 }

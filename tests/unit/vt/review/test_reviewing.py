@@ -119,8 +119,8 @@ def asked(root: Path, monkeypatch: pytest.MonkeyPatch) -> Asked:
 @pytest.mark.parametrize(
     ("expect", "how", "message", "hint"),
     [
-        ("", PreviewOptions(policy_levels=Path("x")), "--policy-levels is about a --policy-pack.",
-         "add one."),
+        ("", PreviewOptions(policy_levels=Path("x")), "--policy-levels requires --policy-pack.",
+         "add the option --policy-pack."),
         ("1234567", PreviewOptions(),
          "--expect takes 8 to 64 hex digits of a plan's digest (got 1234567)", ""),
         ("g" * 90, PreviewOptions(),
